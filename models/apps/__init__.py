@@ -1,0 +1,1 @@
+"""Applications: one folder each, manifests and behaviour; and images nobody described."""

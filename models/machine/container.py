@@ -1,0 +1,173 @@
+"""Containers and pod sandboxes on one machine: physical truth, not what was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simcluster.engine import Shared, Simulation
+from simcluster.models.machine.logfile import LogFile
+from simcluster.models.machine.program import Program
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+EXIT_SIGKILL = 137
+EXIT_SIGTERM = 143
+
+
+@dataclass(frozen=True)
+class Mount(Shared):
+    """A volume seen from inside: its path, what it is, and the files the kubelet put there."""
+
+    path: str
+    source: str  # configMap, secret, emptyDir, persistentVolumeClaim, hostPath, projected
+    files: tuple[tuple[str, str], ...] = ()
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class ContainerSpec(Shared):
+    """What the kubelet asks the runtime to run. CPU in cores, memory in bytes."""
+
+    namespace: str
+    pod_name: str
+    pod_uid: str
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    ports: tuple[int, ...] = ()
+    cpu_request: float = 0.0
+    cpu_limit: float | None = None
+    memory_request: int = 0
+    memory_limit: int | None = None
+    mounts: tuple[Mount, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables as a dictionary."""
+        return dict(self.env)
+
+
+@dataclass
+class Sandbox:
+    """A pod's network namespace and the containers in it. Owns the pod's address."""
+
+    namespace: str
+    pod_name: str
+    pod_uid: str
+    node: str
+    address: str
+    containers: dict[str, Container] = field(default_factory=dict)  # name -> newest run
+
+    def container_on(self, port: int) -> Container | None:
+        """The running container that listens on the port."""
+        for container in self.containers.values():
+            if container.state == "running" and container.program.listens_on(port):
+                return container
+        return None
+
+    def listens_on(self, port: int) -> bool:
+        """Whether a process of the pod accepts connections on the port."""
+        return self.container_on(port) is not None
+
+
+class Container:
+    """One run of a container.
+
+    Attributes:
+        state: `created`, `running` or `exited`.
+        exit_code, reason: after the exit; reason is `Completed`, `Error` or `OOMKilled`.
+        memory_bytes: working set now.
+        cpu_ns: CPU time used since the start, in nanoseconds of one core.
+        throttled_ns: time in which the CFS quota stopped it.
+    """
+
+    program: Program
+
+    def __init__(
+        self, sim: Simulation, machine: Machine, sandbox: Sandbox, spec: ContainerSpec, container_id: str
+    ) -> None:
+        self.sim = sim
+        self.machine = machine
+        self.sandbox = sandbox
+        self.spec = spec
+        self.container_id = container_id
+        self.state = "created"
+        self.created_ns = sim.now
+        self.started_ns = 0
+        self.finished_ns = 0
+        self.exit_code = 0
+        self.reason = ""
+        self.message = ""
+        self.log = LogFile()
+        self.memory_bytes = 0
+        self.cpu_ns = 0
+        self.throttled_ns = 0
+        self.on_exit: Callable[[Container], None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the main process lives."""
+        return self.state == "running"
+
+    def start(self) -> None:
+        """Exec the entry point. `program` must have been set."""
+        self.state = "running"
+        self.started_ns = self.sim.now
+        self._record()
+        self.program.start()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the main process."""
+        if self.running:
+            self.program.terminate()
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.exit(EXIT_SIGKILL)
+
+    def exit(self, code: int, reason: str = "", message: str = "") -> None:
+        """The main process ends. Nothing happens if it has ended already."""
+        if not self.running:
+            return
+        self.state = "exited"
+        self.finished_ns = self.sim.now
+        self.exit_code = code
+        self.reason = reason or ("Completed" if code == 0 else "Error")
+        self.message = message
+        self.memory_bytes = 0
+        self._record()
+        self.program.stop()
+        if self.on_exit is not None:
+            self.on_exit(self)
+
+    def write(self, text: str, stream: str = "stdout") -> None:
+        """The main process prints."""
+        self.log.write(self.sim.now, text, stream)
+
+    def cpu_cores(self) -> float:
+        """Cores it can use now: its limit, or its fair share of the machine if that is less."""
+        return self.machine.cpu_share(self)
+
+    def use_cpu(self, cpu_ns: int, throttled_ns: int = 0) -> None:
+        """Account CPU time and time stopped by the quota."""
+        self.cpu_ns += cpu_ns
+        self.throttled_ns += throttled_ns
+
+    def set_memory(self, memory_bytes: int) -> None:
+        """The working set changes; beyond the limit the OOM killer takes the process."""
+        self.memory_bytes = memory_bytes
+        limit = self.spec.memory_limit
+        if limit is not None and memory_bytes > limit:
+            self.machine.out_of_memory(self)
+
+    def _record(self) -> None:
+        spec = self.spec
+        self.sim.record(
+            "container", f"{spec.namespace}/{spec.pod_name}/{spec.name} {self.state} {self.exit_code} {self.reason}"
+        )

@@ -1,0 +1,87 @@
+"""What the main process of a container does: the seam between machines and applications."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.container import Container
+
+
+class Call(NamedTuple):
+    """One request to a port of a process: a probe, a curl, an API call.
+
+    Attributes:
+        kind: `http`, `grpc` or `tcp`.
+        port: destination port.
+        path: HTTP path or gRPC service name.
+    """
+
+    kind: str
+    port: int
+    path: str = "/"
+
+
+class Answer(NamedTuple):
+    """What came back.
+
+    Attributes:
+        outcome: `ok` (an answer came), `refused`, or `reset`.
+        status: HTTP status, or for gRPC health 200 when SERVING.
+        body: text of the answer.
+        delay_ns: from connecting to the last byte; a client with a shorter timeout sees a timeout.
+    """
+
+    outcome: str
+    status: int = 0
+    body: str = ""
+    delay_ns: int = 0
+
+
+class ExecResult(NamedTuple):
+    """Result of a command run inside a container or on a node."""
+
+    stdout: str
+    stderr: str = ""
+    code: int = 0
+
+
+class Program(ABC):
+    """The main process of one run of a container.
+
+    It lives from `start` until the container exits: by its own `container.exit(code)`, or
+    killed. All its timers must be harmless afterwards (`stop` is called once, always).
+    """
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+
+    @abstractmethod
+    def start(self) -> None:
+        """The process was started (exec of the entry point)."""
+
+    def terminate(self) -> None:
+        """SIGTERM. Default: a process without a handler that is PID 1 ignores it."""
+
+    def stop(self) -> None:
+        """The container has exited for whatever reason: cancel timers, leave the traffic."""
+
+    def listens_on(self, port: int) -> bool:
+        """Whether the process accepts connections on the port now."""
+        return False
+
+    def answer(self, call: Call) -> Answer:
+        """Answer one call on a port on which it listens."""
+        return Answer("refused")
+
+    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+        """Run a command of the image (`redis-cli ping`); None if the image has no such tool."""
+        return None
+
+
+class ProgramCatalog(Protocol):
+    """Which program an image runs."""
+
+    def program_for(self, container: Container) -> Program:
+        """The program of a container that is about to start."""

@@ -1,0 +1,1 @@
+"""Traffic: call graphs, users, queues, timeouts and what they cost."""

@@ -1,0 +1,1 @@
+"""The Kubernetes API machinery: schema, defaults, validation, store, watch, admission, printing."""

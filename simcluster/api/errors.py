@@ -1,0 +1,137 @@
+"""What a client of the API server can be told: the `Status` object as an exception.
+
+Texts are those of k8s.io/apimachinery/pkg/api/errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Cause(NamedTuple):
+    """One `details.causes` entry: a reason such as FieldValueRequired, its text, its field."""
+
+    reason: str
+    message: str
+    field: str
+
+
+class ApiError(Exception):
+    """An answer of the API server that is no success.
+
+    Attributes:
+        code: HTTP status code.
+        reason: machine-readable reason (`NotFound`, `Conflict`, ...), may be empty.
+        message: text for people, as `kubectl` prints it.
+        details: the `details` of the Status, or None.
+    """
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+
+    def __reduce__(self) -> tuple[type[ApiError], tuple[int, str, str, dict[str, Any] | None]]:
+        return (ApiError, (self.code, self.reason, self.message, self.details))
+
+    def status(self) -> dict[str, Any]:
+        """The wire form (`kind: Status`)."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def _details(resource: str, name: str, causes: Sequence[Cause] = ()) -> dict[str, Any]:
+    plural, _, group = resource.partition(".")
+    details: dict[str, Any] = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    details["kind"] = plural
+    if causes:
+        details["causes"] = [c._asdict() for c in causes]
+    return details
+
+
+def not_found(resource: str, name: str) -> ApiError:
+    """404. `resource` is `plural[.group]`, as in `deployments.apps`."""
+    return ApiError(404, "NotFound", f'{resource} "{name}" not found', _details(resource, name))
+
+
+def already_exists(resource: str, name: str) -> ApiError:
+    """409 on create."""
+    return ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists', _details(resource, name))
+
+
+def conflict(resource: str, name: str, why: str) -> ApiError:
+    """409 on update."""
+    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    return ApiError(409, "Conflict", message, _details(resource, name))
+
+
+def stale(resource: str, name: str) -> ApiError:
+    """The conflict of a write whose `resourceVersion` is not the stored one."""
+    return conflict(
+        resource,
+        name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
+
+
+def bad_request(message: str) -> ApiError:
+    """400."""
+    return ApiError(400, "BadRequest", message)
+
+
+def forbidden(resource: str, name: str, why: str) -> ApiError:
+    """403, also the answer of admission (quota and the like)."""
+    return ApiError(403, "Forbidden", f'{resource} "{name}" is forbidden: {why}', _details(resource, name))
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
+    """422: what validation found. `kind` is the Kind, as in `Deployment`."""
+    texts = [f"{c.field}: {c.message}" for c in causes]
+    listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    qualified = f"{kind}.{group}" if group else kind
+    details: dict[str, Any] = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    details["causes"] = [c._asdict() for c in causes]
+    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)
+
+
+def method_not_supported(resource: str, verb: str) -> ApiError:
+    """405."""
+    message = f'{verb} is not supported on resources of kind "{resource}"'
+    return ApiError(405, "MethodNotAllowed", message, _details(resource, ""))
+
+
+def expired(version: int, oldest: int) -> ApiError:
+    """410: a watch or list from a version that is no longer kept."""
+    return ApiError(410, "Expired", f"too old resource version: {version} ({oldest})")
+
+
+def unsupported_media_type(content_type: str) -> ApiError:
+    """415."""
+    message = f"the body of the request was in an unknown format - accepted media types include: {content_type}"
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def page_not_found() -> ApiError:
+    """404 for a path that is no resource."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})

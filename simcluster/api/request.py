@@ -1,0 +1,112 @@
+"""Requests and responses of the API server, as values.
+
+`Api.handle(Request) -> Response` is the one entry for the in-process kubectl, the HTTP
+facade, controllers and tests. A body may be given as the decoded JSON value (callers in
+this process) or as bytes (a socket); the answer's body is a decoded JSON value or text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode
+
+JSON = "application/json"
+YAML = "application/yaml"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+#: `Accept` with which kubectl asks for server-side Tables.
+TABLE = (
+    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+)
+
+Query = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks: the result of authentication."""
+
+    name: str = "kubernetes-admin"
+    groups: tuple[str, ...] = ("system:masters", "system:authenticated")
+
+
+ADMIN = User()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request.
+
+    Attributes:
+        method: GET, POST, PUT, PATCH or DELETE.
+        path: without query, as in `/apis/apps/v1/namespaces/shop/deployments/geo/scale`.
+        query: parameters in order; may repeat (`command` of exec).
+        body: decoded JSON value (never changed by the server), raw bytes, or None.
+    """
+
+    method: str
+    path: str
+    query: Query = ()
+    body: Any = None
+    content_type: str = JSON
+    accept: str = JSON
+    user: User = ADMIN
+    user_agent: str = ""
+
+    def param(self, name: str, default: str = "") -> str:
+        """The first value of a query parameter."""
+        for key, value in self.query:
+            if key == name:
+                return value
+        return default
+
+    def params(self, name: str) -> list[str]:
+        """Every value of a query parameter."""
+        return [value for key, value in self.query if key == name]
+
+    def flag(self, name: str) -> bool:
+        """A boolean query parameter."""
+        return self.param(name) in ("true", "1", "") and any(k == name for k, _ in self.query)
+
+    @property
+    def target(self) -> str:
+        """Path and query as they stand in the request line."""
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+
+def request_of(method: str, target: str, **rest: Any) -> Request:
+    """A request from a request target such as `/api/v1/pods?limit=500`."""
+    path, _, query = target.partition("?")
+    return Request(method, path, tuple(parse_qsl(query, keep_blank_values=True)), **rest)
+
+
+class WatchStream(Protocol):
+    """The open answer to a watch; polled, because time passes only outside of it."""
+
+    def poll(self) -> list[dict[str, Any]]:
+        """Watch events (`{"type": ..., "object": ...}`) that have arrived since the last poll."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One HTTP response. Exactly one of body, text and stream is meaningful."""
+
+    code: int
+    body: Any = None
+    text: str | None = None
+    stream: WatchStream | None = None
+    content_type: str = JSON
+    headers: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code is a success."""
+        return self.code < 400

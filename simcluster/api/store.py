@@ -1,0 +1,167 @@
+"""The API store: every version of every object, in one order, as etcd keeps them.
+
+The store knows keys, versions, indexes and watches. What a create or a delete *means*
+(uid, generation, finalizers, admission) is the business of `registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from simcluster.api.objects import ApiObject, Json, labels_of, name_of, namespace_of
+from simcluster.engine import AppendLog, Simulation
+
+
+class Change(NamedTuple):
+    """One committed write."""
+
+    kind: str  # ADDED, MODIFIED or DELETED
+    resource: str  # plural[.group]
+    object: ApiObject  # after the write; on DELETED the last state, with the new resourceVersion
+    previous: ApiObject | None
+    version: int
+
+
+class Subscriber(Protocol):
+    """Somebody who is told of every change of a resource, synchronously, at commit."""
+
+    def notify(self, change: Change) -> None:
+        """Take the change. Must not write to the API from within: schedule a timer."""
+
+
+Key = tuple[str, str]  # namespace, name
+
+
+class Store:
+    """Objects by resource (`pods`, `deployments.apps`, ...), namespace and name."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.sim = sim
+        self.version = 0
+        self.history: AppendLog[Change] = AppendLog(block=256, keep_blocks=64)
+        self._objects: dict[str, dict[Key, ApiObject]] = {}
+        self._spaces: dict[tuple[str, str], dict[str, ApiObject]] = {}
+        self._pods_of_node: dict[str, dict[Key, ApiObject]] = {}
+        self._owned: dict[str, dict[tuple[str, str, str], None]] = {}
+        self._subscribers: dict[str, list[Subscriber]] = {}
+
+    # Reading.
+
+    def get(self, resource: str, namespace: str, name: str) -> ApiObject | None:
+        """The object, or None."""
+        return self._objects.get(resource, {}).get((namespace, name))
+
+    def objects(self, resource: str, namespace: str = "") -> list[ApiObject]:
+        """Objects sorted by namespace and name; of one namespace if given."""
+        if namespace:
+            found = self._spaces.get((resource, namespace), {})
+            return [found[name] for name in sorted(found)]
+        objects = self._objects.get(resource, {})
+        return [objects[key] for key in sorted(objects)]
+
+    def pods_on(self, node: str) -> list[ApiObject]:
+        """Pods with `spec.nodeName` equal to `node`, sorted."""
+        found = self._pods_of_node.get(node, {})
+        return [found[key] for key in sorted(found)]
+
+    def owned_by(self, uid: str) -> list[tuple[str, str, str]]:
+        """(resource, namespace, name) of the objects with an owner reference to `uid`."""
+        return sorted(self._owned.get(uid, {}))
+
+    def resources(self) -> list[str]:
+        """Resources of which there are or were objects, sorted."""
+        return sorted(self._objects)
+
+    def count(self, resource: str) -> int:
+        """How many objects of the resource there are."""
+        return len(self._objects.get(resource, {}))
+
+    def changes_since(self, version: int) -> Iterator[Change] | None:
+        """Changes after `version`, oldest first; None if they are no longer all kept."""
+        if version < self.version - len(self.history):
+            return None
+        # Versions are consecutive: the change with version v stands at position v - 1.
+        return self.history.since(version)
+
+    @property
+    def oldest_version(self) -> int:
+        """The oldest version from which changes are still kept."""
+        return self.version - len(self.history)
+
+    # Writing.
+
+    def put(self, resource: str, obj: Json) -> ApiObject:
+        """Store a new version of the object. The store owns `obj` from here on."""
+        key = (namespace_of(obj), name_of(obj))
+        objects = self._objects.setdefault(resource, {})
+        previous = objects.get(key)
+        self.version += 1
+        obj["metadata"]["resourceVersion"] = str(self.version)
+        stored = ApiObject(obj)
+        objects[key] = stored
+        self._spaces.setdefault((resource, key[0]), {})[key[1]] = stored
+        self._unindex(resource, key, previous)
+        self._index(resource, key, stored)
+        self._commit(Change("MODIFIED" if previous is not None else "ADDED", resource, stored, previous, self.version))
+        return stored
+
+    def remove(self, resource: str, namespace: str, name: str) -> ApiObject:
+        """Remove the object; returns its last state with the version of the removal."""
+        key = (namespace, name)
+        previous = self._objects[resource].pop(key)
+        del self._spaces[resource, namespace][name]
+        self._unindex(resource, key, previous)
+        self.version += 1
+        last = ApiObject({**previous, "metadata": {**previous["metadata"], "resourceVersion": str(self.version)}})
+        self._commit(Change("DELETED", resource, last, previous, self.version))
+        return last
+
+    def subscribe(self, resource: str, subscriber: Subscriber) -> None:
+        """Tell `subscriber` of every later change of the resource."""
+        self._subscribers.setdefault(resource, []).append(subscriber)
+
+    def unsubscribe(self, resource: str, subscriber: Subscriber) -> None:
+        """Stop telling `subscriber`."""
+        self._subscribers[resource].remove(subscriber)
+
+    # Inside.
+
+    def _commit(self, change: Change) -> None:
+        self.history.append(change)
+        self.sim.record("api", f"{change.kind} {change.resource} {_canonical(change.object)}")
+        for subscriber in self._subscribers.get(change.resource, ()):
+            subscriber.notify(change)
+
+    def _index(self, resource: str, key: Key, obj: ApiObject) -> None:
+        if resource == "pods":
+            node = obj["spec"].get("nodeName")
+            if node:
+                self._pods_of_node.setdefault(node, {})[key] = obj
+        for reference in obj["metadata"].get("ownerReferences") or ():
+            self._owned.setdefault(reference["uid"], {})[resource, *key] = None
+
+    def _unindex(self, resource: str, key: Key, obj: ApiObject | None) -> None:
+        if obj is None:
+            return
+        if resource == "pods":
+            node = obj["spec"].get("nodeName")
+            if node:
+                self._pods_of_node.get(node, {}).pop(key, None)
+        for reference in obj["metadata"].get("ownerReferences") or ():
+            owned = self._owned.get(reference["uid"])
+            if owned is not None:
+                owned.pop((resource, *key), None)
+                if not owned:
+                    del self._owned[reference["uid"]]
+
+
+def _canonical(value: Any) -> str:
+    """Text of a JSON value in which equal values are equal (insertion order counts)."""
+    return repr(value)
+
+
+def matches_labels(obj: ApiObject, wanted: dict[str, str]) -> bool:
+    """Whether the object carries every label of `wanted` (`matchLabels`, Service selectors)."""
+    labels = labels_of(obj)
+    return all(labels.get(key) == value for key, value in wanted.items())

@@ -1,0 +1,110 @@
+"""What all controllers share: watches that arrive late, a work queue, a client.
+
+A controller is level-based: handlers only enqueue keys, `sync(key)` reads everything it
+needs from the API and writes what is missing. It keeps no copy of the cluster's state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from simcluster.api.client import Client
+from simcluster.api.errors import ApiError
+from simcluster.api.events import EventRecorder
+from simcluster.api.request import User
+from simcluster.api.server import Api
+from simcluster.api.store import Change
+from simcluster.control.workqueue import WorkQueue
+from simcluster.engine import MILLISECOND, Simulation
+
+#: From a committed write to the watch event at a client: p50 2.5 ms, p95 4.7 ms
+#: (measured against kube-apiserver 1.32). Log-normal with these quantiles.
+WATCH_DELAY_MEDIAN_NS = 2_500_000
+WATCH_DELAY_SIGMA = 0.384
+#: What one API write costs its caller: p50 1.44-1.80 ms (same measurement).
+WRITE_COST_NS = 1_600_000
+#: A reconcile that writes nothing.
+SYNC_COST_NS = 300_000
+
+
+class Informer:
+    """One watch: hands the changes of a resource to a handler, in order, a little later."""
+
+    def __init__(self, sim: Simulation, name: str, resource: str, handler: Callable[[Change], None]) -> None:
+        self.sim = sim
+        self.resource = resource
+        self.handler = handler
+        self._stream = sim.stream("watch", name, resource)
+        self._pending: list[Change] = []
+
+    def notify(self, change: Change) -> None:
+        """Called by the store at commit."""
+        if not self._pending:
+            delay = self._stream.lognormal_ns(WATCH_DELAY_MEDIAN_NS, WATCH_DELAY_SIGMA)
+            self.sim.after(min(delay, 50 * MILLISECOND), self._deliver)
+        self._pending.append(change)
+
+    def _deliver(self) -> None:
+        pending, self._pending = self._pending, []
+        for change in pending:
+            self.handler(change)
+
+
+class Controller(ABC):
+    """A reconcile loop.
+
+    Attributes:
+        name: as in `--controllers` and in events, e.g. `deployment-controller`.
+        client: its connection, under the identity of its own service account.
+        recorder: writes its Events.
+    """
+
+    name: str
+    workers = 5
+
+    def __init__(self, sim: Simulation, api: Api) -> None:
+        self.sim = sim
+        self.api = api
+        self.client = Client(
+            api,
+            User(f"system:serviceaccount:kube-system:{self.name}", ("system:serviceaccounts", "system:authenticated")),
+            "kube-controller-manager",
+        )
+        self.recorder = EventRecorder(sim, self.client, self.name)
+        self.queue = WorkQueue(sim, self._process, self.workers)
+
+    def watch(self, resource: str, handler: Callable[[Change], None]) -> None:
+        """Have `handler` called with every change of the resource; existing objects too."""
+        informer = Informer(self.sim, self.name, resource, handler)
+        for obj in self.api.store.objects(resource):
+            informer.notify(Change("ADDED", resource, obj, None, int(obj["metadata"]["resourceVersion"])))
+        self.api.store.subscribe(resource, informer)
+
+    def enqueue(self, namespace: str, name: str) -> None:
+        """Reconcile `namespace/name` soon."""
+        self.queue.add(f"{namespace}/{name}")
+
+    def enqueue_object(self, change: Change) -> None:
+        """Watch handler: reconcile the changed object itself."""
+        metadata = change.object["metadata"]
+        self.enqueue(metadata.get("namespace", ""), metadata["name"])
+
+    @abstractmethod
+    def sync(self, namespace: str, name: str) -> None:
+        """Reconcile one key. An ApiError puts the key back with back-off."""
+
+    def _process(self, key: str) -> int:
+        namespace, _, name = key.partition("/")
+        before = self.client.writes
+        try:
+            self.sync(namespace, name)
+        except ApiError as error:
+            self.on_error(key, error)
+        else:
+            self.queue.forget(key)
+        return SYNC_COST_NS + (self.client.writes - before) * WRITE_COST_NS
+
+    def on_error(self, key: str, error: ApiError) -> None:
+        """What a failed sync leads to: by default the key comes back with back-off."""
+        self.queue.add_rate_limited(key)

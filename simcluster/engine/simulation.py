@@ -1,0 +1,172 @@
+"""The event loop: SimPy's environment, with timers that are bound methods.
+
+Work is scheduled as `sim.after(delay_ns, self.method, *args)`; there are no generator
+processes, so the whole loop can be pickled between any two timers. Ties are served in the
+order in which they were scheduled, so a run is a pure function of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, cast
+
+import simpy
+
+from simcluster.engine.digest import Digest
+from simcluster.engine.streams import Stream, Streams
+
+
+def _fire(event: Any) -> None:
+    """SimPy callback of every timer."""
+    fn = event.fn
+    if fn is not None:
+        fn(*event.args)
+
+
+_CALLBACKS = (_fire,)
+
+
+class Timer(simpy.Event):
+    """A scheduled callback. `cancel()` makes it do nothing."""
+
+    __slots__ = ("_ok", "args", "at_ns", "callbacks", "fn")
+
+    def __init__(self, at_ns: int, fn: Callable[..., None], args: tuple[Any, ...]) -> None:
+        self.at_ns = at_ns
+        self.fn: Callable[..., None] | None = fn
+        self.args = args
+        self.callbacks = cast(Any, _CALLBACKS)
+        self._ok = True
+
+    def cancel(self) -> None:
+        """Never fire. Cancelling twice, or after firing, is harmless."""
+        self.fn = None
+        self.args = ()
+
+    def __repr__(self) -> str:
+        return f"<Timer at {self.at_ns} {getattr(self.fn, '__qualname__', self.fn)}>"
+
+
+class Repeating(Timer):
+    """A timer that fires on a fixed grid until it is cancelled."""
+
+    __slots__ = ("clock", "period_ns")
+
+    def __init__(
+        self, clock: Clock, at_ns: int, period_ns: int, fn: Callable[..., None], args: tuple[Any, ...]
+    ) -> None:
+        super().__init__(at_ns, fn, args)
+        self.clock = clock
+        self.period_ns = period_ns
+        self.callbacks = cast(Any, _REPEAT_CALLBACKS)
+
+
+def _fire_and_repeat(event: Any) -> None:
+    fn = event.fn
+    if fn is None:
+        return
+    event.at_ns += event.period_ns
+    event.callbacks = _REPEAT_CALLBACKS
+    event.clock.push(event)
+    fn(*event.args)
+
+
+_REPEAT_CALLBACKS = (_fire_and_repeat,)
+
+
+class Clock(simpy.Environment):
+    """`simpy.Environment` with integer nanoseconds and a counter that can be pickled."""
+
+    def __init__(self) -> None:
+        # Not super().__init__(): it binds event classes as instance attributes and keeps an
+        # itertools.count, neither of which can be pickled on every supported Python.
+        self._now = 0
+        self._queue = []
+        self._sequence = 0
+        self._active_proc = None
+
+    def push(self, timer: Timer) -> None:
+        """Put a timer into the heap at its own instant."""
+        self._sequence += 1
+        heappush(self._queue, (timer.at_ns, cast(Any, 1), self._sequence, timer))
+
+    def next_at(self) -> int | None:
+        """Instant of the next live timer, or None. Drops cancelled ones at the head."""
+        queue = self._queue
+        while queue and cast(Timer, queue[0][3]).fn is None:
+            self.step_over()
+        return cast(int, queue[0][0]) if queue else None
+
+    def step_over(self) -> None:
+        """Drop the head of the heap without moving the clock."""
+        heappop(self._queue)
+
+    def run_until(self, t_ns: int) -> None:
+        """Fire every timer up to and including `t_ns`, then stand at `t_ns`."""
+        assert t_ns >= self._now, (t_ns, self._now)
+        queue = self._queue
+        while queue and queue[0][0] <= t_ns:
+            self.step()
+        self._now = t_ns
+
+
+class Simulation:
+    """Time, timers, randomness and the digest of one world."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.clock = Clock()
+        self.streams = Streams(seed)
+        self.digest = Digest()
+
+    @property
+    def seed(self) -> int:
+        """The seed from which every random draw follows."""
+        return self.streams.seed
+
+    @property
+    def now(self) -> int:
+        """Simulated nanoseconds since the epoch of the world."""
+        return cast(int, self.clock._now)
+
+    def after(self, delay_ns: int, fn: Callable[..., None], *args: Any) -> Timer:
+        """Call `fn(*args)` after `delay_ns` >= 0 nanoseconds."""
+        assert delay_ns >= 0, delay_ns
+        timer = Timer(self.now + delay_ns, fn, args)
+        self.clock.push(timer)
+        return timer
+
+    def at(self, t_ns: int, fn: Callable[..., None], *args: Any) -> Timer:
+        """Call `fn(*args)` at the instant `t_ns`, not before now."""
+        return self.after(t_ns - self.now, fn, *args)
+
+    def every(self, period_ns: int, fn: Callable[..., None], *args: Any, first_ns: int | None = None) -> Timer:
+        """Call `fn(*args)` periodically.
+
+        Args:
+            period_ns: distance of two calls, > 0.
+            first_ns: instant of the first call; by default the next multiple of the period
+                that is later than now, so that equal periods share one grid.
+        """
+        assert period_ns > 0, period_ns
+        start = (self.now // period_ns + 1) * period_ns if first_ns is None else first_ns
+        assert start >= self.now, (start, self.now)
+        timer = Repeating(self.clock, start, period_ns, fn, args)
+        self.clock.push(timer)
+        return timer
+
+    def stream(self, *identity: str | int) -> Stream:
+        """A fresh random stream of the identity."""
+        return self.streams.stream(*identity)
+
+    def run_until(self, t_ns: int) -> None:
+        """Advance to the instant `t_ns`."""
+        self.clock.run_until(t_ns)
+
+    def run_for(self, duration_ns: int) -> None:
+        """Advance by `duration_ns`."""
+        self.clock.run_until(self.now + duration_ns)
+
+    def record(self, kind: str, payload: str) -> None:
+        """Chain a fact of the present instant into the digest."""
+        self.digest.add(self.now, kind, payload)
