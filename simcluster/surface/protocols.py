@@ -1,0 +1,81 @@
+"""How the surface sees the rest: the API, the clock, the hosts. `world` hands in the implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from simcluster.api.request import Request, Response
+
+
+class CommandResult(NamedTuple):
+    """What a command printed and its exit status; `str()` is the text on the terminal."""
+
+    stdout: str
+    stderr: str = ""
+    exit_code: int = 0
+
+    def __str__(self) -> str:
+        return self.stdout + self.stderr
+
+
+class ApiEndpoint(Protocol):
+    """The API server."""
+
+    def handle(self, request: Request) -> Response:
+        """Answer one request at the present instant."""
+
+
+class Clock(Protocol):
+    """Simulated time, for commands that wait (`rollout status`, `wait`, `get -w`)."""
+
+    @property
+    def now(self) -> int:
+        """Simulated nanoseconds."""
+
+    def advance(self, duration_ns: int) -> None:
+        """Let the world live on for a while."""
+
+
+class JournalEntry(Protocol):
+    """One line of a node's journal."""
+
+    t_ns: int
+    unit: str  # "kubelet.service"
+    identifier: str  # "kubelet", "systemd"
+    pid: int
+    text: str
+
+
+class Unit(Protocol):
+    """One systemd unit of a node."""
+
+    name: str  # "kubelet.service"
+    description: str
+    active: bool
+    failed: bool
+    enabled: bool
+    changed_ns: int  # since when it is in this state
+    pid: int
+    command: str
+
+
+class Host(Protocol):
+    """A node's operating system, as somebody logged in as root meets it."""
+
+    name: str
+
+    def unit(self, name: str) -> Unit | None:
+        """The unit of this name, with or without `.service`."""
+
+    def unit_list(self) -> Sequence[Unit]:
+        """All units, sorted by name."""
+
+    def control(self, action: str, name: str) -> str:
+        """systemctl start, stop, restart, enable or disable a unit; an error text or ""."""
+
+    def journal(self) -> Iterable[JournalEntry]:
+        """The journal, oldest first."""
+
+    def run(self, argv: Sequence[str]) -> CommandResult | None:
+        """Any other program of the host (`crictl`, `hostname`, `free`); None if there is none."""
