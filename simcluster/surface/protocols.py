@@ -79,3 +79,37 @@ class Host(Protocol):
 
     def run(self, argv: Sequence[str]) -> CommandResult | None:
         """Any other program of the host (`crictl`, `hostname`, `free`); None if there is none."""
+
+
+class Shell(Protocol):
+    """A root shell on a node."""
+
+    def sh(self, command: str) -> CommandResult:
+        """Run one command line."""
+
+
+class Session(Protocol):
+    """An incident as an agent meets it: what it was paged with and what it may do.
+
+    Every call takes simulated time, as the episode's clock policy says.
+    """
+
+    @property
+    def alert(self) -> str:
+        """The page, as text."""
+
+    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+        """Run `kubectl COMMAND`, without a shell; `stdin` is what `-f -` reads."""
+
+    def node(self, name: str) -> Shell:
+        """A root shell on a node. Unknown names answer every command as ssh would."""
+
+    def wait(self, duration: str) -> None:
+        """Let simulated time pass (`30s`, `5m`)."""
+
+    def diagnose(self, answer: str | dict[str, object]) -> None:
+        """Submit the diagnosis; the last one counts."""
+
+
+class BudgetExceeded(Exception):
+    """The session's budget of commands or of simulated time is used up."""
