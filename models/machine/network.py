@@ -77,6 +77,11 @@ class Network:
             rules[key] = backends
         self.version += 1
 
+    def rules_of(self, node: str, key: ServiceKey) -> tuple[Backend, ...] | None:
+        """What is programmed for a virtual address on a node; None if nothing is."""
+        rules = self.rules.get(node)
+        return None if rules is None else rules.backends.get(key)
+
     def set_name(self, name: str, address: str | None) -> None:
         """Add (or with None remove) a record of the cluster zone."""
         if address is None:
