@@ -1,0 +1,97 @@
+"""The pager: what wakes an operator, over signals that users and the API really give.
+
+Three rules: users of an entry succeed in less than 95 % of their requests over 60 s; a pod
+has not been Ready for 60 s; a node is not Ready. The pager only reads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcluster.api.objects import condition, name_of, namespace_of
+from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339
+from simcluster.world import World
+
+PERIOD_NS = 5 * SECOND
+WINDOW_NS = 60 * SECOND
+SUCCESS_RATIO = 0.95
+#: Too few requests say nothing about a ratio.
+REQUESTS_MIN = 20
+
+
+class Page(NamedTuple):
+    """One firing alert."""
+
+    since_ns: int
+    rule: str
+    object: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"[FIRING] {self.rule} {self.object} since {format_rfc3339(self.since_ns)}: {self.text}"
+
+
+class Pager:
+    """Looks at the world every 5 s and remembers what has been firing since when.
+
+    Args:
+        world: the cluster.
+        namespaces: whose pods page; those of the system page too.
+    """
+
+    def __init__(self, world: World, namespaces: tuple[str, ...]) -> None:
+        self.world = world
+        self.namespaces = (*namespaces, "kube-system")
+        self.firing: dict[tuple[str, str], Page] = {}
+        self.first: Page | None = None
+        world.sim.every(PERIOD_NS, self.look)
+
+    def text(self) -> str:
+        """All firing alerts, one a line, oldest first."""
+        return "\n".join(str(page) for page in sorted(self.firing.values()))
+
+    def look(self) -> None:
+        """Evaluate the rules now."""
+        now = self.world.sim.now
+        found = [*self._users(now), *self._pods(now), *self._nodes(now)]
+        firing: dict[tuple[str, str], Page] = {}
+        for page in found:
+            known = self.firing.get((page.rule, page.object))
+            firing[page.rule, page.object] = page if known is None else page._replace(since_ns=known.since_ns)
+        self.firing = firing
+        if self.first is None and found:
+            self.first = found[0]
+
+    def _users(self, now: int) -> list[Page]:
+        pages = []
+        for load in self.world.traffic.users.values():
+            stats = load.window(now - WINDOW_NS, now)
+            if stats.sent >= REQUESTS_MIN and stats.ok < SUCCESS_RATIO * stats.sent:
+                share = f"{100.0 * stats.ok / stats.sent:.1f} % of {stats.sent} requests of users succeeded"
+                page = Page(now, "EntrySuccessLow", f"{load.namespace}/{load.service}", f"{share} in the last 60 s")
+                pages.append(page)
+        return pages
+
+    def _pods(self, now: int) -> list[Page]:
+        pages = []
+        for namespace in self.namespaces:
+            for pod in self.world.api.store.objects("pods", namespace):
+                status = pod.get("status") or {}
+                ready = condition(pod, "Ready")
+                if status.get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]:
+                    continue
+                if ready is not None and ready["status"] == "True":
+                    continue
+                since = pod["metadata"]["creationTimestamp"] if ready is None else ready["lastTransitionTime"]
+                if now - parse_rfc3339(since) >= WINDOW_NS:
+                    what = f"{namespace_of(pod)}/{name_of(pod)}"
+                    pages.append(Page(now, "PodNotReady", what, "the pod has not been Ready for 60 s"))
+        return pages
+
+    def _nodes(self, now: int) -> list[Page]:
+        pages = []
+        for node in self.world.api.store.objects("nodes"):
+            ready = condition(node, "Ready")
+            if ready is not None and ready["status"] != "True":
+                pages.append(Page(now, "NodeNotReady", name_of(node), f"condition Ready is {ready['status']}"))
+        return pages
