@@ -15,6 +15,20 @@ from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 from simcluster.world import World
 
+#: Programs of a node that only look, whatever their arguments.
+_LOOKS = ("journalctl", "cat", "ls", "grep", "head", "tail", "ps", "free", "df", "top", "uptime", "dmesg", "hostname")
+_SYSTEMCTL_LOOKS = ("status", "is-active", "is-enabled", "is-failed", "list-units", "show", "cat")
+
+
+def _only_looks(command: str) -> bool:
+    """Whether a command line on a node certainly changes nothing."""
+    words = command.split()
+    if not words or any(sign in command for sign in ";&>`$"):
+        return not words
+    if words[0] == "systemctl":
+        return any(word in _SYSTEMCTL_LOOKS for word in words[1:2])
+    return words[0] in _LOOKS
+
 
 class NodeSession:
     """A root shell on one node, over ssh. Implements `surface.protocols.Shell`."""
@@ -69,7 +83,8 @@ class Live:
             kind = "read"
         self._charge(kind)
         at_ns = self.world.sim.now
-        return self._answered(at_ns, "kubectl", "", command, stdin, self._kubectl.run(command, stdin))
+        result = self._kubectl.run(command, stdin)
+        return self._answered(at_ns, "kubectl", "", command, stdin, result, write=kind == "write")
 
     def node(self, name: str) -> NodeSession:
         """A root shell on a node."""
@@ -84,7 +99,7 @@ class Live:
             error = f"ssh: Could not resolve hostname {name}: Name or service not known\n"
             return self._answered(at_ns, "node", name, command, "", CommandResult("", error, 255))
         result = NodeShell(machine, self.world).sh(command)
-        return self._answered(at_ns, "node", name, command, "", result)
+        return self._answered(at_ns, "node", name, command, "", result, write=not _only_looks(command))
 
     def wait(self, duration: str) -> None:
         """Let simulated time pass.
@@ -119,9 +134,9 @@ class Live:
             raise BudgetExceeded(f"the {self.budget.time} of simulated time of this episode are used up")
 
     def _answered(
-        self, at_ns: int, tool: str, target: str, text: str, stdin: str, result: CommandResult
+        self, at_ns: int, tool: str, target: str, text: str, stdin: str, result: CommandResult, *, write: bool = False
     ) -> CommandResult:
-        """Log a command and chain it with its answer into the digest."""
+        """Log a command and chain it with its answer into the digest. `write`: it may have changed the world."""
         command = Command(at_ns, tool, target, text, stdin, result.exit_code, answer_digest(result))
         self.commands.append(command)
         self.world.sim.record("command", repr(command))

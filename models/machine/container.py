@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from simcluster.engine import Shared, Simulation
 from simcluster.models.machine.logfile import LogFile
 from simcluster.models.machine.program import Program
+from simcluster.models.machine.shellfiles import Layer
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -25,6 +26,7 @@ class Mount(Shared):
     source: str  # configMap, secret, emptyDir, persistentVolumeClaim, hostPath, projected
     files: tuple[tuple[str, str], ...] = ()
     read_only: bool = False
+    volume: str = ""  # the volume's name: containers of the pod that mount it share what is written
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class Sandbox:
     node: str
     address: str
     containers: dict[str, Container] = field(default_factory=dict)  # name -> newest run
+    host_network: bool = False
+    sandbox_id: str = ""
+    volumes: dict[str, Layer] = field(default_factory=dict)  # what was written to each emptyDir
 
     def container_on(self, port: int) -> Container | None:
         """The running container that listens on the port."""
@@ -105,10 +110,16 @@ class Container:
         self.reason = ""
         self.message = ""
         self.log = LogFile()
+        self.written: Layer | None = None  # the writable layer, made at the first write
         self.memory_bytes = 0
         self.cpu_ns = 0
         self.throttled_ns = 0
         self.on_exit: Callable[[Container], None] | None = None
+        self.attempt = 0  # how many runs of this container the pod had before
+        self.image_name = spec.image  # full name, as the runtime reports it
+        self.image_id = ""  # repository and digest
+        self.pid = 0
+        self.mounts = spec.mounts  # the kubelet renews the files of ConfigMaps and Secrets
 
     @property
     def running(self) -> bool:
@@ -140,7 +151,7 @@ class Container:
         self.exit_code = code
         self.reason = reason or ("Completed" if code == 0 else "Error")
         self.message = message
-        self.memory_bytes = 0
+        self._hold_memory(0)
         self._record()
         self.program.stop()
         if self.on_exit is not None:
@@ -161,10 +172,14 @@ class Container:
 
     def set_memory(self, memory_bytes: int) -> None:
         """The working set changes; beyond the limit the OOM killer takes the process."""
-        self.memory_bytes = memory_bytes
+        self._hold_memory(memory_bytes)
         limit = self.spec.memory_limit
         if limit is not None and memory_bytes > limit:
             self.machine.out_of_memory(self)
+
+    def _hold_memory(self, memory_bytes: int) -> None:
+        self.machine.container_memory += memory_bytes - self.memory_bytes
+        self.memory_bytes = memory_bytes
 
     def _record(self) -> None:
         spec = self.spec

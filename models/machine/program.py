@@ -47,6 +47,15 @@ class ExecResult(NamedTuple):
     code: int = 0
 
 
+class StartFailure(Exception):
+    """The entry point cannot be executed.
+
+    The message is what runc says after `unable to start container process: `, such as
+    `exec: "/no-such-binary": stat /no-such-binary: no such file or directory`. A catalog
+    raises it from `program_for`.
+    """
+
+
 class Program(ABC):
     """The main process of one run of a container.
 

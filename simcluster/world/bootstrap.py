@@ -27,10 +27,15 @@ PRELOADED = (
 )
 
 
+def namespace(name: str) -> Json:
+    """The manifest of a Namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
 def create_namespaces(client: Client) -> None:
     """The four namespaces and the Service `kubernetes` that exist from the first second."""
     for name in NAMESPACES:
-        client.create("namespaces", "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        client.create("namespaces", "", namespace(name))
     service: Json = {
         "apiVersion": "v1",
         "kind": "Service",

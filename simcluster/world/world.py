@@ -106,6 +106,21 @@ class World:
             raise ValueError(result.stderr)
         return result
 
+    def deploy(self, app: str, namespace: str) -> None:
+        """Apply the manifests of an application of `simcluster list apps`, as its deployer does.
+
+        Raises:
+            ValueError: the API server refused a manifest.
+        """
+        manifests = self.catalog.manifests(app)
+        self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
+        self.apply(manifests, namespace=namespace)
+
+    def available(self, namespace: str) -> bool:
+        """Whether every Deployment of the namespace has all its replicas available."""
+        deployments = self.api.store.objects("deployments.apps", namespace)
+        return all((d.get("status") or {}).get("availableReplicas", 0) == d["spec"]["replicas"] for d in deployments)
+
     def add_users(self, namespace: str, service: str, rps: float, *, mix: dict[str, float] | None = None) -> UserLoad:
         """Send users to a Service: `rps` requests a second of the operations in `mix`."""
         return self.traffic.add_users(service, namespace, service, rps=rps, mix=mix)
@@ -143,10 +158,6 @@ class World:
                 bootstrap.create_static_pods(node_client, node)
             bootstrap.create_proxy_pod(node_client, node, suffixes.text("bcdfghjklmnpqrstvwxz2456789", 5))
         limit = self.sim.now + BOOT_LIMIT_NS
-        while not self._system_ready():
+        while not self.available("kube-system"):
             assert self.sim.now < limit, "the system pods of a new cluster do not become ready"
             self.run_for(SECOND)
-
-    def _system_ready(self) -> bool:
-        deployments = self.api.store.objects("deployments.apps", "kube-system")
-        return all((d.get("status") or {}).get("readyReplicas", 0) == d["spec"]["replicas"] for d in deployments)

@@ -1,0 +1,45 @@
+# Everything a newcomer needs: Python >= 3.11 and make. Each target sets up .venv by itself.
+# The same by hand:  python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= auto
+
+.PHONY: demo test test-all lint types digests bench clean install
+.DEFAULT_GOAL := demo
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "simcluster needs Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## a scoreboard of the reference agents over all tasks
+	$(BIN)/simcluster eval --suite all --agent expert --agent runbook --agent restarter --agent noop
+
+test: $(STAMP)  ## all tests, with a sample of the long sweeps
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+test-all: $(STAMP)  ## all tests, the long sweeps whole
+	$(BIN)/python -m pytest -q -n $(JOBS) --whole
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+digests: $(STAMP)  ## the same runs on every Python found: equal digests
+	PYTHON=$(BIN)/python .ci/digests
+
+bench: $(STAMP)
+	$(BIN)/simcluster bench
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,9 @@
+"""Episodes: a world, a task, a clock policy and a record of what was done."""
+
+from simcluster.eval.episode.episode import Episode, Finished
+from simcluster.eval.episode.replay import replay
+from simcluster.eval.episode.report import Report
+from simcluster.eval.episode.sandbox import Sandbox, sandbox
+from simcluster.eval.episode.start import NotAnIncident, Starts, start
+
+__all__ = ["Episode", "Finished", "NotAnIncident", "Report", "Sandbox", "Starts", "replay", "sandbox", "start"]

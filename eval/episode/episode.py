@@ -1,0 +1,156 @@
+"""An episode: a cluster, an incident in it, an operator who was paged, and the grade at the end."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from simcluster.engine import fork
+from simcluster.engine.content import Library
+from simcluster.eval.episode.log import Command, answer_digest, versions
+from simcluster.eval.episode.pager import Pager
+from simcluster.eval.episode.policy import Budget, ClockPolicy
+from simcluster.eval.episode.report import Report
+from simcluster.eval.episode.session import Live
+from simcluster.eval.judge import judge
+from simcluster.eval.oracles.baseline import Baseline
+from simcluster.eval.oracles.mitigation import Mitigation
+from simcluster.eval.trajectory.recorder import Recorder
+from simcluster.eval.trajectory.verifiers import verify
+from simcluster.faults.incident import Incident
+from simcluster.noise.mechanism import Spared
+from simcluster.noise.plan import NoisePlan, Profile
+from simcluster.surface.protocols import CommandResult
+from simcluster.tasks.model import Task
+from simcluster.world import World
+
+
+class Finished(Exception):
+    """The episode has been graded; its world no longer takes commands."""
+
+
+class Episode(Live):
+    """One incident, from before its cause to its grade.
+
+    Args:
+        world: with the task's application healthy and its users there.
+        task: with resolved targets.
+        seed: the seed of the world.
+        noise: a profile of disturbances, or None.
+
+    Attributes:
+        baseline: what was there before the incident.
+        alert: the page, as text; empty until the pager has fired.
+        answer: the last diagnosis that was submitted.
+    """
+
+    def __init__(self, world: World, task: Task, seed: int, noise: Profile | None, library: Library | None) -> None:
+        super().__init__(world, ClockPolicy(**task.clock.model_dump()), Budget(**task.budget.model_dump()))
+        self.task = task
+        self.seed = seed
+        self.noise_name = noise.id if noise is not None else None
+        self.alert = ""
+        self.answer: str | dict[str, Any] | None = None
+        self.baseline = Baseline.take(world, task.namespace)
+        self.recorder = Recorder(world, task)
+        self.pager = Pager(world, (task.namespace,))
+        self.incident = Incident(world, task.namespace, task.incident, library)
+        self._library = library
+        self._report: Report | None = None
+        spared = {}
+        for ref in self.incident.faulted():
+            spared[ref.kind] = (*spared.get(ref.kind, ()), ref.name)
+        self.noise = None if noise is None else NoisePlan(world, noise, task.namespace, Spared.of(spared))
+
+    def begin(self) -> None:
+        """Start the incident's clock (and that of the noise)."""
+        self.recorder.mark("incident")
+        self.incident.start()
+        if self.noise is not None:
+            self.noise.start()
+
+    def paged(self) -> None:
+        """The operator is called: from here on commands and time are counted."""
+        self.recorder.mark("paged")
+        self.alert = self.pager.text()
+        self.opened_ns = self.world.sim.now
+
+    def diagnose(self, answer: str | dict[str, Any]) -> None:
+        """Submit the diagnosis: a free text, or `{component, mechanism, details, scope}`. The last one counts.
+
+        Raises:
+            ValueError: the answer is neither a text nor a dictionary.
+        """
+        if not isinstance(answer, (str, dict)):
+            raise ValueError(f"a diagnosis is a text or a dictionary, not {type(answer).__name__}")
+        self._open()
+        self.answer = answer
+        self._answered(self.world.sim.now, "diagnose", "", repr(answer), "", CommandResult(""))
+
+    def fork(self) -> Episode:
+        """A second episode with the same past; both futures are real."""
+        return cast(Episode, fork(self))
+
+    def finish(self) -> Report:
+        """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""
+        if self._report is None:
+            self._report = self._grade()
+        return self._report
+
+    @property
+    def report(self) -> Report:
+        """The grade; ends the episode if that has not happened yet."""
+        return self.finish()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the episode has been graded."""
+        return self._report is not None
+
+    def log_header(self) -> dict[str, Any]:
+        """The header of the replay log."""
+        return {
+            "task": self.task.id,
+            "seed": self.seed,
+            "noise": self.noise_name,
+            "clock": self.policy.model_dump(),
+            "versions": versions(),
+        }
+
+    def _grade(self) -> Report:
+        worked_ns = self.world.sim.now - self.opened_ns
+        self.recorder.mark("finished")
+        if self.noise is not None:
+            self.noise.silence()
+        mitigation = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        self.recorder.close()
+        return Report(
+            task=self.task.id,
+            seed=self.seed,
+            noise=self.noise_name,
+            diagnosis=judge(self.answer, self.task.truth, self.baseline.inventory()),
+            mitigation=mitigation,
+            trajectory=verify(self.recorder.header(), list(self.recorder.records)),
+            commands=len(self.commands),
+            simulated_s=worked_ns / 1e9,
+            digest=self.digest,
+        )
+
+    def _open(self) -> None:
+        if self.finished:
+            raise Finished("this episode has been graded: fork it before finish() to try something else")
+
+    def _check_budget(self) -> None:
+        self._open()
+        super()._check_budget()
+
+    def _answered(
+        self, at_ns: int, tool: str, target: str, text: str, stdin: str, result: CommandResult, *, write: bool = False
+    ) -> CommandResult:
+        if tool in ("kubectl", "node"):
+            self.recorder.command(tool, write=write)
+        return super()._answered(at_ns, tool, target, text, stdin, result, write=write)
+
+
+def same_answer(command: Command, result: CommandResult) -> bool:
+    """Whether a replayed command answered what the log says."""
+    return command.answer == answer_digest(result) and command.exit_code == result.exit_code

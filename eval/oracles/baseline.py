@@ -1,0 +1,157 @@
+"""What was there before the incident: the measure of collateral damage.
+
+The stored objects are immutable, so a baseline is a dictionary of references: it costs
+nothing, and forks share it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simcluster.api.objects import ApiObject, namespace_of
+from simcluster.engine import Shared
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+SYSTEM = "kube-system"
+
+#: What comes and goes in a healthy cluster: written by controllers, not by operators.
+EPHEMERAL = (
+    "pods",
+    "replicasets.apps",
+    "events",
+    "events.events.k8s.io",
+    "endpoints",
+    "endpointslices.discovery.k8s.io",
+    "leases.coordination.k8s.io",
+    "controllerrevisions.apps",
+)
+
+Key = tuple[str, str, str]  # resource, namespace, name
+
+
+class Baseline(Shared):
+    """Objects of a namespace, of the system and of the cluster, and the units that ran.
+
+    Attributes:
+        taken_ns: when.
+        namespace: of the application.
+        objects: by resource, namespace and name.
+        units: (node, unit) that were active.
+    """
+
+    def __init__(
+        self, taken_ns: int, namespace: str, objects: dict[Key, ApiObject], units: tuple[tuple[str, str], ...]
+    ):
+        self.taken_ns = taken_ns
+        self.namespace = namespace
+        self.objects = objects
+        self.units = units
+
+    @classmethod
+    def take(cls, world: World, namespace: str) -> Baseline:
+        """The baseline of the present instant: call it when the application is healthy."""
+        store = world.api.store
+        objects: dict[Key, ApiObject] = {}
+        for resource in store.resources():
+            if resource in EPHEMERAL:
+                continue
+            for obj in store.objects(resource):
+                where = namespace_of(obj)
+                if where in ("", namespace, SYSTEM):
+                    objects[resource, where, obj["metadata"]["name"]] = obj
+        units = tuple(
+            (node, unit.name)
+            for node, machine in sorted(world.machines.items())
+            for unit in machine.unit_list()
+            if unit.active
+        )
+        return cls(world.sim.now, namespace, objects, units)
+
+    def replicas(self, deployment: str) -> int:
+        """Replicas that a Deployment of the application asked for; 0 if there was none."""
+        found = self.objects.get(("deployments.apps", self.namespace, deployment))
+        return 0 if found is None else int(found["spec"].get("replicas", 1))
+
+    def inventory(self) -> list[str]:
+        """`Kind/name` of the application's workloads and Services and of the nodes, for the judge."""
+        kinds = {"deployments.apps": "Deployment", "services": "Service", "nodes": "Node"}
+        return [
+            f"{kinds[resource]}/{name}"
+            for resource, namespace, name in sorted(self.objects)
+            if resource in kinds and namespace in ("", self.namespace)
+        ]
+
+
+def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[str]:
+    """What is worse now than in the baseline, one text each.
+
+    Args:
+        faulted: objects whose spec may differ, because repairing them is the point; they must
+            still exist, with as many replicas, and Services with the same ports.
+    """
+    found: list[str] = []
+    for key, before in baseline.objects.items():
+        resource, namespace, name = key
+        now = world.api.store.get(resource, namespace, name)
+        label = f"{resource} {name}"
+        if now is None:
+            found.append(f"{label} was deleted")
+        elif "deletionTimestamp" in now["metadata"]:
+            found.append(f"{label} is being deleted")
+        elif key in faulted:
+            found.extend(f"{label}: {what}" for what in _loss(before, now))
+        elif _essence(resource, before) != _essence(resource, now):
+            found.append(f"{label} was changed")
+        else:
+            found.extend(f"{label}: {what}" for what in _fewer(before, now))
+    for node, unit in baseline.units:
+        machine = world.machines.get(node)
+        state = None if machine is None else machine.unit(unit)
+        if state is None or not state.active:
+            found.append(f"{unit} no longer runs on {node}")
+    return found
+
+
+def _loss(before: ApiObject, now: ApiObject) -> list[str]:
+    """What a repaired object has less of than before."""
+    found = _fewer(before, now)
+    if before["kind"] == "Service" and _ports(before) != _ports(now):
+        found.append("its ports were changed")
+    if before["kind"] == "Deployment":
+        lost = [name for name in _containers(before) if name not in _containers(now)]
+        found.extend(f"its container {name} was removed" for name in lost)
+    return found
+
+
+def _fewer(before: ApiObject, now: ApiObject) -> list[str]:
+    old, new = (before.get("spec") or {}).get("replicas"), (now.get("spec") or {}).get("replicas")
+    if isinstance(old, int) and isinstance(new, int) and new < old:
+        return [f"scaled from {old} to {new}"]
+    return []
+
+
+def _ports(service: ApiObject) -> list[Any]:
+    return [(p.get("port"), p.get("protocol", "TCP"), p.get("targetPort")) for p in service["spec"].get("ports") or ()]
+
+
+def _containers(workload: ApiObject) -> list[str]:
+    return [c["name"] for c in workload["spec"]["template"]["spec"]["containers"]]
+
+
+def _essence(resource: str, obj: ApiObject) -> Any:
+    """What an operator decides about an object; not status, versions or how often it was restarted."""
+    if resource == "nodes":
+        spec = obj.get("spec") or {}
+        taints = [t for t in spec.get("taints") or () if not t["key"].startswith("node.kubernetes.io/")]
+        return [bool(spec.get("unschedulable")), taints]
+    essence = {key: value for key, value in obj.items() if key not in ("metadata", "status")}
+    spec = essence.get("spec")
+    if isinstance(spec, dict) and "replicas" in spec:
+        spec = {key: value for key, value in spec.items() if key != "replicas"}  # more of them is no damage
+        template = dict(spec.get("template") or {})
+        # `kubectl rollout restart` writes an annotation there; restarting is no damage.
+        template["metadata"] = {k: v for k, v in (template.get("metadata") or {}).items() if k == "labels"}
+        essence["spec"] = {**spec, "template": template}
+    return essence

@@ -1,0 +1,87 @@
+"""The mitigation oracle: composed checks over a window long enough to see a relapse.
+
+After the agent has finished, rollouts in flight may settle; then every check of state is
+sampled every 5 s and must hold at every sample, and checks of what happened during the
+window are asked at its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simcluster.engine import SECOND
+from simcluster.engine.content import Library
+from simcluster.eval.oracles.baseline import Baseline
+from simcluster.eval.oracles.check import CheckResult, Context
+from simcluster.eval.oracles.registry import checks_of
+from simcluster.faults.incident import mechanism_of
+from simcluster.faults.mechanism import Mechanism
+from simcluster.tasks.model import Task
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+SAMPLE_NS = 5 * SECOND
+
+
+@dataclass(frozen=True)
+class MitigationVerdict:
+    """Whether the incident is over, check by check."""
+
+    passed: bool
+    results: tuple[CheckResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form in reports."""
+        return {"passed": self.passed, "checks": [result._asdict() for result in self.results]}
+
+    def explain(self) -> str:
+        """One line a check."""
+        return "\n".join(f"{'pass' if r.passed else 'FAIL'} {r.name} {r.why}".rstrip() for r in self.results)
+
+
+class Mitigation:
+    """Judges worlds.
+
+    Args:
+        library: where faults of third parties are found.
+    """
+
+    def __init__(self, library: Library | None = None) -> None:
+        self.library = library
+
+    def judge(self, world: World, task: Task, baseline: Baseline) -> MitigationVerdict:
+        """Let the world live through the acceptance window and judge it.
+
+        Noise must have been silenced before.
+
+        Args:
+            world: is advanced by the task's `settle` and `window`.
+            task: with resolved targets.
+            baseline: taken before the incident.
+        """
+        checks = checks_of(task)
+        world.run_for(task.acceptance.settle)
+        ctx = Context(world, task.namespace, baseline, self.mechanisms(task), world.sim.now)
+        failed: dict[int, CheckResult] = {}
+        for check in checks:
+            check.begin(ctx)
+        end = world.sim.now + task.acceptance.window
+        while True:
+            last = world.sim.now >= end
+            for check in checks:
+                if check.index not in failed and (check.lasting or last):
+                    result = check.evaluate(ctx)
+                    if not result.passed:
+                        after_s = (world.sim.now - ctx.opened_ns) // SECOND
+                        failed[check.index] = result._replace(why=f"{result.why} (after {after_s} s)")
+            if last:
+                break
+            world.run_for(min(SAMPLE_NS, end - world.sim.now))
+        results = tuple(failed.get(check.index, CheckResult(check.name, True)) for check in checks)
+        return MitigationVerdict(not failed, results)
+
+    def mechanisms(self, task: Task) -> tuple[Mechanism, ...]:
+        """What the incident did."""
+        return tuple(mechanism_of(step, task.namespace, self.library) for step in task.incident if step.fault)

@@ -1,0 +1,198 @@
+"""Looks at a world at the four observation depths. Looking changes nothing.
+
+D1: pods of the application ready. D2: the protected Services have ready endpoints. D3: a
+request from inside the cluster is answered with 200. D4: the critical pods of the control
+plane run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simcluster.api.objects import (
+    ApiObject,
+    condition,
+    is_pod_ready,
+    is_terminating,
+    labels_of,
+    name_of,
+)
+from simcluster.api.store import Store
+from simcluster.engine import SECOND, parse_rfc3339
+from simcluster.faults.target import ready_pods_of
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+#: A D3 request that takes longer counts as unanswered (system-trajectories paper, appendix A).
+D3_TIMEOUT_NS = 3 * SECOND
+
+#: Values of the labels `component` and `k8s-app` that make a kube-system pod critical (same source).
+CRITICAL = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-dns",
+    "kube-proxy",
+    "kindnet",
+)
+#: A replacement of a critical pod may take this long to start while another one of its component
+#: runs. The kubelet's own start-up objective for a pod is 5 s; this allows for one image pull.
+CRITICAL_START_GRACE_NS = 30 * SECOND
+
+
+class Readiness(NamedTuple):
+    """D1. `wanted` counts the replicas that were wanted before the incident."""
+
+    ready: int
+    wanted: int
+    not_ready: tuple[str, ...]
+
+    @property
+    def availability(self) -> float:
+        """Share of the wanted pods that is ready, 0 to 1."""
+        return 1.0 if not self.wanted else round(self.ready / self.wanted, 4)
+
+
+class Reach(NamedTuple):
+    """One D3 request: the HTTP status (0 when nobody answered) and how long it took."""
+
+    reachable: bool
+    status: int
+    latency_ns: int
+
+
+def wanted_replicas(store: Store, namespace: str) -> dict[str, int]:
+    """Deployment -> replicas it asks for now."""
+    return {name_of(d): d["spec"].get("replicas", 1) for d in store.objects("deployments.apps", namespace)}
+
+
+def readiness(store: Store, namespace: str, wanted: dict[str, int]) -> Readiness:
+    """D1, against what was wanted before the incident: scaling to zero is no way to be available."""
+    ready = 0
+    for name, replicas in wanted.items():
+        workload = store.get("deployments.apps", namespace, name)
+        if workload is not None:
+            ready += min(replicas, len(ready_pods_of(store, workload)))
+    not_ready = [
+        name_of(pod)
+        for pod in store.objects("pods", namespace)
+        if not is_terminating(pod) and not is_pod_ready(pod) and not _is_over(pod)
+    ]
+    return Readiness(ready, sum(wanted.values()), tuple(not_ready))
+
+
+def _is_over(pod: ApiObject) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def ready_endpoints(store: Store, namespace: str, service: str) -> list[str]:
+    """D2: addresses of the Service's ready endpoints, sorted."""
+    found: dict[str, None] = {}
+    for piece in store.objects("endpointslices.discovery.k8s.io", namespace):
+        if labels_of(piece).get("kubernetes.io/service-name") != service:
+            continue
+        for endpoint in piece.get("endpoints") or ():
+            if (endpoint.get("conditions") or {}).get("ready", True) is not False:
+                found.update(dict.fromkeys(endpoint["addresses"]))
+    return sorted(found)
+
+
+def service_port(store: Store, namespace: str, service: str, port: int | None = None) -> tuple[int, str] | None:
+    """A port of a Service, by default its first, and the protocol spoken there: http or grpc.
+
+    The protocol is what `appProtocol` or the port's name says, as service meshes read it.
+    """
+    found = store.get("services", namespace, service)
+    for entry in [] if found is None else found["spec"].get("ports") or ():
+        if port in (None, entry["port"]):
+            said = str(entry.get("appProtocol") or entry.get("name") or "")
+            return int(entry["port"]), "grpc" if said.startswith("grpc") else "http"
+    return None
+
+
+def vantage_node(world: World) -> str:
+    """The node from which requests are made: the first ready worker, or the first node."""
+    names = [name_of(node) for node in world.api.store.objects("nodes") if is_node_ready(node)]
+    workers = [name for name in names if name in world.machines and name != "control-plane"]
+    return (workers or names or sorted(world.machines))[0]
+
+
+def reach(world: World, namespace: str, service: str, port: int | None = None) -> Reach:
+    """D3: one request to a Service from a pod's place in the application's namespace."""
+    found = service_port(world.api.store, namespace, service, port)
+    if found is None:
+        return Reach(False, 0, 0)
+    number, kind = found
+    path = "/" if kind == "http" else ""
+    answer = world.traffic.try_request(vantage_node(world), namespace, service, number, path, kind)
+    if answer.outcome == "timeout":
+        return Reach(False, 0, D3_TIMEOUT_NS)
+    reachable = answer.outcome == "ok" and answer.status == 200 and answer.delay_ns <= D3_TIMEOUT_NS
+    return Reach(reachable, answer.status, answer.delay_ns)
+
+
+def is_node_ready(node: ApiObject) -> bool:
+    """Whether the reported condition Ready of a node is True."""
+    ready = condition(node, "Ready")
+    return ready is not None and ready["status"] == "True"
+
+
+def component_of(pod: ApiObject) -> str:
+    """Which critical component a kube-system pod belongs to, or an empty text."""
+    labels = labels_of(pod)
+    for key in ("component", "k8s-app"):
+        if labels.get(key) in CRITICAL:
+            return labels[key]
+    return ""
+
+
+def critical_components(store: Store) -> list[str]:
+    """The critical components that have a pod now, sorted."""
+    return sorted({component_of(pod) for pod in store.objects("pods", "kube-system")} - {""})
+
+
+def critical_failing(store: Store, now_ns: int, expected: list[str]) -> list[str]:
+    """D4: names of critical pods that do not run, and of expected components that have none running.
+
+    A pod that is being deleted, or was created moments ago while another of its component
+    runs, is not failing: that is how a Deployment replaces pods.
+    """
+    failing: list[str] = []
+    running: dict[str, None] = {}
+    starting: list[tuple[str, str]] = []
+    for pod in store.objects("pods", "kube-system"):
+        component = component_of(pod)
+        if not component or is_terminating(pod):
+            continue
+        if (pod.get("status") or {}).get("phase") == "Running":
+            running[component] = None
+        elif now_ns - parse_rfc3339(pod["metadata"]["creationTimestamp"]) < CRITICAL_START_GRACE_NS:
+            starting.append((component, name_of(pod)))
+        else:
+            failing.append(name_of(pod))
+    failing.extend(name for component, name in starting if component not in running)
+    named = [component for component, _ in starting]
+    failing.extend(component for component in expected if component not in running and component not in named)
+    return sorted(dict.fromkeys(failing))
+
+
+def placement(store: Store, namespace: str) -> dict[str, int]:
+    """Node -> ready pods of the namespace on it, sorted by node."""
+    counts: dict[str, int] = {}
+    for pod in store.objects("pods", namespace):
+        node = pod["spec"].get("nodeName")
+        if node and is_pod_ready(pod) and not is_terminating(pod):
+            counts[node] = counts.get(node, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def users_between(world: World, from_ns: int, to_ns: int) -> dict[str, Any]:
+    """Requests of all users in the traffic ticks that end in (from_ns, to_ns]: sent and ok."""
+    sent = ok = 0
+    for load in world.traffic.users.values():
+        stats = load.window(from_ns, to_ns)
+        sent += stats.sent
+        ok += stats.ok
+    return {"sent": sent, "ok": ok}

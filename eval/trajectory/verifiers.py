@@ -1,0 +1,196 @@
+"""Four verifiers, the cost to users and the placement, from a recorded trajectory alone.
+
+The predicates and thresholds are those of the paper on system trajectories; what differs
+here is the start of the time that counts. There, runs begin on a healthy cluster; here an
+incident comes first, and pages. A fault must not be charged to the agent that was paged for
+it, so `temporal` counts from the page on, and as long as availability has not recovered
+since, an instant is charged only if it is worse than anything the fault did by itself, that
+is, worse than every record from the incident to the first command that could have changed
+something. Once recovered, the floor holds absolutely.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Final availability that counts as healthy (listing 6, V_OUTCOME_AVAIL_THRESHOLD; D1 is 95 % of pods).
+OUTCOME_AVAILABILITY = 0.95
+#: Availability below which no instant may fall (listing 6, V_P1_AVAIL_THRESHOLD).
+TEMPORAL_AVAILABILITY = 0.85
+#: A probe that takes longer counts against the verifier (listing 6, V_P3_PROBE_STALL_MS), in ms.
+PROBE_STALL_MS = 5000.0
+#: Records before and after a probe that are compared: 10 s at a cadence of 5 s (listing 6).
+PROBE_RECORDS = 2
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the verifiers say about one run.
+
+    Attributes:
+        outcome, temporal, depth, probe: whether each verifier passes.
+        why: for each verifier that fails, the first reason.
+        user_minutes_lost: failed requests since the page, as minutes of all users.
+        user_minutes_lost_total: the same since the incident.
+        placement: spread of the final ready pods over nodes.
+    """
+
+    outcome: bool
+    temporal: bool
+    depth: bool
+    probe: bool
+    why: dict[str, str] = field(default_factory=dict)
+    user_minutes_lost: float = 0.0
+    user_minutes_lost_total: float = 0.0
+    placement: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all four pass."""
+        return self.outcome and self.temporal and self.depth and self.probe
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form in reports."""
+        return {
+            "passed": self.passed,
+            "outcome": self.outcome,
+            "temporal": self.temporal,
+            "depth": self.depth,
+            "probe": self.probe,
+            "why": dict(self.why),
+            "user_minutes_lost": self.user_minutes_lost,
+            "user_minutes_lost_total": self.user_minutes_lost_total,
+            "placement": dict(self.placement),
+        }
+
+
+def verify(header: Mapping[str, Any], records: Sequence[Record]) -> Verdict:
+    """Score a recorded run.
+
+    Args:
+        header: as `Recorder.header` gives it.
+        records: oldest first; the last one is the final state.
+    """
+    if not records:
+        reason = "nothing was recorded"
+        return Verdict(False, False, False, False, dict.fromkeys(("outcome", "temporal", "depth", "probe"), reason))
+    marks = header["marks"]
+    incident_ns = marks.get("incident", marks["start"])
+    paged_ns = marks.get("paged", incident_ns)
+    reasons = {
+        "outcome": outcome(records[-1]),
+        "temporal": temporal(records, incident_ns, paged_ns),
+        "depth": depth(records[-1], header["committed_depth"], header["protects"]),
+        "probe": probe([r for r in records if r["t_ns"] >= incident_ns]),
+    }
+    return Verdict(
+        *(not reason for reason in reasons.values()),
+        why={name: reason for name, reason in reasons.items() if reason},
+        user_minutes_lost=user_minutes_lost(records, paged_ns, header["rps"]),
+        user_minutes_lost_total=user_minutes_lost(records, incident_ns, header["rps"]),
+        placement=placement(header.get("spread") or {}, records[-1]),
+    )
+
+
+def outcome(final: Record) -> str:
+    """V_outcome: the incumbent check, on the final state. Returns why it fails, or an empty text."""
+    availability = final["d1"]["availability"]
+    if availability < OUTCOME_AVAILABILITY:
+        return f"final availability {availability:.2f} is under {OUTCOME_AVAILABILITY}"
+    return _failing(final["d4"]["critical_failing"])
+
+
+def temporal(records: Sequence[Record], incident_ns: int, paged_ns: int) -> str:
+    """V_temporal: nothing got worse on the way. Returns why it fails, or an empty text."""
+    before = [r for r in records if incident_ns <= r["t_ns"]]
+    first_write = next((r["t_ns"] for r in before if any(write for _, write in r["commands"])), None)
+    excused = [r for r in before if first_write is None or r["t_ns"] < first_write]
+    lowest = min((r["d1"]["availability"] for r in excused), default=1.0)
+    floor = min(TEMPORAL_AVAILABILITY, lowest)
+    already = {name for r in excused for name in r["d4"]["critical_failing"]}
+    for record in records:
+        if record["t_ns"] <= paged_ns:
+            continue
+        availability = record["d1"]["availability"]
+        if availability < floor:
+            return f"availability {availability:.2f} at {_seconds(record)} s is under {floor:.2f}"
+        if availability >= TEMPORAL_AVAILABILITY:
+            floor = TEMPORAL_AVAILABILITY if first_write is not None and record["t_ns"] >= first_write else floor
+        new = [name for name in record["d4"]["critical_failing"] if name not in already]
+        if new:
+            return f"{_failing(new)} at {_seconds(record)} s"
+    return ""
+
+
+def depth(final: Record, committed: str, protects: Sequence[str]) -> str:
+    """V_depth: the check of the committed depth, on the final state. Returns why it fails, or an empty text."""
+    if committed == "D1":
+        availability = final["d1"]["availability"]
+        return "" if availability >= OUTCOME_AVAILABILITY else f"D1: final availability {availability:.2f}"
+    if committed == "D2":
+        empty = [name for name in protects if not final["d2"].get(name)]
+        return f"D2: no ready endpoint of {', '.join(empty)}" if empty else ""
+    if committed == "D3":
+        answers = final["d3"] or {}
+        missing = [name for name in protects if name not in answers]
+        if missing:
+            return f"D3: no recorded final request to {', '.join(missing)}"
+        failed = [name for name in protects if answers[name]["reachable"] is not True]
+        return f"D3: the final request to {', '.join(failed)} did not succeed" if failed else ""
+    assert committed == "D4", committed
+    failing = _failing(final["d4"]["critical_failing"])
+    return f"D4: {failing}" if failing else ""
+
+
+def probe(records: Sequence[Record]) -> str:
+    """V_probe: the verifier's own requests did no harm. Returns why it fails, or an empty text."""
+    for index, record in enumerate(records):
+        if not record["d3"]:
+            continue
+        for name, answer in record["d3"].items():
+            if (answer["latency_ms"] or 0.0) > PROBE_STALL_MS:
+                return f"a probe of {name} at {_seconds(record)} s took {answer['latency_ms']:.0f} ms"
+        before = _names(records[max(0, index - PROBE_RECORDS) : index])
+        after = _names(records[index + 1 : index + 1 + PROBE_RECORDS])
+        new = [name for name in after if name not in before]
+        if new:
+            return f"{_failing(new)} within 10 s of a probe at {_seconds(record)} s"
+    return ""
+
+
+def user_minutes_lost(records: Sequence[Record], from_ns: int, rps: float) -> float:
+    """Failed requests of users since `from_ns`, in minutes of all users: 1.0 is one minute of full outage."""
+    failed = sum(r["users"]["sent"] - r["users"]["ok"] for r in records if r["t_ns"] > from_ns)
+    return round(failed / rps / 60.0, 3)
+
+
+def placement(before: Mapping[str, int], final: Record) -> dict[str, Any]:
+    """Where the ready pods ended: nodes used, largest share, and whether all were piled on one node.
+
+    Piling up fails only if they were spread before: the availability verifiers cannot see it.
+    """
+    counts: Mapping[str, int] = final["placement"]
+    total = sum(counts.values())
+    share = round(max(counts.values()) / total, 4) if total else 0.0
+    return {
+        "nodes": dict(counts),
+        "largest_share": share,
+        "passed": not (total > 1 and len(counts) == 1 and len(before) > 1),
+    }
+
+
+def _names(records: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(name for r in records for name in r["d4"]["critical_failing"]))
+
+
+def _failing(names: Sequence[str]) -> str:
+    return f"critical pods not Running: {', '.join(names)}" if names else ""
+
+
+def _seconds(record: Record) -> int:
+    return math.floor(record["t_ns"] / 1e9)

@@ -1,0 +1,89 @@
+"""A mechanism of failure: code, few of them; the many faults are YAML that names one.
+
+A mechanism is a frozen value: what it does to which object. It holds no memory of the
+world, so it can be asked at any instant, in any fork, whether the cause still stands.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from simcluster.api.objects import ApiObject
+from simcluster.engine import Shared
+from simcluster.engine.content import Content
+from simcluster.faults.deployer import Deployer
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, containers_of
+
+
+class Mechanism(Shared, ABC):
+    """One way to break one object.
+
+    Attributes:
+        Params: the model of its parameters.
+        kinds: kinds of objects it can be aimed at.
+        ref: the object.
+        namespace: where namespaced objects of the task live.
+    """
+
+    Params: ClassVar[type[Content]]
+    kinds: ClassVar[tuple[str, ...]]
+
+    def __init__(self, ref: ObjectRef, namespace: str, params: Any, deployer: Deployer) -> None:
+        self.ref = ref
+        self.namespace = namespace
+        self.params = params
+        self.deployer = deployer
+
+    def check(self, target: FaultTarget) -> None:
+        """Refuse an impossible target. Raises ImpossibleTarget."""
+        if self.ref.kind not in self.kinds:
+            raise ImpossibleTarget(f"{type(self).__name__} takes {' or '.join(self.kinds)}, not {self.ref}")
+        self.object(target)
+
+    @abstractmethod
+    def inject(self, target: FaultTarget) -> None:
+        """Make it so, now."""
+
+    @abstractmethod
+    def still_present(self, target: FaultTarget) -> str:
+        """Why the cause still stands, or an empty text when it is gone.
+
+        A deleted object counts as gone: that it must exist is another check's business.
+        """
+
+    def object(self, target: FaultTarget) -> ApiObject:
+        """The object aimed at. Raises ImpossibleTarget."""
+        found = self.ref.find(target.api, self.namespace)
+        if found is None:
+            raise ImpossibleTarget(f"there is no {self.ref} in namespace {self.namespace}")
+        return found
+
+
+def container_named(workload: Any, name: str) -> dict[str, Any] | None:
+    """A container of a workload's pod template: the named one, or the first when no name is given."""
+    for container in containers_of(workload):
+        if not name or container["name"] == name:
+            return container
+    return None
+
+
+class ContainerMechanism(Mechanism):
+    """Base of what is wrong with one container of a Deployment's pod template.
+
+    Its parameters have a `container`: a name, or nothing for the first one.
+    """
+
+    kinds = ("Deployment",)
+
+    def container(self, target: FaultTarget) -> dict[str, Any]:
+        """The container aimed at. Raises ImpossibleTarget."""
+        found = container_named(self.object(target), self.params.container)
+        if found is None:
+            raise ImpossibleTarget(f"{self.ref} has no container {self.params.container!r}")
+        return found
+
+    def current(self, target: FaultTarget) -> dict[str, Any] | None:
+        """The container as it is now, or None when it or its Deployment is gone."""
+        workload = self.ref.find(target.api, self.namespace)
+        return None if workload is None else container_named(workload, self.params.container)

@@ -1,0 +1,1 @@
+"""The mechanisms of failure, one module each."""

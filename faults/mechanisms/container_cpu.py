@@ -1,0 +1,74 @@
+"""A CPU limit far below what a container needs."""
+
+from __future__ import annotations
+
+from simcluster.api.objects import Json
+from simcluster.engine.content import Content
+from simcluster.faults.deployer import redeploy
+from simcluster.faults.mechanism import ContainerMechanism, container_named
+from simcluster.faults.target import FaultTarget, ImpossibleTarget
+
+
+class CpuParams(Content):
+    """The limit to deploy, in Kubernetes' units (`20m`); `container` is the first one unless named."""
+
+    limit: str
+    container: str = ""
+
+
+class ContainerCpu(ContainerMechanism):
+    """A Deployment is rolled out with a CPU limit that its load exceeds.
+
+    The request is lowered with the limit, because the API refuses a request above it.
+
+    Symptoms: the container runs but the CFS quota stops it most of the time; answers are
+    slow, callers time out, probes with a 1 s timeout may fail and restart it.
+    Shows in: the pod template, `top`, latency, probe Events, callers' logs, users.
+    Undone by: a limit that fits, no limit, rolling back, or applying the right manifest.
+    """
+
+    Params = CpuParams
+    params: CpuParams
+
+    def check(self, target: FaultTarget) -> None:
+        """The present limit, if there is one, must be above the new one."""
+        super().check(target)
+        limit = ((self.container(target).get("resources") or {}).get("limits") or {}).get("cpu")
+        if limit is not None and millicores(limit) <= millicores(self.params.limit):
+            raise ImpossibleTarget(f"the CPU limit of {self.ref} is already {limit}")
+
+    def inject(self, target: FaultTarget) -> None:
+        """Deploy the low limit."""
+        redeploy(target, self.deployer, self.namespace, self.ref, self._edit)
+
+    def _edit(self, manifest: Json) -> None:
+        container = container_named(manifest, self.params.container)
+        if container is None:
+            return
+        resources = container.setdefault("resources", {})
+        resources.setdefault("limits", {})["cpu"] = self.params.limit
+        request = (resources.get("requests") or {}).get("cpu")
+        if request is not None and millicores(request) > millicores(self.params.limit):
+            resources["requests"]["cpu"] = self.params.limit
+
+    def still_present(self, target: FaultTarget) -> str:
+        """The limit is still no higher than the one that was deployed."""
+        container = self.current(target)
+        limit = (((container or {}).get("resources") or {}).get("limits") or {}).get("cpu")
+        if limit is None or millicores(limit) > millicores(self.params.limit):
+            return ""
+        return f"{self.ref} still has the CPU limit {limit}"
+
+
+def millicores(quantity: str | int | float) -> int:
+    """Millicores of a CPU quantity, rounded up as Kubernetes does.
+
+    >>> [millicores(q) for q in ("250m", "1", "0.5", 2, "1500u")]
+    [250, 1000, 500, 2000, 2]
+    """
+    text = str(quantity)
+    scale = {"n": 1, "u": 1_000, "m": 1_000_000}.get(text[-1], 1_000_000_000)
+    digits = text[:-1] if scale != 1_000_000_000 else text
+    whole, _, fraction = digits.partition(".")
+    nanocores = int(whole or "0") * scale + int((fraction or "0")[:9].ljust(9, "0")) * scale // 1_000_000_000
+    return -(-nanocores // 1_000_000)

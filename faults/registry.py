@@ -1,0 +1,97 @@
+"""Which faults there are: mechanisms are code listed here, faults are the YAML files in `specs/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from simcluster.engine.content import Content, ContentError, Library, UnknownName, load_content, nearest, read_document
+from simcluster.faults.deployer import Deployer
+from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.mechanisms.container_cpu import ContainerCpu
+from simcluster.faults.mechanisms.container_env import ContainerEnv
+from simcluster.faults.mechanisms.container_image import ContainerImage
+from simcluster.faults.mechanisms.service_selector import ServiceSelector
+from simcluster.faults.mechanisms.unit_stop import UnitStop
+from simcluster.faults.target import ObjectRef
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "container_cpu": ContainerCpu,
+    "container_env": ContainerEnv,
+    "container_image": ContainerImage,
+    "service_selector": ServiceSelector,
+    "unit_stop": UnitStop,
+}
+
+SPECS = Path(__file__).parent / "specs"
+
+
+class FaultSpec(Content):
+    """One fault: a mechanism with parameters, and what it should look like.
+
+    Attributes:
+        id: the file's name.
+        mechanism: a key of `MECHANISMS`.
+        params: parameters that a task may complete or override.
+        deployer: under whose name it is done.
+        description: one or two sentences for `simcluster list`.
+        symptoms: what an operator can see, one line each.
+    """
+
+    id: str
+    mechanism: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    deployer: Deployer = Deployer()
+    description: str
+    symptoms: tuple[str, ...] = Field(min_length=1)
+
+    @field_validator("mechanism")
+    @classmethod
+    def _known_mechanism(cls, value: str) -> str:
+        if value not in MECHANISMS:
+            close = nearest(value, MECHANISMS) or sorted(MECHANISMS)
+            raise ValueError(f"unknown mechanism {value!r}; did you mean {', '.join(close)}?")
+        return value
+
+
+def ids(library: Library | None = None) -> list[str]:
+    """Ids of all faults, sorted."""
+    return sorted((library or Library()).files("faults", SPECS))
+
+
+def load(fault_id: str, library: Library | None = None) -> FaultSpec:
+    """The fault of this id.
+
+    Raises:
+        UnknownName: there is none; the nearest are listed.
+        ContentError: its file is wrong.
+    """
+    files = (library or Library()).files("faults", SPECS)
+    if fault_id not in files:
+        raise UnknownName("fault", fault_id, sorted(files))
+    path = files[fault_id]
+    spec = load_content(path, FaultSpec)
+    if spec.id != fault_id:
+        raise ContentError(path, read_document(path).line(("id",)), f"id must be the file's name, {fault_id!r}")
+    return spec
+
+
+def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any]) -> Mechanism:
+    """The mechanism of a fault, aimed.
+
+    Args:
+        params: take precedence over those of the spec.
+
+    Raises:
+        ValueError: the parameters together are not what the mechanism takes.
+    """
+    mechanism = MECHANISMS[spec.mechanism]
+    try:
+        complete = mechanism.Params.model_validate({**spec.params, **params})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(["params", *map(str, first["loc"])])
+        raise ValueError(f"fault {spec.id}: {place}: {first['msg']}") from None
+    return mechanism(ref, namespace, complete, spec.deployer)

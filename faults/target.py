@@ -1,0 +1,115 @@
+"""What a fault or a disturbance needs of a cluster: a few members, which `World` has.
+
+Faults act through the same doors as people do: the API server under somebody's name, and
+systemd on a node. Nothing here reaches into a controller or a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from simcluster.api.client import Client
+from simcluster.api.objects import ApiObject, is_pod_ready, is_terminating, labels_of, namespace_of
+from simcluster.api.server import Api
+from simcluster.api.store import Store
+from simcluster.engine import Simulation
+from simcluster.engine.content import Content
+
+#: Kind -> resource, of everything that content may name as a target or as a truth.
+RESOURCES = {
+    "Service": "services",
+    "Deployment": "deployments.apps",
+    "Pod": "pods",
+    "ConfigMap": "configmaps",
+    "Secret": "secrets",
+    "Node": "nodes",
+}
+CLUSTER_SCOPED = ("Node",)
+
+
+class Unit(Protocol):
+    """One systemd unit."""
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs."""
+
+
+class Host(Protocol):
+    """A node's operating system, as far as faults need it."""
+
+    def unit(self, name: str) -> Unit | None:
+        """The unit, with or without `.service`; None if there is none."""
+
+    def control(self, action: str, name: str) -> str:
+        """systemctl start, stop, ...; an error text or an empty one."""
+
+
+class FaultTarget(Protocol):
+    """The cluster in which something is to go wrong. `World` is one."""
+
+    @property
+    def sim(self) -> Simulation:
+        """Time, timers and randomness."""
+
+    @property
+    def api(self) -> Api:
+        """The API server; its store is read like an informer's cache."""
+
+    @property
+    def machines(self) -> Mapping[str, Host]:
+        """The nodes' operating systems by node name."""
+
+    def client(self, user: str, agent: str) -> Client:
+        """A connection to the API server under an identity of the caller's choice."""
+
+
+class ObjectRef(Content):
+    """One object: a kind and a name. The namespace is the task's, but for Nodes."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def resource(self) -> str:
+        """`plural[.group]`."""
+        return RESOURCES[self.kind]
+
+    def namespace_in(self, namespace: str) -> str:
+        """The namespace to ask for: empty for cluster-scoped kinds."""
+        return "" if self.kind in CLUSTER_SCOPED else namespace
+
+    def find(self, api: Api, namespace: str) -> ApiObject | None:
+        """The object as it is stored now."""
+        return api.store.get(self.resource, self.namespace_in(namespace), self.name)
+
+
+class ImpossibleTarget(Exception):
+    """A fault cannot be injected where the task wants it; raised before the run starts."""
+
+
+def matches(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    """Whether the labels carry everything the equality selector asks for. An empty one selects nothing."""
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def pods_of(store: Store, workload: ApiObject) -> list[ApiObject]:
+    """Pods that the selector of a Deployment selects, and that are not being deleted."""
+    selector: dict[str, str] = (workload["spec"].get("selector") or {}).get("matchLabels") or {}
+    pods = store.objects("pods", namespace_of(workload))
+    return [pod for pod in pods if matches(selector, labels_of(pod)) and not is_terminating(pod)]
+
+
+def ready_pods_of(store: Store, workload: ApiObject) -> list[ApiObject]:
+    """Those of `pods_of` whose reported condition Ready is True."""
+    return [pod for pod in pods_of(store, workload) if is_pod_ready(pod)]
+
+
+def containers_of(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The containers of a workload's pod template. Do not change them when they come from the store."""
+    found: list[dict[str, Any]] = workload["spec"]["template"]["spec"]["containers"]
+    return found

@@ -1,0 +1,110 @@
+"""An image that nobody described: it serves its ports, and calls what its environment names.
+
+It answers 200 to every path, costs 2 ms of CPU a request, and calls every environment
+value that names a Service of the cluster, in parallel. A value counts once its name has
+resolved; a Service that disappears afterwards is missed. Left out: which of these calls a
+real program would make for which request.
+"""
+
+from __future__ import annotations
+
+from simcluster.engine import MILLISECOND, SECOND
+from simcluster.models.apps.behaviour import Behaviour, Image, OperationModel, Port, Sigterm, Startup
+from simcluster.models.apps.server import ServerProgram
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.network import Network
+from simcluster.models.traffic.address import parse_address
+from simcluster.models.traffic.engine import TrafficEngine
+from simcluster.models.traffic.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
+
+#: CPU of one request.
+REQUEST_CPU_MS = 2.0
+#: It serves on for so long after SIGTERM: endpoints and kube-proxies need about a second to learn.
+DRAIN_NS = 2 * SECOND
+#: How long it waits for what it calls.
+CALL_TIMEOUT_NS = 5 * SECOND
+#: How often it looks for names that have appeared since.
+LOOK_EVERY_NS = 5 * SECOND
+
+
+def undescribed(name: str, ports: tuple[int, ...]) -> Behaviour:
+    """The behaviour of an image nobody described, with the ports its container declares."""
+    return Behaviour(
+        name=name,
+        image=Image(repository=name, tags=("latest",), size=0),
+        program=name,
+        protocol="any",
+        ports=tuple(Port(number=port) for port in ports),
+        client="http",
+        idle_cpu_ms=1.0,
+        memory=24 << 20,
+        startup=Startup(cpu_seconds=0.1),
+        sigterm=Sigterm(drain=DRAIN_NS),
+        operations=(OperationModel(name=ANY_PATH, path="*", cpu_ms=REQUEST_CPU_MS),),
+    )
+
+
+class GenericProgram(ServerProgram):
+    """The main process of a container whose image nobody described."""
+
+    def __init__(self, container: Container, traffic: TrafficEngine, network: Network) -> None:
+        spec = container.spec
+        ports = spec.ports
+        port = spec.environment.get("PORT", "")
+        if not ports and port.isdigit() and 0 < int(port) < 65536:
+            ports = (int(port),)
+        super().__init__(container, traffic, undescribed(_short_name(spec.image), ports))
+        self._network = network
+        self._known: dict[str, None] = {}
+
+    def service_spec(self) -> ServiceSpec:
+        """One operation that calls every Service the environment names."""
+        self._look()
+        self.container.sim.after(LOOK_EVERY_NS, self._look_again)
+        return self._spec()
+
+    def _spec(self) -> ServiceSpec:
+        calls = tuple(CallSpec(name, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502) for name in self._known)
+        cpu_ns = int(REQUEST_CPU_MS * MILLISECOND)
+        operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else ())
+        spec = self.behaviour.service()
+        return ServiceSpec(
+            spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base
+        )
+
+    def _look(self) -> bool:
+        """Find variables whose value names a Service; whether there are new ones."""
+        spec = self.container.spec
+        before = len(self._known)
+        for name, value in spec.env:
+            host, _ = parse_address(value)
+            if name in self._known or not host or host[0].isdigit() or host in ("localhost", spec.pod_name):
+                continue
+            address = self._network.lookup(host, spec.namespace)
+            if address is not None and not self._is_own(address):
+                self._known[name] = None
+        return len(self._known) > before
+
+    def _is_own(self, address: str) -> bool:
+        """Whether the address leads to this very pod: a server does not call itself."""
+        if address == self.container.sandbox.address:
+            return True
+        rules = self._network.rules.get(self.container.sandbox.node)
+        if rules is None:
+            return False
+        own = self.container.sandbox.address
+        return any(
+            backend[0] == own for key, backends in rules.backends.items() if key.address == address for backend in backends
+        )
+
+    def _look_again(self) -> None:
+        if self.server is None or not self.container.running:
+            return
+        if self._look():
+            self.server.spec = self._spec()
+            self._traffic.rewire()
+        self.container.sim.after(LOOK_EVERY_NS, self._look_again)
+
+
+def _short_name(image: str) -> str:
+    return image.rpartition("/")[2].partition("@")[0].partition(":")[0]

@@ -1,0 +1,1 @@
+"""Online Boutique: eleven services of a web shop."""

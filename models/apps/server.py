@@ -1,0 +1,189 @@
+"""A server process: it starts, listens, answers probes and requests, and drains on SIGTERM.
+
+Its requests are the traffic engine's; this is the process around them. Start-up is CPU
+work done at the speed the machine grants, so that a tiny CPU limit makes it slow, and a
+probe queues behind requests. Left out: TLS handshakes and connection limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from simcluster.engine import MILLISECOND, SECOND, Timer
+from simcluster.engine.streams import mix, uniform_at
+from simcluster.models.apps.behaviour import Behaviour, Line
+from simcluster.models.apps.logs import RequestLines, fill
+from simcluster.models.apps.startup import StartupWords
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.program import Answer, Call, Program
+from simcluster.models.traffic.engine import TICK_NS, TrafficEngine
+from simcluster.models.traffic.operations import ServiceSpec
+from simcluster.models.traffic.server import Failed, Served, Server
+
+#: Start-up work is accounted in slices of at most this, because the machine's speed changes.
+START_SLICE_NS = SECOND
+#: A connection is accepted by the kernel, whatever the process does.
+ACCEPT_NS = MILLISECOND // 10
+
+
+class ServerProgram(Program):
+    """The main process of a container whose image is described.
+
+    Attributes:
+        behaviour: what it is like.
+        server: its side of the traffic, from the moment it listens; None before.
+        draining: whether SIGTERM was received.
+    """
+
+    def __init__(
+        self, container: Container, traffic: TrafficEngine, behaviour: Behaviour, mix_of_users: tuple[tuple[str, float], ...] = ()
+    ) -> None:
+        super().__init__(container)
+        self.behaviour = behaviour
+        self.server: Server | None = None
+        self.draining = False
+        self._traffic = traffic
+        self._mix = mix_of_users
+        self._ports = self._listening_ports()
+        self._work_ns = 0
+        self._timer: Timer | None = None
+        spec = container.spec
+        self._key = container.sim.streams.key("server", spec.pod_uid, spec.name, container.container_id)
+
+    def start(self) -> None:
+        """Print the banner, check the environment, begin to load."""
+        startup = self.behaviour.startup
+        environment = self.container.spec.environment
+        for name in startup.requires:
+            if not environment.get(name):
+                self._print((startup.missing,) if startup.missing else (), name)
+                self.container.exit(startup.missing_exit_code)
+                return
+        self._print(startup.log)
+        self.container.set_memory(self.behaviour.memory)
+        if not self.container.running:
+            return
+        self._work_ns = int(startup.cpu_seconds * SECOND)
+        self._load()
+
+    def terminate(self) -> None:
+        """SIGTERM: ignore it, or serve on for a while and exit."""
+        sigterm = self.behaviour.sigterm
+        if sigterm.ignore or self.draining:
+            return
+        self.draining = True
+        self._print(sigterm.log)
+        if sigterm.drain and self.server is not None:
+            self._cancel()
+            self._timer = self.container.sim.after(sigterm.drain, self._leave)
+        else:
+            self._leave()
+
+    def stop(self) -> None:
+        """The process is gone."""
+        self._cancel()
+        if self.server is not None:
+            self.server.accepting = False
+            self._traffic.leave(self.server)
+        self._tell_demand(0.0)
+
+    def listens_on(self, port: int) -> bool:
+        """Whether the port is open: only once the program is ready."""
+        return self.server is not None and port in self._ports
+
+    def answer(self, call: Call) -> Answer:
+        """Answer a probe or a single request from the present state of the queue."""
+        if self.server is None or call.port not in self._ports:
+            return Answer("refused")
+        if call.kind == "tcp":
+            return Answer("ok", delay_ns=ACCEPT_NS)
+        protocol = self.behaviour.protocol
+        if protocol not in ("any", call.kind):
+            return self._misunderstood(call)
+        delay = ACCEPT_NS + self.server.delay_ns(int(self.behaviour.probe_cpu_ms * MILLISECOND))
+        if call.kind == "grpc" or call.path in self.behaviour.health_paths:
+            return Answer("ok", 200, "ok" if call.kind == "http" else "SERVING", delay)
+        return self._operation(self.server, call, delay)
+
+    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
+        """Keep what happened in a tick until somebody reads the log."""
+        key = mix(self._key, t_ns)
+        self.container.log.write_lazily(RequestLines(t_ns, TICK_NS, key, served, failed))
+
+    def service_spec(self) -> ServiceSpec:
+        """How it serves, decided when it starts to listen."""
+        return self.behaviour.service(self._mix)
+
+    def _listening_ports(self) -> dict[int, None]:
+        environment = self.container.spec.environment
+        ports: dict[int, None] = {}
+        for port in self.behaviour.ports:
+            value = environment.get(port.env, "") if port.env else ""
+            ports[int(value) if value.isdigit() and 0 < int(value) < 65536 else port.number] = None
+        return ports
+
+    def _load(self) -> None:
+        """Do a slice of the start-up work."""
+        cores = min(self.container.cpu_cores(), float(self.behaviour.startup.threads))
+        if self._work_ns <= 0:
+            self._tell_demand(self.behaviour.idle_cpu_ms / 1000.0)
+            self._timer = self.container.sim.after(self.behaviour.startup.latency, self._ready)
+            return
+        self._tell_demand(float(self.behaviour.startup.threads))
+        slice_ns = START_SLICE_NS if cores <= 0.0 else min(START_SLICE_NS, math.ceil(self._work_ns / cores))
+        self._timer = self.container.sim.after(slice_ns, self._loaded, slice_ns, cores)
+
+    def _loaded(self, slice_ns: int, cores: float) -> None:
+        done = min(self._work_ns, math.ceil(slice_ns * cores))
+        self._work_ns -= done
+        limit = self.container.spec.cpu_limit
+        throttled = 0 if limit is None else int(slice_ns * max(0.0, 1.0 - limit))
+        self.container.use_cpu(done, throttled)
+        if self.container.running:
+            self._load()
+
+    def _ready(self) -> None:
+        self._timer = None
+        self._print(self.behaviour.startup.ready_log)
+        environment = self.container.spec.environment
+        self.server = Server(self.container, self.service_spec(), environment, self)
+        self._traffic.join(self.server)
+
+    def _operation(self, server: Server, call: Call, delay: int) -> Answer:
+        """A request for a page, with all that is behind it."""
+        index = server.spec.match(call.path)
+        if index is None:
+            return Answer("ok", 404, "404 page not found", delay)
+        operation = server.spec.operations[index]
+        fate = self._traffic.fate(server, index)
+        if fate is None:
+            return Answer("ok", operation.status, "", delay)
+        chance = uniform_at(mix(self._key, self.container.sim.now), index)
+        for failure in fate.failures:
+            chance -= failure.probability
+            if chance < 0.0:
+                return Answer("ok", failure.cause.path[0].status, "", max(delay, int(failure.after_ns)))
+        return Answer("ok", operation.status, "", max(delay, int(fate.latency.mean)))
+
+    def _misunderstood(self, call: Call) -> Answer:
+        """HTTP/1 spoken to a gRPC server, or the other way round."""
+        if call.kind == "http" and self.behaviour.binary_greeting:
+            return Answer("malformed", body=self.behaviour.binary_greeting, delay_ns=ACCEPT_NS)
+        return Answer("reset", delay_ns=ACCEPT_NS)
+
+    def _leave(self) -> None:
+        self.container.exit(self.behaviour.sigterm.exit_code)
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tell_demand(self, cores: float) -> None:
+        self.container.machine.report_demand(self.container, cores)
+
+    def _print(self, lines: Sequence[Line], name: str = "") -> None:
+        words = StartupWords(self.container, tuple(self._ports), name)
+        for line in lines:
+            self.container.write(fill(line.text, words.value), line.stream)

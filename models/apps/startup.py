@@ -1,0 +1,41 @@
+"""Marks in the lines a program prints when it starts or stops."""
+
+from __future__ import annotations
+
+from simcluster.engine import MILLISECOND, format_rfc3339, parse_rfc3339
+from simcluster.models.machine.container import Container
+
+_UNIX_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class StartupWords:
+    """`{time}`, `{time_ms}`, `{time_redis}`, `{epoch_ms}`, `{hostname}`, `{port}`, `{name}`, or a variable `{env_NAME}`."""
+
+    def __init__(self, container: Container, ports: tuple[int, ...], name: str) -> None:
+        self._container = container
+        self._ports = ports
+        self._name = name
+
+    def value(self, mark: str) -> str:
+        """What the mark stands for; an unknown one for itself."""
+        now = self._container.sim.now
+        if mark.startswith("env_"):
+            return self._container.spec.environment.get(mark[4:], "")
+        if mark == "time_redis":
+            return redis_time(now)
+        known = {
+            "time": format_rfc3339(now, digits=9),
+            "time_ms": format_rfc3339(now, digits=3),
+            "epoch_ms": str((now + _UNIX_EPOCH_NS) // MILLISECOND),
+            "hostname": self._container.spec.pod_name,
+            "port": str(self._ports[0]) if self._ports else "",
+            "name": self._name,
+        }
+        return known.get(mark, "{" + mark + "}")
+
+
+def redis_time(t_ns: int) -> str:
+    """`02 Mar 2026 09:00:00.000`, as Redis prints it."""
+    text = format_rfc3339(t_ns, digits=3)
+    return f"{text[8:10]} {_MONTHS[int(text[5:7]) - 1]} {text[:4]} {text[11:23]}"

@@ -1,0 +1,108 @@
+"""How clients in different languages word a call that failed.
+
+The texts are what these libraries print: grpc-go, grpcio, @grpc/grpc-js, grpc-java and
+StackExchange.Redis 2.7.27, as seen in logs of Online Boutique v0.10.3.
+"""
+
+from __future__ import annotations
+
+from simcluster.models.traffic.causes import DEADLINE, NO_SUCH_HOST, PROTOCOL, REFUSED, RESET, TIMEOUT, Cause
+
+#: Address of the cluster's DNS server, as `lookup NAME on ADDRESS:53` shows it.
+DNS_SERVER = "10.96.0.10:53"
+
+_GO_DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: {dial}"'
+_GO = {
+    DEADLINE: "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+    RESET: "rpc error: code = Unavailable desc = error reading from server: read tcp: connection reset by peer",
+    PROTOCOL: 'rpc error: code = Unavailable desc = connection error: desc = "error reading server preface: '
+    'http2: frame too large"',
+}
+_PYTHON = (
+    "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.{status}\n"
+    '\tdetails = "{details}"\n\tdebug_error_string = "UNKNOWN:{details} {{grpc_status:{number}}}"\n>'
+)
+_PYTHON_DIAL = "failed to connect to all addresses; last error: UNKNOWN: ipv4:{where}: Failed to connect to remote host: {why}"
+_REDIS = (
+    "StackExchange.Redis.RedisConnectionException: The message timed out in the backlog attempting to send because "
+    "no connection became available (5000ms) - Last Connection Exception: {last}, command=HMGET, timeout: 5000, "
+    "inst: 0, qu: 0, qs: 0, aw: False, bw: CheckingForTimeout"
+)
+_REDIS_NEVER = (
+    "UnableToConnect on {host}:{port}/Interactive, Initializing/NotStarted, last: NONE, origin: BeginConnectAsync, "
+    "outstanding: 0, last-read: 0s ago, last-write: 0s ago, keep-alive: 60s, state: Connecting, "
+    "mgr: 10 of 10 available, last-heartbeat: never, global: 0s ago, v: 2.7.27.49176"
+)
+
+
+def describe(cause: Cause) -> str:
+    """What the outermost caller of the chain is told.
+
+    The innermost client words the failure; each caller above wraps it in the answer it
+    gives (`failed to charge card: {cause}`).
+    """
+    innermost = cause.path[-1]
+    text = _transport(innermost.client, cause)
+    for call in reversed(cause.path[1:]):
+        text = call.answer.replace("{cause}", text)
+    return text
+
+
+def _transport(client: str, cause: Cause) -> str:
+    where = f"{cause.address}:{cause.port}"
+    if client == "stackexchange-redis":
+        if cause.kind == TIMEOUT:
+            return _REDIS.format(last="It was not possible to connect to the redis server(s). ConnectTimeout")
+        return _REDIS.format(last=_REDIS_NEVER.format(host=cause.host, port=cause.port))
+    if client == "python-grpc":
+        return _python(cause, where)
+    if client == "node-grpc":
+        return _node(cause, where)
+    if client == "http":
+        return _go_http(cause, where)
+    dial = _go_dial(cause, where)
+    return _GO_DIAL.format(dial=dial) if dial else _GO[cause.kind]
+
+
+def _go_dial(cause: Cause, where: str) -> str:
+    """Go's net.OpError for a connection that did not come about; "" if it did."""
+    if cause.kind == NO_SUCH_HOST:
+        return f"dial tcp: lookup {cause.host} on {DNS_SERVER}: no such host" if cause.host else "dial tcp: missing address"
+    if cause.kind == REFUSED:
+        return f"dial tcp {where}: connect: connection refused"
+    if cause.kind == TIMEOUT:
+        return f"dial tcp {where}: i/o timeout"
+    return ""
+
+
+def _go_http(cause: Cause, where: str) -> str:
+    dial = _go_dial(cause, where)
+    url = f'Get "http://{cause.host}:{cause.port}/"'
+    if dial:
+        return f"{url}: {dial}"
+    if cause.kind == DEADLINE:
+        return f"{url}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    return f"{url}: EOF"
+
+
+def _python(cause: Cause, where: str) -> str:
+    if cause.kind == DEADLINE:
+        return _PYTHON.format(status="DEADLINE_EXCEEDED", details="Deadline Exceeded", number=4)
+    if cause.kind == NO_SUCH_HOST:
+        details = f"DNS resolution failed for {cause.host}:{cause.port}: C-ares status is not ARES_SUCCESS qtype=A name={cause.host} is_balancer=0: Domain name not found"
+    elif cause.kind == TIMEOUT:
+        details = _PYTHON_DIAL.format(where=where, why="connect: Connection timed out (110)")
+    elif cause.kind == REFUSED:
+        details = _PYTHON_DIAL.format(where=where, why="Connection refused")
+    else:
+        details = "Socket closed"
+    return _PYTHON.format(status="UNAVAILABLE", details=details, number=14)
+
+
+def _node(cause: Cause, where: str) -> str:
+    if cause.kind == DEADLINE:
+        return "4 DEADLINE_EXCEEDED: Deadline exceeded"
+    if cause.kind == NO_SUCH_HOST:
+        return f"14 UNAVAILABLE: Name resolution failed for target dns:{cause.host}:{cause.port}"
+    why = {REFUSED: f"connect ECONNREFUSED {where}", TIMEOUT: f"connect ETIMEDOUT {where}"}.get(cause.kind, "read ECONNRESET")
+    return f"14 UNAVAILABLE: No connection established. Last error: {why}"

@@ -1,0 +1,242 @@
+"""The registries of the world: which images exist, how large they are, how a pull fails.
+
+Three kinds of repositories: those that somebody described (an application, a fault), with
+exactly their tags; every other repository on a public registry's host, which has any tag
+that looks like one; and hosts that nobody knows, whose name does not resolve. Beside a
+described repository a near miss of its name does not exist: it is a typing mistake.
+Leaves out: layers shared between images, credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from simcluster.engine import MILLISECOND, Simulation
+from simcluster.models.machine.imagereference import ImageReference
+
+#: Hosts that serve public images. `.pkg.dev`, `.gcr.io` and `.azurecr.io` cover their regions.
+PUBLIC_HOSTS = (
+    "docker.io",
+    "gcr.io",
+    "ghcr.io",
+    "quay.io",
+    "registry.k8s.io",
+    "k8s.gcr.io",
+    "mcr.microsoft.com",
+    "public.ecr.aws",
+    "docker.elastic.co",
+    "registry.gitlab.com",
+    "cr.l5d.io",
+    "nvcr.io",
+    "localhost",
+)
+PUBLIC_SUFFIXES = (".pkg.dev", ".gcr.io", ".amazonaws.com", ".azurecr.io", ".redhat.com", ".opensuse.org")
+
+#: Words of which tags are made, beside numbers.
+_TAG_WORDS = frozenset(
+    (
+        "alpha",
+        "alpine",
+        "amd64",
+        "apache",
+        "arm64",
+        "base",
+        "beta",
+        "bookworm",
+        "build",
+        "bullseye",
+        "buster",
+        "canary",
+        "community",
+        "corretto",
+        "debian",
+        "debug",
+        "dev",
+        "develop",
+        "distroless",
+        "edge",
+        "final",
+        "focal",
+        "fpm",
+        "full",
+        "ga",
+        "glibc",
+        "hotfix",
+        "jammy",
+        "jdk",
+        "jre",
+        "latest",
+        "linux",
+        "lts",
+        "main",
+        "mainline",
+        "management",
+        "master",
+        "minimal",
+        "musl",
+        "nightly",
+        "noble",
+        "nonroot",
+        "otel",
+        "perl",
+        "prod",
+        "production",
+        "rc",
+        "release",
+        "scratch",
+        "slim",
+        "snapshot",
+        "stable",
+        "staging",
+        "static",
+        "temurin",
+        "test",
+        "ubuntu",
+        "uclibc",
+    )
+)
+_TAG_TOKEN = re.compile(r"v?\d+[a-z]?\d*|[a-z]{1,8}\d+|[0-9a-f]{7,64}|[a-z]", re.IGNORECASE)
+#: Bytes of an image nobody described: log-normal, a small service image of some 45 MB
+#: (the recorded cluster's images: 39 to 106 MB), between 2 MB and 1 GB.
+_SIZE_MEDIAN = 45_000_000
+_SIZE_SIGMA = 0.6
+
+#: A manifest's and config's round trips; the recorded failing pulls took some 0.7 s.
+RESOLVE_MEDIAN_NS = 450 * MILLISECOND
+RESOLVE_SIGMA = 0.35
+#: A lookup that fails takes as long as the resolver's search list (same recording: 0.1-0.7 s).
+LOOKUP_MEDIAN_NS = 120 * MILLISECOND
+
+
+class Manifest(NamedTuple):
+    """What a registry holds under a reference: size in bytes and digest."""
+
+    size_bytes: int
+    digest: str
+
+
+class PullError(Exception):
+    """A pull failed; the message is containerd's, with gRPC's prefix where it has one."""
+
+
+@dataclass
+class Repository:
+    """A described repository: exactly these tags, each of this size."""
+
+    tags: dict[str, int] = field(default_factory=dict)
+
+
+class ImageRegistry:
+    """All registries as the nodes of one cluster reach them."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.sim = sim
+        self.repositories: dict[str, Repository] = {}
+        self.unreachable: dict[str, str] = {}  # host -> text of the dial error
+
+    def describe(self, repository: str, tags: Iterable[str], size_bytes: int) -> None:
+        """Add tags of a repository, given in full (`docker.io/library/redis`)."""
+        found = self.repositories.setdefault(repository, Repository())
+        for tag in tags:
+            found.tags[tag] = size_bytes
+
+    def fail_host(self, host: str, error: str) -> None:
+        """Have every request to a registry host fail, e.g. with `dial tcp 1.2.3.4:443: i/o timeout`."""
+        self.unreachable[host] = error
+
+    def heal_host(self, host: str) -> None:
+        """Undo `fail_host`."""
+        self.unreachable.pop(host, None)
+
+    def resolve(self, image: ImageReference) -> Manifest:
+        """The manifest behind a reference.
+
+        Raises:
+            PullError: with containerd 1.7's text as recorded on real clusters.
+        """
+        error = self.unreachable.get(image.domain) or self._lookup_error(image.domain)
+        if error:
+            head = f"https://{image.domain}/v2/{image.path}/manifests/{image.version}"
+            raise PullError(f'{_prefix(image)}failed to do request: Head "{head}": {error}')
+        known = self.repositories.get(image.repository)
+        if known is not None:
+            if image.tag and image.tag not in known.tags and not image.digest:
+                raise _not_found(image)
+            size = known.tags.get(image.tag) or next(iter(known.tags.values()), _SIZE_MEDIAN)
+            return Manifest(size, self._digest(image))
+        if self._is_near_miss(image):
+            raise _denied(image) if image.domain == "docker.io" else _not_found(image)
+        if not image.digest and not looks_like_tag(image.tag):
+            raise _not_found(image)
+        return Manifest(self._size(image), self._digest(image))
+
+    def _lookup_error(self, domain: str) -> str:
+        host = domain.partition(":")[0]
+        if host in PUBLIC_HOSTS or host.endswith(PUBLIC_SUFFIXES) or self._is_described_host(domain):
+            return ""
+        if host.endswith(".local"):  # mDNS names never reach the upstream resolver
+            return f"dial tcp: lookup {host}: Temporary failure in name resolution"
+        return f"dial tcp: lookup {host} on 127.0.0.53:53: no such host"
+
+    def _is_described_host(self, domain: str) -> bool:
+        return any(name.startswith(domain + "/") for name in self.repositories)
+
+    def _is_near_miss(self, image: ImageReference) -> bool:
+        parent = image.repository.rpartition("/")[0]
+        siblings = [name for name in self.repositories if name.rpartition("/")[0] == parent]
+        if len(siblings) >= 3 and parent != "docker.io/library":
+            return True  # somebody described the whole project: what is not there does not exist
+        return any(_one_edit(image.repository, name) for name in siblings)
+
+    def _size(self, image: ImageReference) -> int:
+        stream = self.sim.stream("image-size", image.repository, image.version)
+        return min(1_000_000_000, max(2_000_000, stream.lognormal_ns(_SIZE_MEDIAN, _SIZE_SIGMA)))
+
+    def _digest(self, image: ImageReference) -> str:
+        if image.digest:
+            return image.digest
+        return "sha256:" + self.sim.stream("image-digest", image.repository, image.tag).text("0123456789abcdef", 64)
+
+
+def looks_like_tag(tag: str) -> bool:
+    """Whether a tag of an undescribed repository is taken to exist.
+
+    >>> [looks_like_tag(t) for t in ("1.25-alpine", "v0.10.3", "latest", "does-not-exist", "lates")]
+    [True, True, True, False, False]
+    """
+    return all(
+        part.lower() in _TAG_WORDS or _TAG_TOKEN.fullmatch(part) is not None
+        for part in re.split(r"[-._+]", tag)
+        if part
+    )
+
+
+def _one_edit(a: str, b: str) -> bool:
+    """Whether one insertion, deletion, replacement or swap of neighbours makes a of b."""
+    if a == b or abs(len(a) - len(b)) > 1:
+        return False
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    tail_a, tail_b = a[start:], b[start:]
+    if tail_a[1:] == tail_b[1:] or tail_a[1:] == tail_b or tail_a == tail_b[1:]:
+        return True
+    return tail_a[:2] == tail_b[1::-1] and tail_a[2:] == tail_b[2:]
+
+
+def _prefix(image: ImageReference) -> str:
+    return f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": '
+
+
+def _not_found(image: ImageReference) -> PullError:
+    return PullError(f"rpc error: code = NotFound desc = {_prefix(image)}{image}: not found")
+
+
+def _denied(image: ImageReference) -> PullError:
+    return PullError(
+        f"{_prefix(image)}pull access denied, repository does not exist or may require authorization: "
+        "server message: insufficient_scope: authorization failed"
+    )

@@ -1,0 +1,133 @@
+"""The images on one node's disk, and pulling more of them, one after another.
+
+The kubelet asks for one pull at a time (`serializeImagePulls: true`, its default), so a
+large image delays every other pull of the node. Leaves out: image garbage collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.models.machine.imagereference import ImageReference, parse_image
+from simcluster.models.machine.images import (
+    LOOKUP_MEDIAN_NS,
+    RESOLVE_MEDIAN_NS,
+    RESOLVE_SIGMA,
+    ImageRegistry,
+    Manifest,
+    PullError,
+)
+
+#: Download and unpack together, bytes a second: a pull is bound by decompression at some
+#: 60 MB/s on a node with a 1 Gbit/s link (estimate; the knob of the model).
+PULL_BYTES_PER_S = 60_000_000
+
+
+@dataclass(frozen=True)
+class LocalImage(Shared):
+    """An image on the node's disk: full name, digest, size in bytes."""
+
+    name: str
+    repository: str
+    digest: str
+    size_bytes: int
+
+    @property
+    def image_id(self) -> str:
+        """`imageID` of a container status under containerd: repository and digest."""
+        return f"{self.repository}@{self.digest}"
+
+
+class PullResult:
+    """The outcome of one pull, handed to whoever asked for it.
+
+    Attributes:
+        image: the local image, or None when it failed.
+        error: containerd's text when it failed.
+        pull_ns, total_ns: time of the pull itself, and with waiting in the queue.
+    """
+
+    __slots__ = ("error", "image", "pull_ns", "total_ns")
+
+    def __init__(self, image: LocalImage | None, error: str, pull_ns: int, total_ns: int) -> None:
+        self.image = image
+        self.error = error
+        self.pull_ns = pull_ns
+        self.total_ns = total_ns
+
+
+@dataclass
+class _Job:
+    reference: ImageReference
+    asked_ns: int
+    done: Callable[[PullResult], None]
+
+
+class ImageStore:
+    """One node's images and its queue of pulls."""
+
+    def __init__(self, sim: Simulation, node: str, registry: ImageRegistry) -> None:
+        self.sim = sim
+        self.registry = registry
+        self.images: dict[str, LocalImage] = {}
+        self.bytes_per_s = PULL_BYTES_PER_S
+        self._stream = sim.stream("pull", node)
+        self._queue: list[_Job] = []
+        self._busy = False
+
+    def find(self, text: str) -> LocalImage | None:
+        """The local image of a reference. Raises InvalidImageName."""
+        return self.images.get(str(parse_image(text)))
+
+    def preload(self, text: str) -> LocalImage:
+        """Put an image on the disk without a pull (baked into the node). Raises PullError."""
+        reference = parse_image(text)
+        return self._add(reference, self.registry.resolve(reference))
+
+    def forget(self, text: str) -> None:
+        """Remove an image from the disk."""
+        self.images.pop(str(parse_image(text)), None)
+
+    def pull(self, text: str, done: Callable[[PullResult], None]) -> None:
+        """Queue a pull; `done` is called with its result. Raises InvalidImageName."""
+        self._queue.append(_Job(parse_image(text), self.sim.now, done))
+        if not self._busy:
+            self._next()
+
+    def drop_queue(self) -> None:
+        """Forget the pulls that wait (their kubelet is gone); the one in work ends."""
+        self._queue.clear()
+
+    def _next(self) -> None:
+        self._busy = bool(self._queue)
+        if not self._queue:
+            return
+        job = self._queue.pop(0)
+        try:
+            manifest = self.registry.resolve(job.reference)
+        except PullError as error:
+            median = LOOKUP_MEDIAN_NS if "lookup" in str(error) else RESOLVE_MEDIAN_NS
+            delay = self._stream.lognormal_ns(median, RESOLVE_SIGMA)
+            self.sim.after(delay, self._failed, job, str(error), self.sim.now)
+            return
+        delay = self._stream.lognormal_ns(RESOLVE_MEDIAN_NS, RESOLVE_SIGMA)
+        local = self.images.get(str(job.reference))
+        if local is None or local.digest != manifest.digest:
+            delay += manifest.size_bytes * SECOND // self.bytes_per_s
+        self.sim.after(delay, self._pulled, job, manifest, self.sim.now)
+
+    def _pulled(self, job: _Job, manifest: Manifest, began_ns: int) -> None:
+        image = self._add(job.reference, manifest)
+        job.done(PullResult(image, "", self.sim.now - began_ns, self.sim.now - job.asked_ns))
+        self._next()
+
+    def _failed(self, job: _Job, error: str, began_ns: int) -> None:
+        job.done(PullResult(None, error, self.sim.now - began_ns, self.sim.now - job.asked_ns))
+        self._next()
+
+    def _add(self, reference: ImageReference, manifest: Manifest) -> LocalImage:
+        image = LocalImage(str(reference), reference.repository, manifest.digest, manifest.size_bytes)
+        self.images[str(reference)] = image
+        return image

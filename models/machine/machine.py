@@ -1,0 +1,250 @@
+"""One node's machine: identity, cores, memory, systemd, journal, container runtime, images.
+
+What is true here was not necessarily reported: the kubelet looks at the machine and tells
+the API. Leaves out: disks, NICs and kernel tables (their room is reserved in the design).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.engine.clock import format_rfc3339
+from simcluster.engine.streams import mix
+from simcluster.models.machine.container import EXIT_SIGKILL, Container
+from simcluster.models.machine.cpu import NANOCORES, CpuAccount
+from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.imagestore import ImageStore
+from simcluster.models.machine.journal import Journal, JournalLine
+from simcluster.models.machine.network import Network
+from simcluster.models.machine.program import ProgramCatalog
+from simcluster.models.machine.runtime import Runtime
+from simcluster.models.machine.units import Unit, UnitTable
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+#: What the system's own processes use, (low, high) over time: kubelet, containerd, journald,
+#: and on the control plane etcd and the API server (kubeadm clusters at rest).
+_SYSTEM_MILLICORES = {"control-plane": (150, 200), "worker": (50, 100)}
+_SYSTEM_MEMORY_MIB = {"control-plane": (1180, 1260), "worker": (520, 570)}
+#: Window over which the system's use drifts from one draw to the next.
+_DRIFT_NS = 15 * SECOND
+_HEX = "0123456789abcdef"
+
+
+@dataclass(frozen=True)
+class NodeIdentity(Shared):
+    """`status.nodeInfo` of a node, without what the kubelet adds about itself."""
+
+    machine_id: str
+    system_uuid: str
+    boot_id: str
+    kernel_version: str = "6.8.0-45-generic"
+    os_image: str = "Ubuntu 24.04.1 LTS"
+    container_runtime: str = "containerd://1.7.24"
+    architecture: str = "amd64"
+    operating_system: str = "linux"
+
+
+class Machine:
+    """A node's machine.
+
+    Args:
+        name: node and host name.
+        address: its address in the node network; pods live in `pod_cidr`.
+        cpu_cores, memory_bytes, pods: capacity.
+        pod_cidr: by default 10.244.N.0/24 with N from the last number of the address
+            (.2 is the first node: 10.244.0.0/24).
+        role: `control-plane` or `worker`; by default from the name.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        name: str,
+        *,
+        address: str,
+        cpu_cores: int = 4,
+        memory_bytes: int = 8 * GIB,
+        pods: int = 110,
+        network: Network,
+        registry: ImageRegistry,
+        catalog: ProgramCatalog,
+        pod_cidr: str = "",
+        role: str = "",
+    ) -> None:
+        self.sim = sim
+        self.name = name
+        self.node = name  # as owner of its own address (network.Listener)
+        self.address = address
+        self.cpu_cores = cpu_cores
+        self.memory_bytes = memory_bytes
+        self.pods = pods
+        self.network = network
+        self.role = role or ("control-plane" if "control-plane" in name or "master" in name else "worker")
+        self.pod_cidr = pod_cidr or f"10.244.{max(0, int(address.rpartition('.')[2]) - 2)}.0/24"
+        self.booted_ns = sim.now
+        self.container_memory = 0  # bytes of all containers' working sets
+        self.identity = _identity(sim, name)
+        self.log = Journal()
+        self.units = UnitTable(sim, self.log)
+        self.images = ImageStore(sim, name, registry)
+        self.cpu = CpuAccount(cpu_cores)
+        self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
+        self.runtime = Runtime(sim, self, network, catalog, self.pod_cidr)
+        self.units.units["containerd.service"].on_start = self._containerd_started
+        self.units.units["containerd.service"].on_stop = self._containerd_stopped
+        network.attach(address, self)
+
+    # As somebody logged in as root meets it (surface.protocols.Host).
+
+    def unit(self, name: str) -> Unit | None:
+        """The systemd unit of this name, with or without `.service`."""
+        return self.units.find(name)
+
+    def unit_list(self) -> Sequence[Unit]:
+        """All units, sorted by name."""
+        return [self.units.units[name] for name in sorted(self.units.units)]
+
+    def control(self, action: str, name: str) -> str:
+        """systemctl start, stop, restart, enable or disable a unit; an error text or ""."""
+        return self.units.control(action, name)
+
+    def journal(self) -> Iterable[JournalLine]:
+        """The journal, oldest first."""
+        return self.log
+
+    # CPU.
+
+    def cpu_share(self, container: Container) -> float:
+        """Cores the container can use now: its limit, or its fair share if that is less."""
+        return self.cpu.share(container)
+
+    def report_demand(self, container: Container, cores: float) -> None:
+        """What the container wanted in the last accounting window, in cores."""
+        self.cpu.report(container, int(cores * NANOCORES))
+
+    def release(self, container: Container) -> None:
+        """The container demands nothing any more."""
+        self.cpu.release(container)
+
+    def cpu_ns(self) -> int:
+        """CPU time used on the machine since it booted, nanoseconds of one core."""
+        return self.runtime.cpu_ns() + self._system_cpu_ns()
+
+    def _system_cpu_ns(self) -> int:
+        low, high = _SYSTEM_MILLICORES[self.role]
+        steady = (self.sim.now - self.booted_ns) * (low + high) // 2000
+        # A bounded drift whose slope stays below (high - low) / 2: the counter never falls.
+        return steady + self._drift(_DRIFT_NS * (high - low) // 4000)
+
+    # Memory.
+
+    def memory_used(self) -> int:
+        """Working set of the machine, bytes."""
+        low, high = _SYSTEM_MEMORY_MIB[self.role]
+        middle, span = (low + high) * MIB // 2, (high - low) * MIB // 2
+        return middle + self._drift(span) + self.container_memory
+
+    def out_of_memory(self, container: Container) -> None:
+        """The container exceeded its limit: the kernel kills its largest process."""
+        comm = process_name(container)
+        score = self.oom_score(container)
+        held_kb = container.memory_bytes >> 10
+        slice_name = f"/kubepods.slice/kubepods-pod{container.spec.pod_uid.replace('-', '_')}.slice"
+        scope = f"{slice_name}/cri-containerd-{container.container_id}.scope"
+        self.kernel(
+            f"{comm} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj={score}",
+            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-containerd-{container.container_id}.scope,"
+            f"mems_allowed=0,oom_memcg={scope},task_memcg={scope},task={comm},pid={container.pid},uid=0",
+            f"Memory cgroup out of memory: Killed process {container.pid} ({comm}) total-vm:{held_kb * 3}kB, "
+            f"anon-rss:{held_kb}kB, file-rss:{held_kb // 40}kB, shmem-rss:0kB, UID:0 "
+            f"pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
+        )
+        container.exit(EXIT_SIGKILL, "OOMKilled")
+
+    def oom_score(self, container: Container) -> int:
+        """oom_score_adj of a container's processes, by quality of service.
+
+        Source: Kubernetes docs, node-pressure eviction: Guaranteed -997, BestEffort 1000,
+        Burstable min(max(2, 1000 - 1000 * request / node memory), 999).
+        """
+        spec = container.spec
+        if not spec.memory_request and not spec.cpu_request and spec.memory_limit is None:
+            return 1000
+        if (
+            spec.memory_limit is not None
+            and spec.memory_limit == spec.memory_request
+            and (spec.cpu_limit is not None and spec.cpu_limit == spec.cpu_request)
+        ):
+            return -997
+        return min(max(2, 1000 - 1000 * spec.memory_request // self.memory_bytes), 999)
+
+    # The kernel and the network.
+
+    def kernel(self, *lines: str) -> None:
+        """The kernel writes to its ring buffer (and so to the journal)."""
+        for line in lines:
+            self.log.write(self.sim.now, "", "kernel", 0, line)
+
+    def container_on(self, port: int) -> Container | None:
+        """The container in the host's network that listens on the port."""
+        for sandbox in self.runtime.sandboxes.values():
+            if sandbox.host_network:
+                found = sandbox.container_on(port)
+                if found is not None:
+                    return found
+        return None
+
+    def listens_on(self, port: int) -> bool:
+        """Whether a process in the host's network accepts connections on the port."""
+        if port == 10250:
+            return self.units.units["kubelet.service"].active
+        if port == 22:
+            return self.units.units["ssh.service"].active
+        return self.container_on(port) is not None
+
+    def _containerd_started(self) -> None:
+        self.runtime.up = True
+        text = (
+            f'time="{format_rfc3339(self.sim.now, digits=9)}" level=info msg="containerd successfully booted in 0.041s"'
+        )
+        self.log.write(self.sim.now, "containerd.service", "containerd", self._pid("containerd.service"), text)
+
+    def _containerd_stopped(self) -> None:
+        self.runtime.up = False
+
+    def _pid(self, unit: str) -> int:
+        return self.units.units[unit].pid
+
+    def _drift(self, span: int) -> int:
+        """A value in [-span, span] that moves linearly from one drawn point to the next."""
+        key = self.sim.streams.key("drift", self.name)
+        step, inside = divmod(self.sim.now, _DRIFT_NS)
+        before, after = (_signed(key, step, span), _signed(key, step + 1, span))
+        return before + (after - before) * inside // _DRIFT_NS
+
+
+def process_name(container: Container) -> str:
+    """Name of the main process as the kernel knows it, at most 15 characters."""
+    spec = container.spec
+    words = spec.command or ()
+    if words:
+        return words[0].rpartition("/")[2][:15]
+    return spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0][:15]
+
+
+def _signed(key: int, counter: int, span: int) -> int:
+    return mix(key, counter) * (2 * span + 1) // (1 << 64) - span
+
+
+def _identity(sim: Simulation, name: str) -> NodeIdentity:
+    stream = sim.stream("machine", name)
+    machine_id, system, boot = (stream.text(_HEX, 32) for _ in range(3))
+    return NodeIdentity(machine_id, _uuid(system), _uuid(boot))
+
+
+def _uuid(digits: str) -> str:
+    return "-".join((digits[:8], digits[8:12], "4" + digits[13:16], "9" + digits[17:20], digits[20:]))

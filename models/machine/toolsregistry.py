@@ -1,0 +1,15 @@
+"""Which commands an image has: busybox's, and what its own program brings (`redis-cli`)."""
+
+from __future__ import annotations
+
+from simcluster.models.machine import toolsfiles, toolsnetwork, toolssystem
+from simcluster.models.machine.toolscall import Outcome, Tool, ToolCall
+
+TOOLS: dict[str, Tool] = {**toolsfiles.TOOLS, **toolssystem.TOOLS, **toolsnetwork.TOOLS}
+
+
+def image_tool(call: ToolCall) -> Outcome | None:
+    """Run a command of the container's own program; None if it has no such command."""
+    program = getattr(call.container, "program", None)
+    result = program.run(tuple(call.argv)) if program is not None else None
+    return None if result is None else Outcome(result.stdout, result.stderr, result.code)

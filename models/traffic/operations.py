@@ -1,0 +1,127 @@
+"""What a server does for a request: cost, latency and the calls it makes. Immutable once loaded.
+
+These are the compiled form of an application's behaviour: `models.apps.behaviour` reads
+them from YAML. CPU cost is in nanoseconds of one core, latency in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simcluster.engine import MILLISECOND, SECOND, Shared
+
+#: Operation of a server nobody described.
+ANY_PATH = "GET /"
+#: How long a client of a server nobody described waits: curl and browsers give up much later,
+#: HTTP client libraries and ingress controllers commonly at 10 s or more.
+DEFAULT_TIMEOUT_NS = 10 * SECOND
+
+
+@dataclass(frozen=True)
+class LogTemplate(Shared):
+    """One line a program prints. `{name}` marks are replaced, nothing else is interpreted."""
+
+    text: str
+    stream: str = "stdout"
+
+
+@dataclass(frozen=True)
+class CallSpec(Shared):
+    """One call of an operation to another service.
+
+    Attributes:
+        env: environment variable of the caller that holds `host:port` (or a URL).
+        operation: operation of the callee; its first one if it has none of that name.
+        count: calls a request makes, one after the other; 0.25 means one in four requests.
+        timeout_ns: deadline of one attempt.
+        retries: further attempts after a failed one.
+        required: whether the request fails when the call fails; otherwise it is degraded.
+        client: whose words describe a failed connection (`go-grpc`, `python-grpc`, ...).
+        answer: what the caller then tells its own caller; `{cause}` is the reason it was given.
+        log: what the caller prints when the call fails.
+        status: HTTP status that the caller then answers.
+    """
+
+    env: str
+    operation: str
+    count: float = 1.0
+    timeout_ns: int = DEFAULT_TIMEOUT_NS
+    retries: int = 0
+    required: bool = True
+    client: str = "go-grpc"
+    answer: str = "{cause}"
+    log: tuple[LogTemplate, ...] = ()
+    status: int = 500
+
+
+@dataclass(frozen=True)
+class OperationSpec(Shared):
+    """One kind of request a server answers.
+
+    Attributes:
+        path: HTTP path (`/product/{id}` matches one segment) or gRPC method; "" matches none.
+        cpu_ns: mean CPU time of one request; `cpu_cv` its coefficient of variation.
+        latency_ns: mean time it waits without using the CPU; `latency_cv` likewise.
+        steps: one after the other; the calls of a step run in parallel.
+        log: what the server prints for a request that succeeded.
+        status: HTTP status of a success.
+    """
+
+    name: str
+    path: str = ""
+    cpu_ns: int = 2 * MILLISECOND
+    cpu_cv: float = 1.0
+    latency_ns: int = 0
+    latency_cv: float = 0.5
+    steps: tuple[tuple[CallSpec, ...], ...] = ()
+    log: tuple[LogTemplate, ...] = ()
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class ServiceSpec(Shared):
+    """All that the traffic needs to know about a kind of server.
+
+    Attributes:
+        protocol: `http`, `grpc`, `tcp`, or `any` (answers whoever speaks).
+        operations: the first one answers calls and probes that name none.
+        threads: how many requests it computes at once; 0 is as many as there are cores.
+        queue: requests that may wait; more are refused by a reset.
+        idle_cores: CPU it uses without a request.
+        memory_base, memory_per_request: bytes.
+        mix: how its users spread over the operations, by name; empty means the first one.
+    """
+
+    name: str
+    protocol: str
+    operations: tuple[OperationSpec, ...]
+    threads: int = 0
+    queue: int = 1024
+    idle_cores: float = 0.0
+    memory_base: int = 16 << 20
+    memory_per_request: int = 64 << 10
+    mix: tuple[tuple[str, float], ...] = ()
+
+    def operation_index(self, name: str) -> int:
+        """Index of the operation with that name, or 0."""
+        for index, operation in enumerate(self.operations):
+            if operation.name == name:
+                return index
+        return 0
+
+    def match(self, path: str) -> int | None:
+        """Index of the operation that answers an HTTP path, or None."""
+        path = path.partition("?")[0] or "/"
+        for index, operation in enumerate(self.operations):
+            if operation.path and _matches(operation.path, path):
+                return index
+        return None
+
+
+def _matches(pattern: str, path: str) -> bool:
+    if pattern == "*" or pattern == path:
+        return True
+    if "{" not in pattern:
+        return False
+    wanted, given = pattern.split("/"), path.split("/")
+    return len(wanted) == len(given) and all(w == g or w.startswith("{") for w, g in zip(wanted, given, strict=True))

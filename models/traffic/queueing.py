@@ -1,0 +1,89 @@
+"""Closed forms of one server's queue: waiting behind others, and the CFS quota.
+
+Work is measured in nanoseconds of one core. A container that may use `cores` on average
+and runs `threads` requests at once at full speed meets two limits: the threads (an M/G/c
+queue) and, under a CPU limit, the quota of the kernel's bandwidth control: `limit` x 100 ms
+in every period of 100 ms, asleep for the rest of the period once it is used up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from simcluster.engine import MILLISECOND, arithmetic
+
+#: kernel/sched/fair.c: default cfs_period of 100 ms (kubelet --cpu-cfs-quota-period).
+CFS_PERIOD_NS = 100 * MILLISECOND
+#: Closed forms of the stationary state are used up to this utilisation; beyond it the backlog speaks.
+MAX_UTILISATION = 0.97
+#: Quota is handed out at the start of a period and not saved: at a random instant half is left.
+QUOTA_LEFT = 0.5
+
+
+class Demand(NamedTuple):
+    """What arrives at a server.
+
+    Attributes:
+        cores: arriving work per time, in cores.
+        mean_ns: mean CPU cost of a request.
+        cv2: squared coefficient of variation of that cost.
+    """
+
+    cores: float
+    mean_ns: float
+    cv2: float
+
+
+class Wait(NamedTuple):
+    """Waiting before or during service, without the service itself; `throttled` is the share of
+    time in which the quota keeps the container asleep.
+    """
+
+    mean_ns: float
+    variance: float
+    throttled: float
+
+
+def thread_wait(demand: Demand, servers: int) -> float:
+    """Mean wait for one of `servers` equal cores, in nanoseconds.
+
+    Exact for M/M/1 and M/G/1 (Pollaczek-Khinchine); for more servers Sakasegawa's
+    approximation, within a few per cent of Erlang-C for utilisations from 0.5 on.
+    """
+    utilisation = min(demand.cores / servers, MAX_UTILISATION)
+    if utilisation <= 0.0:
+        return 0.0
+    exponent = math.sqrt(2.0 * (servers + 1.0)) - 1.0
+    crowd = arithmetic.power(utilisation, exponent) if servers > 1 else utilisation
+    return crowd * demand.mean_ns * (1.0 + demand.cv2) / (2.0 * servers * (1.0 - utilisation))
+
+
+def quota_wait(demand: Demand, limit: float) -> Wait:
+    """Waiting caused by a CPU limit of `limit` cores.
+
+    The backlog of a server of speed `limit` has an exponential tail (M/G/1, heavy traffic);
+    what fits into the quota left in the period is served at full speed at once, only the
+    excess sleeps. For costs far above the quota this is the M/G/1 wait at speed `limit`.
+    """
+    utilisation = min(demand.cores / limit, MAX_UTILISATION)
+    if utilisation <= 0.0 or demand.mean_ns <= 0.0:
+        return Wait(0.0, 0.0, 0.0)
+    scale = demand.mean_ns * (1.0 + demand.cv2) / (2.0 * (1.0 - utilisation))
+    chance = utilisation * arithmetic.exp(-QUOTA_LEFT * limit * CFS_PERIOD_NS / scale)
+    excess = scale / limit
+    mean = chance * excess
+    return Wait(mean, chance * 2.0 * excess * excess - mean * mean, chance)
+
+
+def service_time(cpu_ns: float, limit: float | None) -> float:
+    """Mean wall time in which one request gets `cpu_ns` of CPU with nobody else there, in nanoseconds.
+
+    Example: 25 ms of CPU under a limit of 0.1 core (10 ms in 100 ms): 10 ms, asleep 90 ms,
+    10 ms, asleep 90 ms, 5 ms: 205 ms.
+    """
+    if limit is None or limit >= 1.0:
+        return cpu_ns
+    quota = limit * CFS_PERIOD_NS
+    stalls = cpu_ns / quota - QUOTA_LEFT
+    return cpu_ns if stalls <= 0.0 else cpu_ns + stalls * (CFS_PERIOD_NS - quota)

@@ -1,0 +1,123 @@
+"""From an address as an application wrote it to the processes that may answer there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcluster.engine import MILLISECOND
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.network import Backend, Network
+from simcluster.models.machine.program import Call
+from simcluster.models.traffic.causes import NO_SUCH_HOST, REFUSED, STATUS, TIMEOUT
+
+
+class Origin(NamedTuple):
+    """Where a call starts: on which nodes (equally likely) and in which namespace."""
+
+    nodes: tuple[str, ...]
+    namespace: str
+
+
+class Destination(NamedTuple):
+    """One place where a call may end.
+
+    Attributes:
+        weight: its share of the calls.
+        kind: why a call that goes there fails, or "".
+        node: machine on which it is.
+        container_id: of the process that listens, or "".
+        answer_ns: how long it takes to answer, if it is not a server the traffic knows.
+    """
+
+    weight: float
+    kind: str
+    node: str = ""
+    container_id: str = ""
+    answer_ns: int = 0
+
+
+class Resolver:
+    """Resolves names and routes at one instant, each only once."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._known: dict[tuple[Origin, str, int], tuple[str, list[Destination]]] = {}
+
+    def entry_nodes(self) -> tuple[str, ...]:
+        """Nodes through which users from outside enter: all that have service rules."""
+        return tuple(sorted(self._network.rules))
+
+    def first_port(self, origin: Origin, host: str) -> int:
+        """The lowest port of a Service, or 80 if it has none (yet)."""
+        address = self._network.lookup(host, origin.namespace)
+        for node in origin.nodes:
+            rules = self._network.rules.get(node)
+            ports = sorted(key.port for key in rules.backends if key.address == address) if rules else []
+            if ports:
+                return ports[0]
+        return 80
+
+    def resolve(self, origin: Origin, host: str, port: int) -> tuple[str, list[Destination]]:
+        """The address, and the places where a connection may end."""
+        known = self._known.get((origin, host, port))
+        if known is None:
+            known = self._known[origin, host, port] = self._resolve(origin, host, port)
+        return known
+
+    def _resolve(self, origin: Origin, host: str, port: int) -> tuple[str, list[Destination]]:
+        address = self._network.lookup(host, origin.namespace) if host else None
+        if address is None:
+            return "", [Destination(1.0, NO_SUCH_HOST)]
+        found: dict[Backend, float] = {}
+        lost: dict[str, float] = {}
+        share = 1.0 / max(1, len(origin.nodes))
+        for node in origin.nodes or ("",):
+            route = self._network.route(node, address, port)
+            if route.outcome != "ok":
+                lost[route.outcome] = lost.get(route.outcome, 0.0) + share
+                continue
+            for backend in route.backends:
+                found[backend] = found.get(backend, 0.0) + share / len(route.backends)
+        destinations = [self._destination(backend, weight) for backend, weight in found.items()]
+        destinations += [Destination(weight, kind) for kind, weight in lost.items()]
+        return address, _normalised(destinations)
+
+    def _destination(self, backend: Backend, weight: float) -> Destination:
+        outcome = self._network.connect(backend)
+        if outcome != "ok":
+            return Destination(weight, TIMEOUT if outcome == "timeout" else REFUSED)
+        owner = self._network.sandboxes[backend[0]]
+        container = container_at(self._network, backend)
+        if container is None:
+            return Destination(weight, "", owner.node, "", MILLISECOND)
+        program = container.program
+        if getattr(program, "server", None) is not None:
+            return Destination(weight, "", owner.node, container.container_id)
+        answer = program.answer(Call("http", backend[1]))
+        kind = "" if answer.outcome == "ok" and answer.status < 500 else STATUS if answer.outcome == "ok" else REFUSED
+        return Destination(weight, kind, owner.node, container.container_id, answer.delay_ns)
+
+
+def container_at(network: Network, backend: Backend) -> Container | None:
+    """The container that listens there, if a pod does."""
+    owner = network.sandboxes.get(backend[0])
+    find = getattr(owner, "container_on", None)
+    container: Container | None = find(backend[1]) if find is not None else None
+    return container
+
+
+def _normalised(destinations: list[Destination]) -> list[Destination]:
+    """Failures of one kind as one; weights that add to 1."""
+    if len(destinations) == 1:
+        return [destinations[0]._replace(weight=1.0)]
+    merged: dict[str, Destination] = {}
+    result: list[Destination] = []
+    for destination in destinations:
+        if not destination.kind or destination.container_id:
+            result.append(destination)
+        elif destination.kind in merged:
+            before = merged[destination.kind]
+            merged[destination.kind] = before._replace(weight=before.weight + destination.weight)
+        else:
+            merged[destination.kind] = destination
+    return result + list(merged.values())

@@ -1,0 +1,252 @@
+"""The traffic side of one running container: its queue, its CPU and memory, its speed.
+
+One `Server` lives as long as its process listens. Per tick it is told what arrived and
+works it off at the speed the machine gives it; what its callers may count on (waiting,
+refusals) it publishes, and only when that has changed noticeably, so that a calm cluster
+costs next to nothing. Left out: connections, thread pools blocked on calls, garbage collection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from simcluster.models.machine.container import Container
+from simcluster.models.traffic.address import parse_address
+from simcluster.models.traffic.causes import Cause
+from simcluster.models.traffic.operations import CallSpec, OperationSpec, ServiceSpec
+from simcluster.models.traffic.queueing import (
+    Demand,
+    Wait,
+    quota_wait,
+    service_time,
+    thread_wait,
+)
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.distribution import Latency
+
+#: Ticks of the moving average of what arrives: 0.85 forgets half in 4 ticks (2 s).
+MEMORY_OF_DEMAND = 0.85
+#: A change of the wait that nobody would notice: 4 per cent of the request, or 30 us.
+NOTICEABLE_SHARE = 0.04
+NOTICEABLE_NS = 30_000.0
+#: Memory is written to the container in such steps (the working set is known in pages, read in MiB).
+MEMORY_STEP = 1 << 18
+#: A demand that changed by less than this many cores is not reported to the machine anew.
+NOTICEABLE_CORES = 0.002
+_NO_WAIT = Wait(0.0, 0.0, 0.0)
+
+
+class Served(NamedTuple):
+    """Requests of one operation that succeeded in a tick."""
+
+    operation: OperationSpec
+    count: int
+    latency: Latency
+
+
+class Failed(NamedTuple):
+    """Calls of one operation that failed in a tick for one cause (`cause.path[0]` is the call)."""
+
+    operation: OperationSpec
+    call: CallSpec
+    cause: Cause
+    count: int
+
+
+class RequestLogger(Protocol):
+    """Whoever words the log of a server."""
+
+    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
+        """What happened in the tick that ends at `t_ns`."""
+
+
+class Server:
+    """The queue of one container.
+
+    Attributes:
+        container: whose CPU and memory it uses.
+        spec: how it behaves. `environment` holds the addresses of what it calls.
+        accepting: whether requests are answered (started, not stopped).
+        backlog_ns: CPU work that waits, in nanoseconds of one core.
+        wait: what a request meets before it is served, as last published.
+        rejected: share of requests refused because the queue is full, as last published.
+        published: how often `wait` or `rejected` changed.
+    """
+
+    def __init__(
+        self, container: Container, spec: ServiceSpec, environment: dict[str, str], logger: RequestLogger | None = None
+    ) -> None:
+        self.container = container
+        self.spec = spec
+        self.environment = environment
+        self.logger = logger
+        self.accepting = True
+        self.backlog_ns = 0
+        self.wait = _NO_WAIT
+        self.rejected = 0.0
+        self.published = 0
+        self.cores = 0.0
+        self.demand_cores = 0.0
+        self.in_flight = 0.0
+        self._arrivals = 0.0  # moving averages per tick: requests, work, squared work
+        self._work = 0.0
+        self._square = 0.0
+        self._carry_ns = 0.0  # fraction of a nanosecond of idle CPU not yet accounted
+        self._reported = -1.0
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Namespace, pod and container."""
+        spec = self.container.spec
+        return spec.namespace, spec.pod_name, spec.name
+
+    @property
+    def node(self) -> str:
+        """Name of the machine."""
+        return self.container.sandbox.node
+
+    def address_of(self, env: str) -> tuple[str, int]:
+        """Host and port that an environment variable holds; ("", 0) if it is not set."""
+        return parse_address(self.environment.get(env, ""))
+
+    def service_ns(self, operation: OperationSpec) -> float:
+        """Wall time of a request's own work, without waiting."""
+        return service_time(operation.cpu_ns, self._quota()) + operation.latency_ns
+
+    def service_variance(self, operation: OperationSpec) -> float:
+        """Variance of `service_ns`."""
+        stretched = service_time(operation.cpu_ns, self._quota())
+        busy = stretched * operation.cpu_cv
+        idle = operation.latency_ns * operation.latency_cv
+        return busy * busy + idle * idle
+
+    def delay_ns(self, cpu_ns: int) -> int:
+        """How long a small request that arrives now takes: a probe queues behind the others."""
+        limit = self._quota()
+        if limit is None and self.cores > 0.0:
+            limit = self.cores if self.cores < 1.0 else None
+        return math.floor(self.wait.mean_ns + service_time(cpu_ns, limit))
+
+    def advance(self, tick_ns: int, requests: int, work_ns: int, square: float, busy_ns: float) -> bool:
+        """Serve one tick.
+
+        Args:
+            tick_ns: its length.
+            requests: how many arrived, `work_ns` their CPU cost, `square` the sum of mean squared
+                costs, `busy_ns` the sum of their mean latencies (Little's law gives concurrency).
+
+        Returns:
+            Whether what callers may count on has changed.
+        """
+        cores = self.container.cpu_cores()
+        self.cores = cores
+        idle_ns = self.spec.idle_cores * tick_ns + self._carry_ns
+        whole_idle = int(idle_ns)
+        self._carry_ns = idle_ns - whole_idle
+        capacity = int(cores * tick_ns)
+        wanted = whole_idle + self.backlog_ns + work_ns
+        used = wanted if wanted < capacity else capacity
+        before = self.backlog_ns
+        self.backlog_ns = max(0, before + work_ns - max(0, used - whole_idle))
+        keep = MEMORY_OF_DEMAND
+        self._arrivals = self._arrivals * keep + requests * (1.0 - keep)
+        self._work = self._work * keep + work_ns * (1.0 - keep)
+        self._square = self._square * keep + square * (1.0 - keep)
+        self.in_flight = self.in_flight * keep + busy_ns / tick_ns * (1.0 - keep)
+        changed = self._publish(tick_ns, cores)
+        self.container.use_cpu(used, int(self._throttled(tick_ns, used, capacity)))
+        self._tell_machine(wanted / tick_ns)
+        return changed
+
+    def settle(self, tick_ns: int) -> bool:
+        """`advance` for a tick in which nothing arrived."""
+        if self.backlog_ns or self._arrivals > 1e-3:
+            return self.advance(tick_ns, 0, 0, 0.0, 0.0)
+        idle_ns = self.spec.idle_cores * tick_ns + self._carry_ns
+        whole_idle = int(idle_ns)
+        self._carry_ns = idle_ns - whole_idle
+        self.cores = self.container.cpu_cores()
+        self.container.use_cpu(min(whole_idle, int(self.cores * tick_ns)))
+        self._tell_machine(self.spec.idle_cores)
+        if self.wait != _NO_WAIT or self.rejected:
+            self.wait, self.rejected, self._arrivals, self.in_flight = _NO_WAIT, 0.0, 0.0, 0.0
+            self.published += 1
+            return True
+        return False
+
+    def _quota(self) -> float | None:
+        """Speed the kernel grants in the long run, if that is less than a whole core."""
+        limit = self.container.spec.cpu_limit
+        if self.cores > 0.0 and (limit is None or self.cores < limit):
+            return self.cores if self.cores < 1.0 else limit
+        return limit
+
+    def _publish(self, tick_ns: int, cores: float) -> bool:
+        wait, rejected = self._current(tick_ns, cores)
+        mean_service = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
+        noticeable = NOTICEABLE_SHARE * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
+        if abs(wait.mean_ns - self.wait.mean_ns) <= noticeable and abs(rejected - self.rejected) <= 0.01:
+            return False
+        self.wait, self.rejected = wait, rejected
+        self.published += 1
+        return True
+
+    def _current(self, tick_ns: int, cores: float) -> tuple[Wait, float]:
+        """Waiting and refusals of the present state."""
+        if self._arrivals <= 1e-9 or cores <= 0.0:
+            return _NO_WAIT, 0.0
+        mean = self._work / self._arrivals
+        cv2 = max(0.0, self._square / (self._arrivals * mean * mean) - 1.0) if mean > 0.0 else 0.0
+        demand = Demand(self._work / tick_ns, mean, cv2)
+        speed = max(cores - self.spec.idle_cores, 0.02 * cores)
+        wait = self._stationary(demand, speed)
+        behind = self.backlog_ns / speed
+        if behind > wait.mean_ns:
+            spread = mean * math.sqrt(1.0 + self.backlog_ns / max(mean, 1.0)) / speed
+            wait = Wait(behind, spread * spread, wait.throttled)
+        return wait, self._refusals(tick_ns, mean, speed)
+
+    def _stationary(self, demand: Demand, speed: float) -> Wait:
+        """The closed forms: behind others on the cores, or asleep by the quota, whichever is longer."""
+        quota = self._quota()
+        if quota is None:
+            whole = max(1, math.floor(speed + 0.5))
+            behind = thread_wait(demand, min(self.spec.threads or whole, whole))
+            return Wait(behind, behind * behind, 0.0)
+        behind = thread_wait(demand, self.spec.threads or max(1, math.ceil(speed)))
+        sleep = quota_wait(demand, speed)
+        return Wait(max(behind, sleep.mean_ns), max(behind * behind, sleep.variance), sleep.throttled)
+
+    def _refusals(self, tick_ns: int, mean: float, speed: float) -> float:
+        """Share of arrivals that finds the queue full; the work of those refused is not done."""
+        bound = int(self.spec.queue * mean)
+        if self.backlog_ns < 0.9 * bound:
+            return 0.0 if self.rejected < 0.02 else 0.5 * self.rejected
+        self.backlog_ns = min(self.backlog_ns, bound)
+        offered = self._work / tick_ns / max(1.0 - self.rejected, 0.01)
+        return min(0.99, max(0.0, 1.0 - speed / offered))
+
+    def _throttled(self, tick_ns: int, used: int, capacity: int) -> float:
+        """Time for which the quota stopped it, as cpu.stat counts it."""
+        limit = self.container.spec.cpu_limit
+        if limit is None:
+            return 0.0
+        if used >= capacity:
+            return max(0.0, 1.0 - limit) * tick_ns
+        return self.wait.throttled * max(0.0, 1.0 - limit) * tick_ns
+
+    def _tell_machine(self, cores: float) -> None:
+        self.demand_cores = cores
+        if abs(cores - self._reported) > NOTICEABLE_CORES + 0.05 * abs(self._reported):
+            self._reported = cores
+            self.container.machine.report_demand(self.container, cores)
+        spec = self.spec
+        memory = spec.memory_base + int(spec.memory_per_request * self.in_flight)
+        if self.backlog_ns and self._arrivals > 0.0:
+            memory += int(spec.memory_per_request * self.backlog_ns / max(self._work / self._arrivals, 1.0))
+        memory -= memory % MEMORY_STEP
+        if memory != self.container.memory_bytes:
+            self.container.set_memory(memory)

@@ -1,0 +1,135 @@
+"""What happened on every edge in every tick, in compact immutable records."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from simcluster.engine import AppendLog, Shared
+from simcluster.models.traffic.causes import KINDS
+from simcluster.models.traffic.distribution import Component, Latency, mixture_quantiles, quantile
+from simcluster.models.traffic.plan import EdgeKey, Layout
+
+#: One hour of ticks of half a second is kept.
+BLOCK = 64
+KEEP_BLOCKS = 113
+
+
+class Latencies(tuple[Latency, ...], Shared):
+    """Latency of every edge, as of one evaluation of the plan."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Latencies], tuple[list[Latency]]]:
+        return (Latencies, (list(self),))
+
+
+class Tick(NamedTuple):
+    """One tick.
+
+    Attributes:
+        t_ns: its end.
+        sent: calls on each edge of `layout`, an array of 32-bit integers.
+        failures: edge, kind (index into `KINDS`), count.
+    """
+
+    t_ns: int
+    layout: Layout
+    latencies: Latencies
+    sent: bytes
+    failures: tuple[tuple[int, int, int], ...]
+
+
+class SharedTick(Tick, Shared):
+    """A tick in the history: immutable, so forks share it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class EdgeStats:
+    """What happened on one edge in one tick; `latency` is that of calls that succeeded."""
+
+    t_ns: int
+    key: EdgeKey
+    sent: int
+    ok: int
+    errors: dict[str, int]
+    latency: Latency
+
+    def latency_ns(self, share: float) -> float:
+        """A quantile of the latency in nanoseconds, e.g. `latency_ns(0.95)`."""
+        return quantile(self.latency, share)
+
+
+class Summary(NamedTuple):
+    """Several edges and ticks taken together. Latency quantiles in milliseconds."""
+
+    sent: int
+    ok: int
+    errors: dict[str, int]
+    latency_ms_mean: float
+    latency_ms_p50: float
+    latency_ms_p90: float
+    latency_ms_p95: float
+    latency_ms_p99: float
+
+
+class History:
+    """Ticks in order of time."""
+
+    def __init__(self) -> None:
+        self._ticks: AppendLog[SharedTick] = AppendLog(block=BLOCK, keep_blocks=KEEP_BLOCKS)
+
+    def append(self, tick: SharedTick) -> None:
+        """Add the tick that has just ended."""
+        self._ticks.append(tick)
+
+    def ticks(self, from_ns: int, to_ns: int) -> Iterator[SharedTick]:
+        """Ticks that end in (from_ns, to_ns]."""
+        low, high = 0, len(self._ticks)
+        while low < high:
+            middle = (low + high) // 2
+            if self._ticks[middle].t_ns <= from_ns:
+                low = middle + 1
+            else:
+                high = middle
+        for index in range(low, len(self._ticks)):
+            tick = self._ticks[index]
+            if tick.t_ns > to_ns:
+                return
+            yield tick
+
+    def between(self, from_ns: int, to_ns: int) -> Iterator[EdgeStats]:
+        """Every edge of every tick that ends in (from_ns, to_ns] and had calls."""
+        for tick in self.ticks(from_ns, to_ns):
+            yield from edges_of(tick)
+
+    def summary(self, edges: list[EdgeStats]) -> Summary:
+        """Sums and quantiles over edges and ticks."""
+        errors: dict[str, int] = {}
+        for edge in edges:
+            for kind, count in edge.errors.items():
+                errors[kind] = errors.get(kind, 0) + count
+        sent, ok = sum(e.sent for e in edges), sum(e.ok for e in edges)
+        parts = [Component(e.ok, e.latency) for e in edges]
+        quantiles = [q * 1e-6 for q in mixture_quantiles(parts, (0.5, 0.9, 0.95, 0.99))]
+        total_ns = sum(int(e.ok * e.latency.mean) for e in edges)
+        return Summary(sent, ok, errors, total_ns / ok * 1e-6 if ok else 0.0, *quantiles)
+
+
+def edges_of(tick: Tick) -> list[EdgeStats]:
+    """The edges of one tick that had calls."""
+    errors: dict[int, dict[str, int]] = {}
+    for edge, kind, count in tick.failures:
+        of_edge = errors.setdefault(edge, {})
+        of_edge[KINDS[kind]] = of_edge.get(KINDS[kind], 0) + count
+    result = []
+    for index, sent in enumerate(array("i", tick.sent)):
+        if sent:
+            failed = errors.get(index, {})
+            ok = sent - sum(failed.values())
+            result.append(EdgeStats(tick.t_ns, tick.layout[index], sent, ok, failed, tick.latencies[index]))
+    return result

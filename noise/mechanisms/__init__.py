@@ -1,0 +1,1 @@
+"""The mechanisms of noise, one module each."""

@@ -1,0 +1,151 @@
+"""When disturbances happen: a first one after a random while, then one every period, each short.
+
+The plan is part of the world: its timers are bound methods and its draws come from streams
+of its own, so a run with noise differs from the same run without only by the noise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from simcluster.engine import SECOND, AppendLog
+from simcluster.engine.content import Content, ContentError, Library, Nanoseconds, UnknownName, load_content, nearest
+from simcluster.noise.mechanism import Disturbance, NoiseTarget, Spared
+from simcluster.noise.mechanisms.pod_kill import PodKill
+
+MECHANISMS: dict[str, type[Disturbance]] = {
+    "pod_kill": PodKill,
+}
+
+PROFILES = Path(__file__).parent / "profiles"
+
+#: No disturbance may last longer.
+DURATION_LIMIT_NS = 120 * SECOND
+
+
+#: Nothing is spared: there is no incident.
+NOTHING = Spared()
+
+
+class Kind(Content):
+    """One kind of disturbance in a profile; `weight` says how often it is drawn."""
+
+    mechanism: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    weight: int = Field(default=1, ge=1)
+
+    @field_validator("mechanism")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in MECHANISMS:
+            close = nearest(value, MECHANISMS) or sorted(MECHANISMS)
+            raise ValueError(f"unknown mechanism {value!r}; did you mean {', '.join(close)}?")
+        return value
+
+
+class Profile(Content):
+    """A schedule of disturbances.
+
+    Attributes:
+        first_min, first_max: the first one comes after a uniform time between these.
+        period: from one to the next.
+        duration: how long one lasts, at most 120 s.
+        disturbances: which kinds there are.
+    """
+
+    id: str
+    description: str
+    first_min: Nanoseconds = 60 * SECOND
+    first_max: Nanoseconds = 300 * SECOND
+    period: Nanoseconds = 300 * SECOND
+    duration: Nanoseconds = DURATION_LIMIT_NS
+    disturbances: tuple[Kind, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _sane(self) -> Profile:
+        if not 0 <= self.first_min <= self.first_max:
+            raise ValueError("first_min must not be above first_max")
+        if not 0 < self.duration <= min(DURATION_LIMIT_NS, self.period):
+            raise ValueError("duration must be above 0, at most 120s and at most period")
+        for kind in self.disturbances:
+            try:
+                MECHANISMS[kind.mechanism].Params.model_validate(kind.params)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                raise ValueError(f"{kind.mechanism}: {first['msg']}") from None
+        return self
+
+
+def ids(library: Library | None = None) -> list[str]:
+    """Ids of all profiles, sorted."""
+    return sorted((library or Library()).files("noise", PROFILES))
+
+
+def load(profile_id: str, library: Library | None = None) -> Profile:
+    """The profile of this id. Raises UnknownName, ContentError."""
+    files = (library or Library()).files("noise", PROFILES)
+    if profile_id not in files:
+        raise UnknownName("noise", profile_id, sorted(files))
+    profile = load_content(files[profile_id], Profile)
+    if profile.id != profile_id:
+        raise ContentError(files[profile_id], 1, f"id must be the file's name, {profile_id!r}")
+    return profile
+
+
+class NoisePlan:
+    """The disturbances of one episode.
+
+    Args:
+        target: the world.
+        profile: the schedule.
+        namespace: of the application.
+        spared: what the incident touches.
+
+    Attributes:
+        done: (instant in ns, mechanism, what was disturbed) so far.
+    """
+
+    def __init__(self, target: NoiseTarget, profile: Profile, namespace: str, spared: Spared = NOTHING) -> None:
+        self.target = target
+        self.profile = profile
+        self.kinds = [
+            (kind.mechanism, MECHANISMS[kind.mechanism](namespace, spared, _params(kind)), kind.weight)
+            for kind in profile.disturbances
+        ]
+        self.done: AppendLog[tuple[int, str, str]] = AppendLog(block=64)
+        self.silent = True
+        self._count = 0
+
+    def start(self) -> None:
+        """Begin the schedule, counted from now."""
+        self.silent = False
+        delay = self.target.sim.stream("noise", self.profile.id, "first").uniform_ns(
+            self.profile.first_min, self.profile.first_max
+        )
+        self.target.sim.after(delay, self._disturb)
+
+    def silence(self) -> None:
+        """No further disturbance: the time of judgement has come."""
+        self.silent = True
+
+    def _disturb(self) -> None:
+        if self.silent:
+            return
+        sim = self.target.sim
+        stream = sim.stream("noise", self.profile.id, self._count)
+        self._count += 1
+        weighted = [index for index, (_, _, weight) in enumerate(self.kinds) for _ in range(weight)]
+        name, disturbance, _ = self.kinds[stream.choice(weighted)]
+        what = disturbance.begin(self.target, stream)
+        if what:
+            self.done.append((sim.now, name, what))
+            sim.record("noise", f"{name} {what}")
+            sim.after(self.profile.duration, disturbance.end, self.target, what)
+        sim.after(self.profile.period, self._disturb)
+
+
+def _params(kind: Kind) -> Content:
+    return MECHANISMS[kind.mechanism].Params.model_validate(kind.params)

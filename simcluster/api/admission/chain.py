@@ -1,0 +1,47 @@
+"""The admission plugins in the order of kube-apiserver's AllOrderedPlugins.
+
+Left out, being of no effect without what they serve: webhooks and admission policies,
+PodSecurity, NodeRestriction, RuntimeClass, certificate plugins.
+"""
+
+from __future__ import annotations
+
+from simcluster.api.admission.default_toleration_seconds import DefaultTolerationSeconds
+from simcluster.api.admission.limit_ranger import LimitRanger
+from simcluster.api.admission.namespace_lifecycle import NamespaceLifecycle
+from simcluster.api.admission.plugin import Cluster, Plugin
+from simcluster.api.admission.priority import Priority
+from simcluster.api.admission.resource_quota import ResourceQuota
+from simcluster.api.admission.service_account import ServiceAccount
+from simcluster.api.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
+from simcluster.api.registry.attributes import Attributes
+
+PLUGINS: tuple[Plugin, ...] = (
+    NamespaceLifecycle(),
+    LimitRanger(),
+    ServiceAccount(),
+    Priority(),
+    DefaultTolerationSeconds(),
+    DefaultStorageClass(),
+    StorageObjectInUseProtection(),
+    ResourceQuota(),
+)
+
+
+class AdmissionChain:
+    """Calls the plugins."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def mutate(self, attributes: Attributes) -> None:
+        """Let every plugin change the new object. Raises ApiError."""
+        for plugin in PLUGINS:
+            if plugin.wants(attributes):
+                plugin.mutate(attributes, self.cluster)
+
+    def validate(self, attributes: Attributes) -> None:
+        """Ask every plugin whether it agrees. Raises ApiError."""
+        for plugin in PLUGINS:
+            if plugin.wants(attributes):
+                plugin.validate(attributes, self.cluster)

@@ -1,0 +1,92 @@
+"""ServiceAccount: every pod runs as one, and gets its token mounted.
+
+Source: plugin/pkg/admission/serviceaccount.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from simcluster.api.admission.plugin import Cluster, Plugin, refuse
+from simcluster.api.objects import ApiObject, Json
+from simcluster.api.registry.attributes import CREATE, Attributes
+
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+VOLUME_PREFIX = "kube-api-access-"
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+#: Seconds; one hour and seven seconds, so that kubelets can tell tokens they should refresh.
+_TOKEN_LIFE_S = 3607
+
+
+class ServiceAccount(Plugin):
+    """The plugin."""
+
+    operations: ClassVar[tuple[str, ...]] = (CREATE,)
+    resources: ClassVar[tuple[str, ...] | None] = ("pods",)
+
+    def mutate(self, attributes: Attributes, cluster: Cluster) -> None:
+        """Set the account, its pull secrets and the token volume."""
+        pod = attributes.new
+        if attributes.subresource or not cluster.is_bootstrapped:
+            return
+        if MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
+            return  # a static pod acts as the node, without token
+        spec = pod["spec"]
+        name = spec.get("serviceAccountName") or "default"
+        account = cluster.by_name("serviceaccounts", attributes.namespace, name)
+        if account is None:
+            raise refuse(
+                attributes,
+                f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found',
+            )
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+        if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = account["imagePullSecrets"]
+        if _automounts(spec, account):
+            _mount_token(attributes, cluster)
+
+
+def _automounts(spec: Json, account: ApiObject) -> bool:
+    own = spec.get("automountServiceAccountToken")
+    if own is not None:
+        return bool(own)
+    return bool(account.get("automountServiceAccountToken", True))
+
+
+def _has_mount(container: Json) -> bool:
+    return any(mount.get("mountPath") == MOUNT_PATH for mount in container.get("volumeMounts") or ())
+
+
+def _mount_token(attributes: Attributes, cluster: Cluster) -> None:
+    spec = attributes.new["spec"]
+    volumes = spec.get("volumes") or []
+    name = next((v["name"] for v in volumes if v["name"].startswith(VOLUME_PREFIX)), "")
+    known = bool(name)
+    name = name or VOLUME_PREFIX + _suffix(attributes, cluster)
+    mounted = False
+    for group in ("initContainers", "containers"):
+        for container in spec.get(group) or ():
+            if not _has_mount(container):
+                mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
+                container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
+                mounted = True
+    if mounted and not known:
+        spec["volumes"] = [*volumes, {"name": name, "projected": _projection()}]
+
+
+def _suffix(attributes: Attributes, cluster: Cluster) -> str:
+    key = ("pods", attributes.namespace, f"{attributes.shown_name}/{VOLUME_PREFIX}")
+    return cluster.identities.suffix(key, dry_run=attributes.dry_run)
+
+
+def _projection() -> Json:
+    sources: list[Any] = [
+        {"serviceAccountToken": {"expirationSeconds": _TOKEN_LIFE_S, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+            }
+        },
+    ]
+    return {"sources": sources, "defaultMode": 420}

@@ -1,0 +1,81 @@
+"""Between the versions of a kind: `events.k8s.io/v1` and `autoscaling/v1`.
+
+Objects are stored once (as core Events, as `autoscaling/v2` autoscalers); the other
+version is made at the border. Sources: pkg/apis/{events,autoscaling}/v1/conversion.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcluster.api.objects import Json
+from simcluster.api.resources import Resource
+
+_EVENT_NAMES = (
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+)
+_TO_EVENTS = dict(_EVENT_NAMES)
+_TO_CORE = {new: old for old, new in _EVENT_NAMES}
+
+
+def is_converted(resource: Resource) -> bool:
+    """Whether the resource's objects are stored in another version."""
+    return resource.group == "events.k8s.io" or (resource.group == "autoscaling" and resource.version == "v1")
+
+
+def from_storage(resource: Resource, obj: Json) -> Json:
+    """The object in the version of `resource`; the same object if it is stored so."""
+    if not is_converted(resource):
+        return obj
+    if resource.group == "events.k8s.io":
+        return _renamed(obj, _TO_EVENTS, "events.k8s.io/v1")
+    return _autoscaler_v1(obj)
+
+
+def to_storage(resource: Resource, obj: Json) -> Json:
+    """The object in the stored version."""
+    if not is_converted(resource):
+        return obj
+    if resource.group == "events.k8s.io":
+        return _renamed(obj, _TO_CORE, "v1")
+    return _autoscaler_v2(obj)
+
+
+def _renamed(obj: Json, names: dict[str, str], api_version: str) -> Json:
+    return {**{names.get(key, key): value for key, value in obj.items()}, "apiVersion": api_version}
+
+
+def _is_cpu_utilization(metric: Json) -> bool:
+    resource = metric.get("resource") or {}
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu"
+
+
+def _autoscaler_v1(obj: Json) -> Json:
+    spec = {k: v for k, v in (obj.get("spec") or {}).items() if k not in ("metrics", "behavior")}
+    for metric in (obj.get("spec") or {}).get("metrics") or ():
+        target = (metric.get("resource") or {}).get("target") or {}
+        if _is_cpu_utilization(metric) and target.get("averageUtilization") is not None:
+            spec["targetCPUUtilizationPercentage"] = target["averageUtilization"]
+    before: Json = obj.get("status") or {}
+    status = {k: v for k, v in before.items() if k not in ("currentMetrics", "conditions")}
+    status.setdefault("currentReplicas", 0)
+    for metric in before.get("currentMetrics") or ():
+        current = (metric.get("resource") or {}).get("current") or {}
+        if _is_cpu_utilization(metric) and current.get("averageUtilization") is not None:
+            status["currentCPUUtilizationPercentage"] = current["averageUtilization"]
+    return {**obj, "apiVersion": "autoscaling/v1", "spec": spec, "status": status}
+
+
+def _autoscaler_v2(obj: Json) -> Json:
+    spec: dict[str, Any] = dict(obj.get("spec") or {})
+    percentage = spec.pop("targetCPUUtilizationPercentage", None)
+    if percentage is not None:
+        target = {"type": "Utilization", "averageUtilization": percentage}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    return {**obj, "apiVersion": "autoscaling/v2", "spec": spec}

@@ -1,0 +1,370 @@
+"""Who wrote which field: `metadata.managedFields`, in the FieldsV1 form of the wire.
+
+A set of fields is the FieldsV1 object itself: a tree whose node `{}` is an owned field,
+and where `"."` marks an inner node that is owned as well. Sets are never changed in place.
+
+Sources: sigs.k8s.io/structured-merge-diff/v4 (comparison, ownership) and
+k8s.io/apimachinery/pkg/util/managedfields. Left out: the cap of ten update managers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from simcluster.api.objects import Json
+from simcluster.api.patch.structure import PLAIN, Shape, shape_of
+from simcluster.api.schema import TypeSchema
+
+_SELF = "."
+#: Fields that are nobody's: they name or version the object.
+_UNTRACKED = frozenset(
+    {
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "selfLink",
+        "managedFields",
+    }
+)
+#: What an empty object of a kind already has, so that nobody owns these inner nodes.
+_POD_TEMPLATE: Json = {"metadata": {}, "spec": {"containers": None}}
+_EMPTY: Json = {
+    "metadata": {},
+    "spec": {
+        "containers": None,
+        "selector": None,
+        "strategy": {},
+        "updateStrategy": {},
+        "template": _POD_TEMPLATE,
+        "jobTemplate": {"metadata": {}, "spec": {"template": _POD_TEMPLATE}},
+    },
+    "status": {"loadBalancer": {}},
+    "involvedObject": {},
+    "source": {},
+}
+
+
+class Comparison(NamedTuple):
+    """Fields that differ between two versions of an object."""
+
+    changed: Json  # added or modified
+    removed: Json
+
+
+def compare(old: Mapping[str, Any] | None, new: Mapping[str, Any], schema: TypeSchema | None) -> Comparison:
+    """The fields of an object that a write has changed."""
+    changed: Json = {}
+    removed: Json = {}
+    before = _EMPTY if old is None else old
+    for key in _union(before, new):
+        if key in ("apiVersion", "kind"):
+            continue
+        left, right = before.get(key), new.get(key)
+        if left is right:
+            continue
+        if old is None and key not in new:
+            continue
+        if key == "metadata":
+            left = {k: v for k, v in (left or {}).items() if k not in _UNTRACKED}
+            right = {k: v for k, v in (right or {}).items() if k not in _UNTRACKED}
+            _node(left, right, shape_of(schema, key), "f:metadata", changed, removed, old is None)
+        else:
+            present = key in before
+            _descend(left, right, present, key in new, shape_of(schema, key), f"f:{key}", changed, removed, old is None)
+    return Comparison(changed, removed)
+
+
+def _descend(
+    left: Any,
+    right: Any,
+    in_left: bool,
+    in_right: bool,
+    shape: Shape,
+    name: str,
+    changed: Json,
+    removed: Json,
+    creating: bool,
+) -> None:
+    if not in_right:
+        if not creating:
+            _whole(left, shape, name, removed)
+    elif not in_left:
+        _whole(right, shape, name, changed)
+    elif left is not right:
+        _node(left, right, shape, name, changed, removed, creating)
+
+
+def _is_inner(value: Any, shape: Shape) -> bool:
+    """Whether the value's parts are owned one by one."""
+    if shape.atomic or not value:
+        return False
+    if isinstance(value, dict):
+        return True
+    return isinstance(value, list) and (bool(shape.keys) or shape.is_set)
+
+
+def _whole(value: Any, shape: Shape, name: str, out: Json) -> None:
+    """Everything inside `value`, and the node itself."""
+    if not _is_inner(value, shape):
+        out[name] = {}
+        return
+    node: Json = {_SELF: {}}
+    for key, child, child_shape in _parts(value, shape):
+        _whole(child, child_shape, key, node)
+    out[name] = node
+
+
+def _node(left: Any, right: Any, shape: Shape, name: str, changed: Json, removed: Json, creating: bool) -> None:
+    """Compare two present values."""
+    if not _is_inner(left, shape) and not _is_inner(right, shape):
+        if left != right or type(left) is not type(right):
+            changed[name] = {}
+        return
+    inner_changed: Json = {}
+    inner_removed: Json = {}
+    before = {key: (child, f) for key, child, f in _parts(left, shape)} if _is_inner(left, shape) else {}
+    after = {key: (child, f) for key, child, f in _parts(right, shape)} if _is_inner(right, shape) else {}
+    for key in _union(before, after):
+        old_child, old_shape = before.get(key, (None, PLAIN))
+        new_child, new_shape = after.get(key, (None, PLAIN))
+        child_shape = new_shape if key in after else old_shape
+        _descend(
+            old_child, new_child, key in before, key in after, child_shape, key, inner_changed, inner_removed, creating
+        )
+    if inner_changed:
+        changed[name] = inner_changed
+    if inner_removed:
+        removed[name] = inner_removed
+
+
+def _parts(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield f"f:{key}", child, shape_of(shape.schema, key)
+    elif shape.is_set:
+        for item in value:
+            yield "v:" + json.dumps(item), None, PLAIN
+    else:
+        item_shape = Shape(shape.schema)
+        for item in value:
+            yield item_key(item, shape), item, item_shape
+
+
+def item_key(item: Json, shape: Shape) -> str:
+    """The path element of an item of an associative list.
+
+    >>> item_key({"name": "geo", "image": "x"}, Shape(keys=("name",)))
+    'k:{"name":"geo"}'
+    """
+    keys = {key: item[key] for key in sorted(shape.keys) if key in item}
+    return "k:" + json.dumps(keys, separators=(",", ":"))
+
+
+def _union(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    return [*a, *(key for key in b if key not in a)]
+
+
+def everything(obj: Mapping[str, Any], schema: TypeSchema | None) -> Json:
+    """All fields an apply configuration names: what its manager will own."""
+    out: Json = {}
+    for key, value in obj.items():
+        if key in ("apiVersion", "kind"):
+            continue
+        if key == "metadata":
+            value = {k: v for k, v in value.items() if k not in _UNTRACKED}
+            if not value:
+                continue
+        _applied(value, shape_of(schema, key), f"f:{key}", out)
+    return out
+
+
+def _applied(value: Any, shape: Shape, name: str, out: Json) -> None:
+    if not _is_inner(value, shape):
+        out[name] = {}
+        return
+    node: Json = {}
+    for key, child, child_shape in _parts(value, shape):
+        _applied(child, child_shape, key, node)
+        if key.startswith("k:"):
+            node[key] = {_SELF: {}, **node[key]}
+    out[name] = node
+
+
+# Sets.
+
+
+def union(a: Json, b: Json) -> Json:
+    """Fields of either set."""
+    if not a:
+        return b if not b or _SELF in b else {_SELF: {}, **b}
+    if not b:
+        return a if _SELF in a else {_SELF: {}, **a}
+    return _join(a, b)
+
+
+def join(a: Json, b: Json) -> Json:
+    """Fields of either of two top-level sets (where `{}` is the empty set)."""
+    if not a:
+        return b
+    if not b:
+        return a
+    return _join(a, b)
+
+
+def _join(a: Json, b: Json) -> Json:
+    result = dict(a)
+    for key, node in b.items():
+        if key == _SELF:
+            result = {_SELF: {}, **result}
+        elif key in result:
+            result[key] = union(result[key], node)
+        else:
+            result[key] = node
+    return result
+
+
+def difference(a: Json, b: Json) -> Json:
+    """Fields of top-level set `a` that are not in `b`; nodes that become empty vanish."""
+    if not a or not b:
+        return a
+    result: Json = {}
+    for key, node in a.items():
+        other = b.get(key)
+        if other is None:
+            result[key] = node
+            continue
+        rest = _subtract(node, other)
+        if rest is not None:
+            result[key] = rest
+    return result
+
+
+def _subtract(node: Json, other: Json) -> Json | None:
+    """`node` without what `other` names; None when nothing is left."""
+    owned = not node or _SELF in node
+    keeps_self = owned and bool(other) and _SELF not in other
+    children = {}
+    for key, child in node.items():
+        if key == _SELF:
+            continue
+        match = other.get(key)
+        rest = child if match is None else _subtract(child, match)
+        if rest is not None:
+            children[key] = rest
+    if not children:
+        return {} if keeps_self else None
+    return {_SELF: {}, **children} if keeps_self else children
+
+
+def intersection(a: Json, b: Json) -> Json:
+    """Fields that are in both top-level sets."""
+    return difference(a, difference(a, b))
+
+
+def is_member(node: Json) -> bool:
+    """Whether a node of a set is itself a field of the set."""
+    return not node or _SELF in node
+
+
+def leaves(fields: Json, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Paths of the fields of a set, sorted as the server lists them."""
+    found: list[tuple[str, ...]] = []
+    for key, node in sorted(fields.items()):
+        if key == _SELF:
+            continue
+        if is_member(node):
+            found.append((*path, key))
+        found.extend(leaves(node, (*path, key)))
+    return found
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    """A path as conflict messages print it.
+
+    >>> path_text(("f:spec", "f:containers", 'k:{"name":"geo"}', "f:image"))
+    '.spec.containers[name="geo"].image'
+    """
+    parts = []
+    for element in path:
+        kind, _, text = element.partition(":")
+        if kind == "f":
+            parts.append(f".{text}")
+        elif kind == "k":
+            keys = json.loads(text)
+            parts.append("[" + ",".join(f"{key}={json.dumps(keys[key])}" for key in sorted(keys)) + "]")
+        else:
+            parts.append(f"[={text}]")
+    return "".join(parts)
+
+
+# Entries.
+
+
+class Manager(NamedTuple):
+    """Identity of one entry of `managedFields`."""
+
+    name: str
+    operation: str  # Apply or Update
+    api_version: str
+    subresource: str = ""
+
+
+def entry(manager: Manager, fields: Json, time: str) -> Json:
+    """The wire form of one entry."""
+    made: Json = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": manager.api_version,
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    if manager.subresource:
+        made["subresource"] = manager.subresource
+    return made
+
+
+def manager_of(item: Mapping[str, Any]) -> Manager:
+    """The identity of an entry."""
+    return Manager(
+        item.get("manager", ""), item.get("operation", ""), item.get("apiVersion", ""), item.get("subresource", "")
+    )
+
+
+def ordered(entries: list[Json]) -> list[Json]:
+    """Entries in the server's order: operation, time, manager, version, subresource."""
+    return sorted(
+        entries,
+        key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", "")),
+    )
+
+
+def after_update(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any], schema: TypeSchema | None, manager: Manager, time: str
+) -> list[Json]:
+    """`managedFields` of `new` after an update (not an apply) by `manager`."""
+    entries: list[Json] = list(new["metadata"].get("managedFields") or ())
+    if not entries and old is not None and "managedFields" not in new["metadata"]:
+        entries = list(old["metadata"].get("managedFields") or ())
+    comparison = compare(old, new, schema)
+    if not comparison.changed and not comparison.removed:
+        return entries
+    kept: list[Json] = []
+    own: Json = {}
+    for item in entries:
+        fields = item.get("fieldsV1") or {}
+        if manager_of(item) == manager:
+            own = difference(fields, comparison.removed)
+            continue
+        rest = difference(difference(fields, comparison.removed), comparison.changed)
+        if rest:
+            kept.append(item if rest is fields or rest == fields else {**item, "fieldsV1": rest})
+    own = join(own, comparison.changed)
+    if own:
+        kept.append(entry(manager, own, time))
+    return ordered(kept)

@@ -1,0 +1,124 @@
+"""Builds `meta.k8s.io/v1` Tables from objects, by the table of printers below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from simcluster.api.printing import access, cluster, pods, services, workloads
+from simcluster.api.printing.cells import NAME, Column, Obj, Printer
+from simcluster.api.printing.custom import custom_cells, custom_columns
+from simcluster.api.schema import KindOf, type_of
+
+#: Printers by group and kind; every version of a kind prints alike.
+PRINTERS: dict[tuple[str, str], Printer] = {
+    ("", "Pod"): pods.POD,
+    ("", "ReplicationController"): workloads.REPLICAS,
+    ("", "Service"): services.SERVICE,
+    ("", "Endpoints"): services.ENDPOINTS,
+    ("", "Node"): cluster.NODE,
+    ("", "Namespace"): cluster.NAMESPACE,
+    ("", "Event"): cluster.EVENT,
+    ("", "PersistentVolumeClaim"): cluster.CLAIM,
+    ("", "PersistentVolume"): cluster.VOLUME,
+    ("", "ConfigMap"): cluster.CONFIG_MAP,
+    ("", "Secret"): cluster.SECRET,
+    ("", "ServiceAccount"): cluster.SERVICE_ACCOUNT,
+    ("", "ResourceQuota"): cluster.QUOTA,
+    ("apps", "Deployment"): workloads.DEPLOYMENT,
+    ("apps", "ReplicaSet"): workloads.REPLICAS,
+    ("apps", "StatefulSet"): workloads.STATEFULSET,
+    ("apps", "DaemonSet"): workloads.DAEMONSET,
+    ("apps", "ControllerRevision"): workloads.REVISION,
+    ("batch", "Job"): workloads.JOB,
+    ("batch", "CronJob"): workloads.CRONJOB,
+    ("autoscaling", "HorizontalPodAutoscaler"): workloads.AUTOSCALER,
+    ("policy", "PodDisruptionBudget"): workloads.BUDGET,
+    ("networking.k8s.io", "Ingress"): services.INGRESS,
+    ("networking.k8s.io", "IngressClass"): services.INGRESS_CLASS,
+    ("networking.k8s.io", "NetworkPolicy"): services.NETWORK_POLICY,
+    ("discovery.k8s.io", "EndpointSlice"): services.ENDPOINTSLICE,
+    ("events.k8s.io", "Event"): cluster.EVENT,
+    ("coordination.k8s.io", "Lease"): cluster.LEASE,
+    ("storage.k8s.io", "StorageClass"): cluster.STORAGE_CLASS,
+    ("scheduling.k8s.io", "PriorityClass"): access.PRIORITY_CLASS,
+    ("node.k8s.io", "RuntimeClass"): access.RUNTIME_CLASS,
+    ("rbac.authorization.k8s.io", "RoleBinding"): access.BINDING,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): access.BINDING,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): access.WEBHOOKS,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): access.WEBHOOKS,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): access.ADMISSION_POLICY,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): access.ADMISSION_BINDING,
+    ("apiregistration.k8s.io", "APIService"): access.API_SERVICE,
+    ("certificates.k8s.io", "CertificateSigningRequest"): access.SIGNING_REQUEST,
+    ("metrics.k8s.io", "PodMetrics"): cluster.USAGE,
+    ("metrics.k8s.io", "NodeMetrics"): cluster.USAGE,
+}
+
+
+def table(
+    resource: KindOf,
+    objects: Iterable[Obj],
+    *,
+    now_ns: int,
+    version: str = "",
+    include: str = "Metadata",
+    custom: Sequence[Obj] = (),
+) -> dict[str, Any]:
+    """The Table of some objects of one resource.
+
+    Args:
+        resource: an entry of the table of resources (group, version, kind).
+        objects: stored objects; they are not changed, rows share their metadata.
+        now_ns: the instant from which ages are counted.
+        version: `metadata.resourceVersion` of the answer; left out if empty.
+        include: what rows carry as `object`: Metadata, Object or None (`includeObject`).
+        custom: `additionalPrinterColumns` of a custom resource's served version.
+
+    Returns:
+        The Table as a JSON value. Without objects `rows` is empty, or null for a kind without
+        a printer of its own, as the server sends it.
+    """
+    printer = PRINTERS.get((resource.group, resource.kind))
+    if printer is None:
+        known = type_of(resource.group, resource.version, resource.kind) is not None
+        printer = access.DEFAULT if known else access.CUSTOM
+    definitions = (NAME, *custom_columns(custom)) if custom else printer.columns
+    rows = []
+    for obj in objects:
+        if custom:
+            cells = [obj["metadata"]["name"], *custom_cells(obj, custom, now_ns)]
+        else:
+            cells = printer.cells(obj, now_ns)
+        row: dict[str, Any] = {"cells": cells}
+        if printer is pods.POD:
+            conditions = pods.pod_row_conditions(obj)
+            if conditions:
+                row["conditions"] = conditions
+        row["object"] = _row_object(obj, include)
+        rows.append(row)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": str(version)} if version else {},
+        "columnDefinitions": [_definition(column) for column in definitions],
+        "rows": rows or (None if printer in (access.DEFAULT, access.CUSTOM) else []),
+    }
+
+
+def _row_object(obj: Obj, include: str) -> Any:
+    if include == "Object":
+        return obj
+    if include == "None":
+        return None
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+
+def _definition(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": "",
+        "priority": column.priority,
+    }

@@ -1,0 +1,1 @@
+"""What create, update and delete mean: generic rules, and a strategy for each kind that has its own."""

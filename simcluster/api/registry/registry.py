@@ -1,0 +1,206 @@
+"""Create and update: the generic rules of every kind.
+
+Order of a create, as in the real server: mutating admission, metadata, strategy,
+validation, validating admission, storage. A write that changes nothing is not stored.
+
+Source: k8s.io/apiserver/pkg/registry/{rest,generic/registry}.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api import errors, managedfields, vetting
+from simcluster.api.errors import Cause
+from simcluster.api.objects import ApiObject, Json
+from simcluster.api.registry.addresses import ServiceAddresses
+from simcluster.api.registry.attributes import Attributes
+from simcluster.api.registry.identity import Identities
+from simcluster.api.registry.strategies import strategy_of
+from simcluster.api.registry.strategy import needs_version
+from simcluster.api.schema import type_of
+from simcluster.api.store import Store
+from simcluster.engine import Simulation, format_rfc3339
+
+if TYPE_CHECKING:
+    from simcluster.api.admission.chain import AdmissionChain
+
+#: Metadata that only the server writes.
+_SERVER_FIELDS = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid", "generation")
+
+
+class Registry:
+    """Writes objects of all kinds into the store.
+
+    Attributes:
+        addresses: what Services have been given.
+    """
+
+    def __init__(self, sim: Simulation, store: Store, admission: AdmissionChain) -> None:
+        self.sim = sim
+        self.store = store
+        self.admission = admission
+        self.identities = Identities(sim, store)
+        self.addresses = ServiceAddresses(sim)
+
+    def now_text(self) -> str:
+        """The present instant as objects carry it."""
+        return format_rfc3339(self.sim.now)
+
+    # Create.
+
+    def create(self, attributes: Attributes) -> Json:
+        """Store a new object; returns it. Raises ApiError."""
+        resource, obj = attributes.resource, attributes.new
+        strategy = strategy_of(resource.storage)
+        obj["metadata"] = _fresh_metadata(obj["metadata"], attributes)
+        self.admission.mutate(attributes)
+        obj, metadata = attributes.new, attributes.new["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self.identities.name(
+                resource.storage, attributes.namespace, metadata["generateName"], dry_run=attributes.dry_run
+            )
+        name = metadata.get("name", "")
+        strategy.prepare_for_create(attributes, self)
+        obj = attributes.new
+        self._refuse(attributes, _name_causes(obj) or vetting.refuse_create(resource, obj))
+        exists = self.store.get(resource.storage, attributes.namespace, name) is not None
+        if exists:
+            raise errors.already_exists(resource.name, name)
+        self.admission.validate(attributes)
+        metadata["uid"] = self.identities.uid(resource.storage, attributes.namespace, name)
+        metadata["creationTimestamp"] = self.now_text()
+        if attributes.manager_operation == "Update":
+            self._own(attributes)
+        if attributes.dry_run:
+            return obj
+        stored = self.store.put(resource.storage, obj)
+        strategy.after_create(stored, self)
+        return stored
+
+    # Update.
+
+    def update(self, attributes: Attributes) -> Json:
+        """Store a new version of an object; returns what is stored. Raises ApiError.
+
+        An object that is being deleted and has lost its last finalizer is removed.
+        """
+        resource, old = attributes.resource, attributes.current
+        strategy = strategy_of(resource.storage)
+        self._check_preconditions(attributes)
+        is_status = attributes.subresource == "status"
+        _keep_server_metadata(attributes.new, old)
+        if is_status:
+            strategy.prepare_for_status_update(attributes, self)
+        elif not attributes.subresource:
+            strategy.prepare_for_update(attributes, self)
+        self.admission.mutate(attributes)
+        obj = attributes.new
+        if _is_same(obj, old):
+            return old
+        refuse = vetting.refuse_status_update if is_status else vetting.refuse_update
+        self._refuse(attributes, refuse(resource, obj, old))
+        self.admission.validate(attributes)
+        if attributes.manager_operation == "Update":
+            self._own(attributes)
+        if attributes.dry_run:
+            return obj
+        if _is_finally_deleted(obj, resource.storage):
+            removed = self.store.remove(resource.storage, attributes.namespace, attributes.name)
+            strategy.after_delete(removed, self)
+            return removed
+        stored = self.store.put(resource.storage, obj)
+        strategy.after_update(stored, old, self)
+        return stored
+
+    # Inside.
+
+    def _refuse(self, attributes: Attributes, causes: list[Cause]) -> None:
+        if causes:
+            resource = attributes.resource
+            raise errors.invalid(resource.kind, resource.group, attributes.new["metadata"].get("name", ""), causes)
+
+    def _check_preconditions(self, attributes: Attributes) -> None:
+        resource, old, metadata = attributes.resource, attributes.current, attributes.new["metadata"]
+        version, uid = metadata.get("resourceVersion"), metadata.get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            raise errors.conflict(resource.name, attributes.name, _uid_mismatch(attributes, uid))
+        if version and version != "0" and version != old["metadata"]["resourceVersion"]:
+            raise errors.stale(resource.name, attributes.name)
+        if not version and needs_version(resource.storage):
+            cause = Cause("FieldValueInvalid", "Invalid value: 0x0: must be specified for an update", _VERSION_FIELD)
+            raise errors.invalid(resource.kind, resource.group, attributes.name, [cause])
+
+    def _own(self, attributes: Attributes) -> None:
+        """Bring `managedFields` up to date."""
+        obj, resource = attributes.new, attributes.resource
+        schema = type_of(resource.group, resource.version, resource.kind)
+        manager = managedfields.Manager(attributes.manager, "Update", resource.api_version, attributes.subresource)
+        entries = managedfields.after_update(attributes.old, obj, schema, manager, self.now_text())
+        if entries:
+            obj["metadata"]["managedFields"] = entries
+        else:
+            obj["metadata"].pop("managedFields", None)
+
+
+_VERSION_FIELD = "metadata.resourceVersion"
+
+
+def _fresh_metadata(metadata: Json, attributes: Attributes) -> Json:
+    """The metadata of a create: nothing that only the server decides."""
+    fresh = {key: value for key, value in metadata.items() if key not in (*_SERVER_FIELDS, "resourceVersion")}
+    fresh.pop("managedFields", None)
+    fresh.pop("selfLink", None)
+    if attributes.resource.namespaced:
+        fresh["namespace"] = attributes.namespace
+    return fresh
+
+
+def _keep_server_metadata(obj: Json, old: ApiObject) -> None:
+    metadata, before = dict(obj["metadata"]), old["metadata"]
+    for name in (*_SERVER_FIELDS, "generateName", "namespace"):
+        if name in before:
+            metadata[name] = before[name]
+        else:
+            metadata.pop(name, None)
+    metadata.pop("selfLink", None)
+    obj["metadata"] = metadata
+
+
+def _name_causes(obj: Json) -> list[Cause]:
+    if obj["metadata"].get("name"):
+        return []
+    return [Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")]
+
+
+def _is_same(obj: Json, old: ApiObject) -> bool:
+    """Whether a write leaves everything but versions as it was."""
+    for key in {**old, **obj}:
+        if key == "metadata":
+            continue
+        if obj.get(key) != old.get(key):
+            return False
+    ignored = ("resourceVersion",)
+    new, before = obj["metadata"], old["metadata"]
+    if not new.get("managedFields"):
+        ignored = ("resourceVersion", "managedFields")
+    return {k: v for k, v in new.items() if k not in ignored} == {k: v for k, v in before.items() if k not in ignored}
+
+
+def _is_finally_deleted(obj: Json, resource: str) -> bool:
+    metadata = obj["metadata"]
+    if resource == "namespaces" and (obj.get("spec") or {}).get("finalizers"):
+        return False
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
+
+
+def _uid_mismatch(attributes: Attributes, uid: str) -> str:
+    key = "/".join(p for p in (attributes.resource.plural, attributes.namespace, attributes.name) if p)
+    return (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {uid}, UID in object meta: {attributes.current['metadata']['uid']}"
+    )

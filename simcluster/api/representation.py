@@ -1,0 +1,90 @@
+"""Forms of an answer: objects, Tables, metadata only; chosen by the Accept header."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from simcluster.api import conversion, vetting
+from simcluster.api.errors import ApiError
+from simcluster.api.objects import Json
+from simcluster.api.request import JSON
+from simcluster.api.resources import Resource
+
+OBJECT = "Object"
+TABLE = "Table"
+METADATA = "PartialObjectMetadata"
+
+_SERVED = ("application/json", "application/yaml", "application/*", "*/*")
+_OFFERED = (
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, "
+    "application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+
+def negotiate(accept: str) -> str:
+    """The first form of the Accept header that is served. Raises ApiError 406.
+
+    >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+    'Table'
+    """
+    if accept == JSON or not accept:
+        return OBJECT
+    for offer in accept.split(","):
+        media, _, rest = offer.strip().partition(";")
+        if media not in _SERVED:
+            continue
+        parameters = dict(p.strip().partition("=")[::2] for p in rest.split(";") if p)
+        form = parameters.get("as", "")
+        if not form:
+            return OBJECT
+        if parameters.get("g") != "meta.k8s.io" or parameters.get("v") not in ("v1", "v1beta1"):
+            continue
+        if form == TABLE:
+            return TABLE
+        if form in (METADATA, METADATA + "List"):
+            return METADATA
+    message = f"406: Not Acceptable\n\nAvailable representations: {_OFFERED}"
+    raise ApiError(406, "NotAcceptable", message, {})
+
+
+class View(NamedTuple):
+    """How objects of a resource are shown to one client.
+
+    Attributes:
+        resource: the version that was asked for.
+        include: what the rows of a Table carry: None, Metadata or Object.
+    """
+
+    resource: Resource
+    form: str = OBJECT
+    include: str = "Metadata"
+
+    def single(self, obj: Json, *, now_ns: int) -> Json:
+        """One object."""
+        if self.form == OBJECT:
+            return conversion.from_storage(self.resource, obj)
+        if self.form == METADATA:
+            return _partial(obj)
+        version = int(obj["metadata"].get("resourceVersion") or 0)
+        return vetting.table(self.resource, [obj], now_ns=now_ns, version=version, include=self.include)
+
+    def collection(self, objects: Sequence[Any], metadata: Json, *, now_ns: int) -> Json:
+        """A list of objects with the list's metadata."""
+        if self.form == TABLE:
+            version = int(metadata["resourceVersion"])
+            table = vetting.table(self.resource, list(objects), now_ns=now_ns, version=version, include=self.include)
+            return {**table, "metadata": metadata}
+        if self.form == METADATA:
+            items = [_partial(obj) for obj in objects]
+            return _list(METADATA + "List", "meta.k8s.io/v1", metadata, items)
+        items = [conversion.from_storage(self.resource, obj) for obj in objects]
+        return _list(self.resource.kind + "List", self.resource.api_version, metadata, items)
+
+
+def _list(kind: str, api_version: str, metadata: Json, items: list[Any]) -> Json:
+    return {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
+
+
+def _partial(obj: Json) -> Json:
+    return {"kind": METADATA, "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}

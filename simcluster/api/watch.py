@@ -1,0 +1,109 @@
+"""Watches: the changes of a resource since a version, selected, in order.
+
+A watch is a position in the store's history; polling it reads on from there, so an open
+watch costs nothing while nobody looks, and changes nothing in the world.
+
+Source: k8s.io/apiserver/pkg/storage/cacher (bookmarks about once a minute, 410 when the
+history is gone, an object that leaves the selection is told as DELETED).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcluster.api import errors
+from simcluster.api.objects import Json
+from simcluster.api.representation import View
+from simcluster.api.selectors import Selection
+from simcluster.api.store import Change, Store
+from simcluster.engine import MINUTE
+
+_INITIAL_END = "k8s.io/initial-events-end"
+
+
+class WatchOptions(NamedTuple):
+    """Parameters of a watch.
+
+    Attributes:
+        version: start after this version; None: start with the present objects.
+        bookmarks: tell the client now and then how far it is.
+        initial_end: mark the end of the present objects by a bookmark (`sendInitialEvents`).
+    """
+
+    version: int | None
+    bookmarks: bool = False
+    initial_end: bool = False
+
+
+class Watch:
+    """One open watch (a `WatchStream`)."""
+
+    def __init__(self, store: Store, resource: str, selection: Selection, options: WatchOptions, view: View) -> None:
+        self.store = store
+        self.resource = resource
+        self.selection = selection
+        self.options = options
+        self.view = view
+        self.is_closed = False
+        self._pending: list[Json] = []
+        self._bookmark_ns = store.sim.now
+        self.version = store.version if options.version is None else options.version
+        if options.version is None:
+            for obj in store.objects(resource, selection.namespace):
+                if selection.matches(obj):
+                    self._pending.append(self._event("ADDED", obj))
+        if options.initial_end:
+            self._pending.append(self._bookmark({_INITIAL_END: "true"}))
+
+    def poll(self) -> list[Json]:
+        """Watch events that have arrived since the last poll."""
+        events, self._pending = self._pending, []
+        if self.is_closed:
+            return events
+        changes = self.store.changes_since(self.version)
+        if changes is None:
+            self.is_closed = True
+            error = errors.expired(self.version, self.store.oldest_version)
+            return [*events, {"type": "ERROR", "object": error.status()}]
+        for change in changes:
+            if change.resource == self.resource:
+                event = self._told(change)
+                if event is not None:
+                    events.append(event)
+        self.version = max(self.version, self.store.version)
+        now = self.store.sim.now
+        if events:
+            self._bookmark_ns = now
+        elif self.options.bookmarks and now - self._bookmark_ns >= MINUTE:
+            self._bookmark_ns = now
+            events.append(self._bookmark({}))
+        return events
+
+    def close(self) -> None:
+        """Stop watching."""
+        self.is_closed = True
+
+    def _told(self, change: Change) -> Json | None:
+        matched = change.previous is not None and self.selection.matches(change.previous)
+        matches = change.kind != "DELETED" and self.selection.matches(change.object)
+        if matches:
+            return self._event("MODIFIED" if matched else "ADDED", change.object)
+        if not matched:
+            return None
+        if change.kind == "DELETED":
+            return self._event("DELETED", change.object)
+        # The last state that was selected, at the version at which it ceased to be.
+        assert change.previous is not None
+        metadata = {**change.previous["metadata"], "resourceVersion": str(change.version)}
+        return self._event("DELETED", {**change.previous, "metadata": metadata})
+
+    def _event(self, kind: str, obj: Json) -> Json:
+        return {"type": kind, "object": self.view.single(obj, now_ns=self.store.sim.now)}
+
+    def _bookmark(self, annotations: dict[str, str]) -> Json:
+        metadata: Json = {"resourceVersion": str(self.store.version), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        resource = self.view.resource
+        obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return {"type": "BOOKMARK", "object": obj}

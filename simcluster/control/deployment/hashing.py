@@ -1,0 +1,46 @@
+"""The pod-template-hash that names a revision's ReplicaSet.
+
+Source: kubernetes pkg/controller/controller_utils.go (ComputeHash) and
+apimachinery util/rand (SafeEncodeString). The hash is FNV-32a over a canonical print of
+the template; the real one prints Go structs, so equal templates hash to another value there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+#: No vowels and no look-alikes, so that no word can come out (util/rand alphanums).
+ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_FNV_OFFSET = 0x811C9DC5
+_FNV_PRIME = 0x01000193
+
+
+def fnv32a(data: bytes) -> int:
+    """FNV-1a, 32 bits.
+
+    >>> hex(fnv32a(b"a"))
+    '0xe40c292c'
+    """
+    value = _FNV_OFFSET
+    for byte in data:
+        value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return value
+
+
+def safe_encode(text: str) -> str:
+    """Each character mapped into `ALPHABET`.
+
+    >>> safe_encode("4029")
+    '846f'
+    """
+    return "".join(ALPHABET[ord(character) % len(ALPHABET)] for character in text)
+
+
+def template_hash(template: Mapping[str, Any], collision_count: int | None) -> str:
+    """Hash of a pod template; `collisionCount` makes another one after a name clash."""
+    printed = json.dumps(template, sort_keys=True, separators=(",", ":")).encode()
+    if collision_count is not None:
+        printed += collision_count.to_bytes(8, "little")
+    return safe_encode(str(fnv32a(printed)))

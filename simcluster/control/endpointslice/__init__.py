@@ -1,0 +1,5 @@
+"""The EndpointSlice controller."""
+
+from simcluster.control.endpointslice.controller import EndpointSliceController
+
+__all__ = ["EndpointSliceController"]

@@ -1,0 +1,38 @@
+"""klog lines of the kubelet in its node's journal."""
+
+from __future__ import annotations
+
+from simcluster.engine import format_rfc3339
+from simcluster.models.machine.machine import Machine
+
+
+class KubeletLog:
+    """Writes `I0302 09:00:01.123456     812 kubelet.go:2325] "SyncLoop ADD" source="api"` lines."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def info(self, where: str, message: str, **values: object) -> None:
+        """An informational line from source position `where` (`kubelet.go:2325`)."""
+        self._write("I", where, message, values)
+
+    def error(self, where: str, error: str, message: str, **values: object) -> None:
+        """An error line; `error` becomes `err=`."""
+        self._write("E", where, message, {"err": error, **values})
+
+    def _write(self, level: str, where: str, message: str, values: dict[str, object]) -> None:
+        machine = self.machine
+        unit = machine.units.units["kubelet.service"]
+        stamp = format_rfc3339(machine.sim.now, digits=6)
+        clock = f"{stamp[5:7]}{stamp[8:10]} {stamp[11:26]}"
+        listed = "".join(f" {key}={_quoted(value)}" for key, value in values.items())
+        text = f'{level}{clock} {unit.pid:7d} {where}] "{message}"{listed}'
+        machine.log.write(machine.sim.now, "kubelet.service", "kubelet", unit.pid, text)
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, list):
+        return "[" + ",".join(_quoted(item) for item in value) + "]"
+    return str(value)

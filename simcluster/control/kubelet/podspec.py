@@ -1,0 +1,105 @@
+"""Reading a pod's spec with the API server's defaults, for pods written without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simcluster.api import quantity
+from simcluster.api.objects import Json, name_of, namespace_of, uid_of
+
+Pod = Mapping[str, Any]
+
+
+def containers_of(pod: Pod) -> list[Json]:
+    """`spec.containers`."""
+    found: list[Json] = pod["spec"]["containers"]
+    return found
+
+
+def init_containers_of(pod: Pod) -> list[Json]:
+    """`spec.initContainers`."""
+    found: list[Json] = pod["spec"].get("initContainers") or []
+    return found
+
+
+def is_sidecar(container: Json) -> bool:
+    """An init container with `restartPolicy: Always`."""
+    return container.get("restartPolicy") == "Always"
+
+
+def restart_policy(pod: Pod) -> str:
+    """`spec.restartPolicy`."""
+    return str(pod["spec"].get("restartPolicy") or "Always")
+
+
+def grace_period_s(pod: Pod) -> int:
+    """How long the pod's containers may take to stop, in seconds."""
+    asked = pod["metadata"].get("deletionGracePeriodSeconds")
+    if asked is None:
+        asked = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    return int(asked)
+
+
+def full_name(pod: Pod) -> str:
+    """`name_namespace(uid)`, as the kubelet's messages print a pod."""
+    return f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"
+
+
+def field_path(pod: Pod, name: str) -> str:
+    """`involvedObject.fieldPath` of an event about a container."""
+    kind = "initContainers" if any(c["name"] == name for c in init_containers_of(pod)) else "containers"
+    return f"spec.{kind}{{{name}}}"
+
+
+def container_named(pod: Pod, name: str) -> Json:
+    """The container or init container of this name."""
+    return next(c for c in [*init_containers_of(pod), *containers_of(pod)] if c["name"] == name)
+
+
+def cpu_millis(container: Json, which: str) -> int | None:
+    """CPU request or limit in millicores; a request defaults to the limit."""
+    text = _resource(container, which, "cpu")
+    return None if text is None else quantity.to_millicores(text)
+
+
+def memory_bytes(container: Json, which: str) -> int | None:
+    """Memory request or limit in bytes; a request defaults to the limit."""
+    text = _resource(container, which, "memory")
+    return None if text is None else quantity.to_bytes(text)
+
+
+def _resource(container: Json, which: str, name: str) -> Any:
+    resources = container.get("resources") or {}
+    found = (resources.get(which) or {}).get(name)
+    if found is None and which == "requests":
+        found = (resources.get("limits") or {}).get(name)
+    return found
+
+
+def pod_memory_limit(pod: Pod) -> int | None:
+    """Memory limit of the pod's cgroup: the sum of its containers', None if one has none."""
+    limits = [memory_bytes(c, "limits") for c in containers_of(pod)]
+    known = [limit for limit in limits if limit is not None]
+    return sum(known) if len(known) == len(limits) else None
+
+
+def qos_class(pod: Pod) -> str:
+    """`status.qosClass`: Guaranteed, Burstable or BestEffort."""
+    guaranteed, any_set = True, False
+    for container in [*containers_of(pod), *init_containers_of(pod)]:
+        for name in ("cpu", "memory"):
+            limit, request = _resource(container, "limits", name), _resource(container, "requests", name)
+            any_set = any_set or limit is not None or request is not None
+            if limit is None or request is None or quantity.canonical(limit) != quantity.canonical(request):
+                guaranteed = False
+    return "Guaranteed" if guaranteed and any_set else "Burstable" if any_set else "BestEffort"
+
+
+def pull_policy(container: Json) -> str:
+    """`imagePullPolicy`: Always for `latest` and untagged images, else IfNotPresent."""
+    policy = container.get("imagePullPolicy")
+    if policy:
+        return str(policy)
+    last = container["image"].rpartition("/")[2]
+    return "Always" if "@" not in last and (":" not in last or last.endswith(":latest")) else "IfNotPresent"

@@ -1,0 +1,364 @@
+"""One sync of a pod: volumes, sandbox, and then container after container what is due.
+
+Source: kuberuntime_manager.go (computePodActions, SyncPod) and kuberuntime_container.go
+(startContainer). Everything slow is a timer; a sync is over when its last step is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from simcluster.api.objects import Json, namespace_of
+from simcluster.control.kubelet.environment import ConfigError, build_environment, expand
+from simcluster.control.kubelet.goduration import go_duration
+from simcluster.control.kubelet.podspec import (
+    container_named,
+    containers_of,
+    cpu_millis,
+    full_name,
+    grace_period_s,
+    init_containers_of,
+    is_sidecar,
+    memory_bytes,
+    pod_memory_limit,
+    restart_policy,
+)
+from simcluster.control.kubelet.runs import Run
+from simcluster.control.kubelet.status import Waiting
+from simcluster.control.kubelet.volumes import Volume, VolumeError, mounts_of
+from simcluster.engine import MILLISECOND, SECOND
+from simcluster.models.machine.container import Container, ContainerSpec
+from simcluster.models.machine.runtime import RuntimeFailure
+
+if TYPE_CHECKING:
+    from simcluster.control.kubelet.podworker import PodWorker
+
+#: The volume manager's loops run every 100 ms, the worker polls every 300 ms.
+_MOUNT_NS = (60 * MILLISECOND, 300 * MILLISECOND)
+#: podAttachAndMountTimeout: 2 min 3 s.
+_MOUNT_TIMEOUT_NS = 123 * SECOND
+#: Back-off of a failing mount: 0.5 s doubling to 2 min 2 s (exponentialbackoff).
+_MOUNT_RETRY_NS = 500 * MILLISECOND
+_MOUNT_RETRY_MAX_NS = 122 * SECOND
+
+
+class Kill(NamedTuple):
+    """Kill a container of this name; the message goes into the event."""
+
+    name: str
+    message: str
+
+
+class Start(NamedTuple):
+    """Start a container of this name."""
+
+    name: str
+
+
+class PodSync:
+    """The steps of a pod's syncs; one sync at a time."""
+
+    def __init__(self, worker: PodWorker) -> None:
+        self.worker = worker
+        self._steps: list[Kill | Start] = []
+        self._failed = False
+        self._mount_began_ns = 0
+        self._mount_retry_ns = _MOUNT_RETRY_NS
+
+    def begin(self) -> None:
+        """Bring the pod one step nearer to its spec; ends with `worker.sync_finished`."""
+        self._steps, self._failed = [], False
+        worker = self.worker
+        if worker.volumes is not None:
+            worker.refresh_volumes()
+            self._sandbox()
+            return
+        self._mount_began_ns = worker.kubelet.sim.now
+        self._mount_retry_ns = _MOUNT_RETRY_NS
+        delay = 0 if worker.picture.runs else worker.stream.uniform_ns(*_MOUNT_NS)
+        worker.kubelet.sim.after(delay, self._mount)
+
+    def _mount(self) -> None:
+        worker = self.worker
+        if not worker.active:
+            return
+        volumes: dict[str, Volume] = {}
+        missing: list[str] = []
+        for volume in worker.pod["spec"].get("volumes") or ():
+            try:
+                volumes[volume["name"]] = worker.build_volume(volume)
+            except VolumeError as error:
+                missing.append(volume["name"])
+                worker.pod_event("Warning", "FailedMount", str(error))
+                worker.kubelet.klog.error(
+                    "nestedpendingoperations.go:348", str(error), "Operation failed", pod=worker.reference
+                )
+        if not missing:
+            worker.volumes = volumes
+            self._sandbox()
+            return
+        now = worker.kubelet.sim.now
+        if now - self._mount_began_ns + self._mount_retry_ns > _MOUNT_TIMEOUT_NS:
+            listed = " ".join(missing)
+            text = (
+                f"Unable to attach or mount volumes: unmounted volumes=[{listed}], unattached volumes=[], "
+                "failed to process volumes=[]: context deadline exceeded"
+            )
+            worker.pod_event("Warning", "FailedMount", text)
+            worker.sync_finished(failed=True)
+            return
+        worker.kubelet.sim.after(self._mount_retry_ns, self._mount)
+        self._mount_retry_ns = min(_MOUNT_RETRY_MAX_NS, 2 * self._mount_retry_ns)
+
+    # Sandbox.
+
+    def _sandbox(self) -> None:
+        worker = self.worker
+        if worker.picture.address:
+            self._plan()
+            return
+        if self._nothing_left():
+            worker.sync_finished(failed=False)
+            return
+        worker.kubelet.sim.after(worker.kubelet.machine.runtime.sandbox_ns(), self._create_sandbox)
+
+    def _nothing_left(self) -> bool:
+        policy = restart_policy(self.worker.pod)
+        runs = [self.worker.picture.newest(c["name"]) for c in containers_of(self.worker.pod)]
+        if policy == "Always" or any(run is None for run in runs):
+            return False
+        return all(run is not None and (policy == "Never" or run.exit_code == 0) for run in runs)
+
+    def _create_sandbox(self) -> None:
+        worker = self.worker
+        if not worker.active:
+            return
+        pod = worker.pod
+        try:
+            worker.kubelet.machine.runtime.create_sandbox(
+                namespace_of(pod),
+                worker.name,
+                worker.uid,
+                host_network=bool(pod["spec"].get("hostNetwork")),
+                memory_limit=pod_memory_limit(pod),
+            )
+        except RuntimeFailure as failure:
+            worker.pod_event("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {failure}")
+            worker.kubelet.klog.error(
+                "kuberuntime_manager.go:1170", str(failure), "CreatePodSandbox for pod failed", pod=worker.reference
+            )
+            worker.sync_finished(failed=True)
+            return
+        self._plan()
+
+    # Containers.
+
+    def _plan(self) -> None:
+        if self._plan_init():
+            for container in containers_of(self.worker.pod):
+                self._plan_container(container)
+        self._next()
+
+    def _plan_init(self) -> bool:
+        """Plan init containers; whether the others may run."""
+        picture = self.worker.picture
+        began = any(picture.newest(c["name"]) is not None for c in containers_of(self.worker.pod))
+        for container in init_containers_of(self.worker.pod):
+            run = picture.newest(container["name"])
+            if is_sidecar(container):
+                if run is None or run.state != "running":
+                    self._steps.append(Start(container["name"]))
+                    if not began:
+                        return False
+                elif not self._plan_kill(container, run) and not self.worker.started(container["name"]) and not began:
+                    return False
+                continue
+            if began or (run is not None and run.state == "exited" and run.exit_code == 0):
+                continue
+            may_retry = run is None or restart_policy(self.worker.pod) != "Never"
+            if (run is None or run.state != "running") and may_retry:
+                self._steps.append(Start(container["name"]))
+            return False
+        return True
+
+    def _plan_container(self, container: Json) -> None:
+        name = container["name"]
+        run = self.worker.picture.newest(name)
+        policy = restart_policy(self.worker.pod)
+        if run is None or run.state == "created":
+            self._steps.append(Start(name))
+        elif run.state == "exited":
+            if policy == "Always" or (policy == "OnFailure" and run.exit_code != 0):
+                self._steps.append(Start(name))
+        else:
+            self._plan_kill(container, run)
+
+    def _plan_kill(self, container: Json, run: Run) -> bool:
+        name = container["name"]
+        message, restarts = "", restart_policy(self.worker.pod) != "Never" or is_sidecar(container)
+        if run.image_spec != container["image"]:
+            message, restarts = f"Container {name} definition changed, will be restarted", True
+        else:
+            for kind in ("liveness", "startup"):
+                if self.worker.probe_failed(name, kind, run.container_id):
+                    message = f"Container {name} failed {kind} probe"
+                    message += ", will be restarted" if restarts else ""
+                    break
+        if not message:
+            return False
+        self._steps.append(Kill(name, message))
+        if restarts:
+            self._steps.append(Start(name))
+        return True
+
+    def _next(self) -> None:
+        worker = self.worker
+        if not worker.active:
+            return
+        if not self._steps:
+            worker.sync_finished(failed=self._failed)
+            return
+        step = self._steps.pop(0)
+        if isinstance(step, Start):
+            self._start(step.name)
+            return
+        running = worker.container(step.name)
+        if running is None or not running.running:
+            self._next()
+            return
+        grace_ns = self._probe_grace_s(step) * SECOND
+        worker.stop_container(running, step.message, grace_ns, self._next)
+
+    def _probe_grace_s(self, step: Kill) -> int:
+        container = container_named(self.worker.pod, step.name)
+        for kind in ("liveness", "startup"):
+            probe = container.get(f"{kind}Probe") or {}
+            if f"failed {kind} probe" in step.message and probe.get("terminationGracePeriodSeconds") is not None:
+                return int(probe["terminationGracePeriodSeconds"])
+        return grace_period_s(self.worker.pod)
+
+    def _start(self, name: str) -> None:
+        worker = self.worker
+        key = f"{worker.uid}_{name}"
+        backoff = worker.kubelet.backoff
+        dead = next((run for run in worker.picture.runs.get(name, ()) if run.state == "exited"), None)
+        if dead is not None:
+            if backoff.in_backoff_since(key, dead.finished_ns):
+                pod_name = full_name(worker.pod)
+                text = f"Back-off restarting failed container {name} in pod {pod_name}"
+                worker.container_event(name, "Warning", "BackOff", text)
+                delay = go_duration(backoff.delay_ns(key))
+                why = f"back-off {delay} restarting failed container={name} pod={pod_name}"
+                worker.waiting[name] = Waiting("CrashLoopBackOff", why)
+                error = f'failed to "StartContainer" for "{name}" with CrashLoopBackOff: "{why}"'
+                worker.kubelet.klog.error("pod_workers.go:1301", error, "Error syncing pod, skipping", pod=worker.reference)
+                self._failed = True
+                self._next()
+                return
+            backoff.raise_delay(key, dead.finished_ns)
+        worker.kubelet.images.ensure(worker, container_named(worker.pod, name))
+
+    def image_failed(self, container: Json, why: Waiting) -> None:
+        """The image could not be had."""
+        if not self.worker.active:
+            return
+        self.worker.container_event(container["name"], "Warning", "Failed", f"Error: {why.reason}")
+        self._give_up(container, why)
+
+    def image_ready(self, container: Json) -> None:
+        """The image is on the node: configure and create the container."""
+        if not self.worker.active:
+            return
+        try:
+            spec = self._spec(container)
+        except ConfigError as error:
+            self.worker.container_event(container["name"], "Warning", "Failed", f"Error: {error}")
+            self._give_up(container, Waiting("CreateContainerConfigError", str(error)))
+            return
+        delay = self.worker.kubelet.machine.runtime.create_ns()
+        self.worker.kubelet.sim.after(delay, self._create, container, spec)
+
+    def _create(self, container: Json, spec: ContainerSpec) -> None:
+        worker = self.worker
+        if not worker.active:
+            return
+        name, runtime = container["name"], worker.kubelet.machine.runtime
+        sandbox = runtime.sandboxes.get(worker.uid)
+        last = worker.picture.newest(name)
+        try:
+            if sandbox is None:
+                raise RuntimeFailure("sandbox container is not running")
+            run = runtime.create_container(sandbox, spec, worker.next_attempt(name, last))
+        except RuntimeFailure as failure:
+            worker.container_event(name, "Warning", "Failed", f"Error: {failure}")
+            self._give_up(container, Waiting("CreateContainerError", str(failure)))
+            return
+        worker.container_event(name, "Normal", "Created", f"Created container: {name}")
+        worker.kubelet.sim.after(runtime.start_ns(), self._run, container, run)
+
+    def _run(self, container: Json, run: Container) -> None:
+        worker = self.worker
+        if not worker.active:
+            return
+        name = container["name"]
+        try:
+            worker.kubelet.machine.runtime.start_container(run)
+        except RuntimeFailure as failure:
+            worker.container_event(name, "Warning", "Failed", f"Error: {failure}")
+            self._give_up(container, Waiting("RunContainerError", str(failure)))
+            return
+        worker.container_event(name, "Normal", "Started", f"Started container {name}")
+        worker.waiting.pop(name, None)
+        hook: Json | None = (container.get("lifecycle") or {}).get("postStart")
+        if hook is None:
+            self._next()
+            return
+        used_ns = worker.run_hook(container, hook, run, "PostStart")
+        if used_ns < 0:
+            why = f"Container {name} failed postStart hook"
+            worker.waiting[name] = Waiting("PostStartHookError", "PostStartHook failed")
+            self._failed = True
+            worker.stop_container(run, why, grace_period_s(worker.pod) * SECOND, self._next)
+            return
+        worker.kubelet.sim.after(used_ns, self._next)
+
+    def _give_up(self, container: Json, why: Waiting) -> None:
+        self.worker.waiting[container["name"]] = why
+        self._failed = True
+        self._next()
+
+    def _spec(self, container: Json) -> ContainerSpec:
+        worker = self.worker
+        pod, kubelet = worker.pod, worker.kubelet
+        self._check_user(container)
+        sandbox = kubelet.machine.runtime.sandboxes.get(worker.uid)
+        address = sandbox.address if sandbox is not None else ""
+        env = build_environment(kubelet.client.cache, pod, container, address, kubelet.facts)
+        cpu_limit, cpu_request = cpu_millis(container, "limits"), cpu_millis(container, "requests")
+        return ContainerSpec(
+            namespace=worker.namespace,
+            pod_name=worker.name,
+            pod_uid=worker.uid,
+            name=container["name"],
+            image=container["image"],
+            command=tuple(expand(str(word), env) for word in container.get("command") or ()),
+            args=tuple(expand(str(word), env) for word in container.get("args") or ()),
+            env=tuple(env.items()),
+            ports=tuple(int(port["containerPort"]) for port in container.get("ports") or ()),
+            cpu_request=(cpu_request or 0) / 1000,
+            cpu_limit=None if cpu_limit is None else cpu_limit / 1000,
+            memory_request=memory_bytes(container, "requests") or 0,
+            memory_limit=memory_bytes(container, "limits"),
+            mounts=mounts_of(container, worker.volumes or {}),
+            labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
+        )
+
+    def _check_user(self, container: Json) -> None:
+        pod_context = self.worker.pod["spec"].get("securityContext") or {}
+        context = {**pod_context, **(container.get("securityContext") or {})}
+        if context.get("runAsNonRoot") and context.get("runAsUser") == 0:
+            raise ConfigError(
+                "container's runAsUser breaks non-root policy "
+                f'(pod: "{full_name(self.worker.pod)}", container: {container["name"]})'
+            )
+

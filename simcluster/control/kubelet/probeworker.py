@@ -1,0 +1,175 @@
+"""Probe workers: one per container and kind of probe, on a ticker of their own.
+
+Source: pkg/kubelet/prober/{worker,prober_manager}.go: a worker starts with its pod's first
+sync, waits a random part of the period only when the kubelet has just started, skips
+attempts before `initialDelaySeconds`, and counts results until a threshold is met.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api.objects import Json, is_terminating
+from simcluster.control.kubelet.podspec import Pod, restart_policy
+from simcluster.control.kubelet.probing import Outcome
+from simcluster.engine import SECOND, Timer
+
+if TYPE_CHECKING:
+    from simcluster.control.kubelet.podworker import PodWorker
+
+KINDS = {"startup": "startupProbe", "liveness": "livenessProbe", "readiness": "readinessProbe"}
+
+
+class ProbeWorker:
+    """Runs one probe of one container.
+
+    Attributes:
+        result: `success`, `failure` or `unknown`, of the container run `container_id`.
+    """
+
+    def __init__(self, pod_worker: PodWorker, container: Json, kind: str) -> None:
+        self.pod_worker = pod_worker
+        self.container = container
+        self.kind = kind
+        self.spec: Json = container[KINDS[kind]]
+        self.container_id = ""
+        self.result = self.initial
+        self.on_hold = False
+        self._last = ""
+        self._streak = 0
+        self._pending = False
+        self._timer: Timer | None = None
+
+    @property
+    def initial(self) -> str:
+        """The result before the first attempt: alive, but not ready and not started."""
+        return {"liveness": "success", "readiness": "failure", "startup": "unknown"}[self.kind]
+
+    @property
+    def period_ns(self) -> int:
+        """`periodSeconds`."""
+        return int(self.spec.get("periodSeconds") or 10) * SECOND
+
+    def start(self) -> None:
+        """Begin to tick."""
+        kubelet = self.pod_worker.kubelet
+        first = 0
+        if kubelet.sim.now - kubelet.started_ns < self.period_ns:
+            stream = kubelet.sim.stream("probe", self.pod_worker.uid, self.container["name"], self.kind)
+            first = stream.uniform_ns(0, self.period_ns)
+        self._timer = kubelet.sim.every(self.period_ns, self.tick, first_ns=kubelet.sim.now + first)
+
+    def stop(self) -> None:
+        """Never try again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the worker has ended."""
+        return self._timer is None
+
+    def adopt(self, container_id: str) -> None:
+        """Take over a container that a former kubelet had found successful."""
+        self.container_id = container_id
+        self.result = "success"
+
+    def trigger(self) -> None:
+        """Try at once, besides the ticker (a container has just started)."""
+        if not self.stopped and not self._pending:
+            self._pending = True
+            self.pod_worker.kubelet.sim.after(0, self._triggered)
+
+    def _triggered(self) -> None:
+        self._pending = False
+        if not self.stopped:
+            self.tick()
+
+    def tick(self) -> None:
+        """One turn: try if the container runs and is old enough."""
+        worker = self.pod_worker
+        run = worker.reported.newest(self.container["name"])
+        if run is None:
+            return
+        if run.container_id != self.container_id:
+            self.container_id = run.container_id
+            self.on_hold = False
+            self._last, self._streak = "", 0
+            self._set(self.initial)
+        if self.on_hold:
+            return
+        if run.state != "running":
+            self._not_running(worker.pod)
+            return
+        if is_terminating(worker.pod) and self.kind in ("liveness", "startup"):
+            self._set("success")
+            self.stop()
+            return
+        age_s = (worker.kubelet.sim.now - run.started_ns) // SECOND
+        if age_s < int(self.spec.get("initialDelaySeconds") or 0):
+            return
+        if self.kind == "startup":
+            if self.result == "success":
+                return
+        elif not worker.started(self.container["name"]):
+            return
+        self._attempt()
+
+    def _not_running(self, pod: Pod) -> None:
+        if self.kind == "readiness":
+            self._set("failure")
+        if restart_policy(pod) == "Never":
+            self.stop()
+
+    def _attempt(self) -> None:
+        worker = self.pod_worker
+        container = worker.kubelet.machine.runtime.newest(worker.uid, self.container["name"])
+        if container is None:
+            return
+        if not container.running and "exec" not in self.spec:
+            return  # it died between two relists: the address may still answer, the process does not
+        outcome = worker.kubelet.prober.attempt(self.spec, self.container, container)
+        if outcome.delay_ns:
+            worker.kubelet.sim.after(outcome.delay_ns, self._finished, outcome, container.container_id)
+        else:
+            self._finished(outcome, container.container_id)
+
+    def _finished(self, outcome: Outcome, container_id: str) -> None:
+        if self.stopped or container_id != self.container_id or self.on_hold:
+            return
+        self._report(outcome)
+        if outcome.result == "error":
+            return
+        self._streak = self._streak + 1 if outcome.result == self._last else 1
+        self._last = outcome.result
+        key, default = ("failureThreshold", 3) if outcome.result == "failure" else ("successThreshold", 1)
+        if self._streak < int(self.spec.get(key) or default):
+            return
+        if outcome.result == "failure" and self.kind in ("liveness", "startup"):
+            # The container will be killed: no more attempts until the next run.
+            self.on_hold = True
+            self._last, self._streak = "", 0
+        self._set(outcome.result)
+
+    def _report(self, outcome: Outcome) -> None:
+        if outcome.result == "success":
+            return
+        worker = self.pod_worker
+        verb = "failed" if outcome.result == "failure" else "errored"
+        text = f"{self.kind.capitalize()} probe {verb}: {outcome.text}"
+        worker.container_event(self.container["name"], "Warning", "Unhealthy", text)
+        worker.kubelet.klog.info(
+            "prober.go:107",
+            "Probe failed",
+            probeType=self.kind.capitalize(),
+            pod=worker.reference,
+            containerName=self.container["name"],
+            probeResult="failure",
+            output=outcome.text,
+        )
+
+    def _set(self, result: str) -> None:
+        if result != self.result:
+            self.result = result
+            self.pod_worker.probe_changed(self)

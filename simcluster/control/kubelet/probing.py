@@ -1,0 +1,146 @@
+"""One attempt of a probe or hook: HTTP, TCP, gRPC or a command, and what the kubelet says of it.
+
+Texts are those of Go's net/http, of pkg/probe/{http,tcp,grpc,exec} in Kubernetes 1.32, and
+of recorded clusters. Leaves out: TLS, redirects to other hosts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcluster.api.objects import Json
+from simcluster.control.kubelet.goduration import go_duration
+from simcluster.engine import SECOND
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.runtime import Runtime, RuntimeFailure
+
+#: What an HTTP/1 client reads from a server that speaks HTTP/2 only: its SETTINGS frame.
+_HTTP2_SETTINGS = r"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00@\x00"
+
+
+class Outcome(NamedTuple):
+    """Result of one attempt.
+
+    Attributes:
+        result: `success`, `failure`, or `error` (it could not be tried: thrown away).
+        text: what follows `probe failed: `.
+        delay_ns: time the attempt took.
+    """
+
+    result: str
+    text: str = ""
+    delay_ns: int = 0
+
+
+class Prober:
+    """Tries handlers against the containers of one node."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def attempt(self, handler: Json, spec: Json, container: Container) -> Outcome:
+        """Try a handler; `spec` is the container's, for named ports."""
+        timeout_ns = int(handler.get("timeoutSeconds") or 1) * SECOND
+        if "exec" in handler:
+            return self._exec(tuple(handler["exec"].get("command") or ()), container)
+        for kind, method in (("httpGet", self._http), ("tcpSocket", self._tcp), ("grpc", self._grpc)):
+            if kind in handler:
+                target = handler[kind]
+                port = _port(target.get("port"), spec)
+                if port is None:
+                    return Outcome("error", f'couldn\'t find port: "{target.get("port")}"')
+                return method(target, target.get("host") or container.sandbox.address, port, container, timeout_ns)
+        return Outcome("error", "missing probe handler")
+
+    def _exec(self, argv: tuple[str, ...], container: Container) -> Outcome:
+        try:
+            result = self.runtime.execute(container, argv)
+        except RuntimeFailure as failure:
+            return Outcome("error", str(failure))
+        if result.code == 0:
+            return Outcome("success", result.stdout)
+        return Outcome("failure", (result.stdout + result.stderr).rstrip("\n"))
+
+    def _http(self, target: Json, host: str, port: int, container: Container, timeout_ns: int) -> Outcome:
+        path = target.get("path") or "/"
+        url = f"{(target.get('scheme') or 'HTTP').lower()}://{host}:{port}{path}"
+        answer = self._call(container, host, Call("http", port, path))
+        prefix = f'Get "{url}": '
+        waiting = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        if answer.outcome == "timeout":
+            connecting = "(Client.Timeout exceeded while awaiting headers)"
+            text = f"dial tcp {host}:{port}: i/o timeout {connecting}"
+            return Outcome("failure", prefix + text, timeout_ns)
+        if answer.outcome == "refused":
+            return Outcome("failure", f"{prefix}dial tcp {host}:{port}: connect: connection refused", answer.delay_ns)
+        if answer.delay_ns > timeout_ns:
+            return Outcome("failure", prefix + waiting, timeout_ns)
+        if answer.outcome == "reset":
+            text = f"{prefix}read tcp {self.runtime.machine.address}->{host}:{port}: read: connection reset by peer"
+            return Outcome("failure", text, answer.delay_ns)
+        if answer.status == 0:  # it answered, but not in HTTP/1
+            frame = answer.body or _HTTP2_SETTINGS
+            text = f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{frame}"'
+            return Outcome("failure", prefix + text, answer.delay_ns)
+        if 200 <= answer.status < 400:
+            return Outcome("success", answer.body, answer.delay_ns)
+        return Outcome("failure", f"HTTP probe failed with statuscode: {answer.status}", answer.delay_ns)
+
+    def _tcp(self, target: Json, host: str, port: int, container: Container, timeout_ns: int) -> Outcome:
+        owner = self._owner(container, host)
+        if owner is None:
+            return Outcome("failure", f"dial tcp {host}:{port}: i/o timeout", timeout_ns)
+        if not owner.listens_on(port):
+            return Outcome("failure", f"dial tcp {host}:{port}: connect: connection refused")
+        return Outcome("success")
+
+    def _grpc(self, target: Json, host: str, port: int, container: Container, timeout_ns: int) -> Outcome:
+        address, limit = f"{host}:{port}", go_duration(timeout_ns)
+        answer = self._call(container, host, Call("grpc", port, target.get("service") or ""))
+        # The dial blocks until the timeout whatever the reason: a refused port reads like a silent one.
+        if answer.outcome != "ok" or answer.status == 0:
+            text = f'timeout: failed to connect service "{address}" within {limit}: context deadline exceeded'
+            return Outcome("failure", text, timeout_ns)
+        if answer.delay_ns > timeout_ns:
+            text = f"timeout: health rpc did not complete within {limit}: context deadline exceeded"
+            return Outcome("failure", text, timeout_ns)
+        if answer.status == 200:
+            return Outcome("success", "service healthy", answer.delay_ns)
+        if answer.status in (404, 501):
+            what = "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): "
+            return Outcome("failure", what + (answer.body or "unknown service grpc.health.v1.Health"), answer.delay_ns)
+        return Outcome("failure", 'service unhealthy (responded with "NOT_SERVING")', answer.delay_ns)
+
+    def _call(self, container: Container, host: str, call: Call) -> Answer:
+        if self._owner(container, host) is None:
+            return Answer("timeout")
+        listener = self._listener(container, host, call.port)
+        return Answer("refused") if listener is None else listener.program.answer(call)
+
+    def _owner(self, container: Container, host: str) -> object | None:
+        """Whoever owns the address: this container's pod, or another one named in the handler."""
+        network = self.runtime.network
+        if host in ("localhost", "127.0.0.1"):
+            host = self.runtime.machine.address
+        return network.sandboxes.get(host)
+
+    def _listener(self, container: Container, host: str, port: int) -> Container | None:
+        if host == container.sandbox.address:
+            return container.sandbox.container_on(port)
+        owner = self._owner(container, host)
+        found: Container | None = owner.container_on(port) if hasattr(owner, "container_on") else None
+        return found
+
+
+def _port(port: int | str | None, spec: Json) -> int | None:
+    if isinstance(port, int):
+        return port
+    if port is None:
+        return None
+    if port.isdigit():
+        return int(port)
+    for entry in spec.get("ports") or ():
+        if entry.get("name") == port:
+            return int(entry["containerPort"])
+    return None

@@ -1,0 +1,23 @@
+"""Label selectors as workload controllers read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simcluster.api.selectors import matches, of_label_selector
+
+
+def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a LabelSelector selects an object with these labels.
+
+    A missing selector selects nothing, an empty one everything.
+
+    >>> selector_matches({"matchLabels": {"app": "a"}}, {"app": "a", "x": "y"})
+    True
+    >>> selector_matches({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}, {"x": "y"})
+    False
+    >>> selector_matches(None, {}), selector_matches({}, {"x": "y"})
+    (False, True)
+    """
+    return selector is not None and matches(of_label_selector(selector), labels)

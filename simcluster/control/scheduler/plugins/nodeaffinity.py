@@ -1,0 +1,77 @@
+"""NodeAffinity: `nodeSelector` and node affinity.
+
+Source: kubernetes pkg/scheduler/framework/plugins/nodeaffinity and
+component-helpers scheduling/corev1/nodeaffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simcluster.api.selectors import Requirement
+from simcluster.control.scheduler.cache import NodeInfo, PodInfo
+from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, normalised
+
+
+def term_matches(term: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
+    """Whether a NodeSelectorTerm selects a node; a term without requirements selects none."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    about = {"metadata.name": name}
+    return all(_holds(entry, labels) for entry in expressions) and all(_holds(entry, about) for entry in fields)
+
+
+def _holds(entry: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    return Requirement(entry["key"], entry["operator"], tuple(entry.get("values") or ())).matches(labels)
+
+
+def node_selector_matches(selector: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
+    """Whether a NodeSelector (terms are alternatives) selects a node; also used by volumes."""
+    return any(term_matches(term, labels, name) for term in selector.get("nodeSelectorTerms") or ())
+
+
+def requires_node(info: PodInfo, node: NodeInfo) -> bool:
+    """Whether the node satisfies the pod's `nodeSelector` and required node affinity."""
+    selector = info.pod["spec"].get("nodeSelector") or {}
+    for key, value in selector.items():
+        if node.labels.get(key) != value:
+            return False
+    required = info.affinity("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
+    return not required or node_selector_matches(required, node.labels, node.name)
+
+
+class NodeAffinity(Plugin):
+    """Only nodes whose labels the pod asks for; preferred ones score."""
+
+    name = "NodeAffinity"
+    weight = 2
+    woken_by = ("node",)
+    REASON = "node(s) didn't match Pod's node affinity/selector"
+
+    def prepare(self, cycle: Cycle) -> Rejection | None:
+        """Only pods with a selector or required affinity matter."""
+        required = cycle.info.affinity("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
+        if not cycle.spec.get("nodeSelector") and not required:
+            raise Skip
+        return None
+
+    def filter(self, cycle: Cycle, node: NodeInfo) -> Rejection | None:
+        """Refuse nodes with other labels."""
+        return None if requires_node(cycle.info, node) else Rejection((self.REASON,), final=True)
+
+    def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
+        """The sum of the weights of the preferred terms that match."""
+        preferred = cycle.info.affinity("nodeAffinity").get("preferredDuringSchedulingIgnoredDuringExecution")
+        if not preferred:
+            return None
+        raw = [
+            sum(
+                int(entry["weight"])
+                for entry in preferred
+                if term_matches(entry["preference"], node.labels, node.name)
+            )
+            for node in nodes
+        ]
+        return normalised(raw)

@@ -1,0 +1,97 @@
+"""What every command that changes objects shares: sending a patch and saying what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcluster.api.objects import Json
+from simcluster.api.patch import jsonpatch, merge, strategic
+from simcluster.api.request import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
+from simcluster.api.resources import Resource
+from simcluster.surface.kubectl.flags import Arguments, dry_run
+from simcluster.surface.kubectl.invocation import Invocation, query_of
+from simcluster.surface.kubectl.printers.output import Output
+from simcluster.surface.kubectl.selection import Target, kind_name
+
+_SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+#: Groups whose kinds the client knows, so that strategic merge patches work on them.
+_BUILT_IN_GROUPS = (
+    "",
+    "apps",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+)
+
+
+def is_built_in(resource: Resource) -> bool:
+    """Whether the client has the kind's Go type (custom resources are patched by merge patch)."""
+    return resource.group in _BUILT_IN_GROUPS
+
+
+class Change:
+    """One run of a changing command: its dry-run mode, field manager and output.
+
+    Attributes:
+        mode: none, client or server.
+    """
+
+    def __init__(self, invocation: Invocation, arguments: Arguments) -> None:
+        self.invocation = invocation
+        self.arguments = arguments
+        self.mode = dry_run(arguments) if arguments.has("dry-run") else "none"
+        self.output = Output(arguments, invocation.files)
+
+    def query(self, **more: Any) -> Query:
+        """The parameters of a write."""
+        manager = self.arguments.text("field-manager") if self.arguments.has("field-manager") else ""
+        return query_of(dryRun="All" if self.mode == "server" else "", fieldManager=manager, **more)
+
+    def patch(self, target: Target, patch: Any, content_type: str, *, subresource: str = "") -> Json:
+        """Send a patch (or apply it here in a client dry run); the new object. Raises StatusError."""
+        if self.mode == "client":
+            return patched(target, patch, content_type)
+        path = target.path + (f"/{subresource}" if subresource else "")
+        answer: Json = self.invocation.ask(
+            "PATCH", path, self.query(), body=patch, content_type=content_type, accept=JSON
+        ).body
+        return answer
+
+    def create(self, path: str, obj: Json, **more: Any) -> Json:
+        """Create an object (or return it in a client dry run). Raises StatusError."""
+        if self.mode == "client":
+            return obj
+        answer: Json = self.invocation.ask("POST", path, self.query(**more), body=obj).body
+        return answer
+
+    def report(self, resource: Resource, obj: Json, done: str) -> None:
+        """`deployment.apps/geo scaled`, or the object as `-o` asks."""
+        name = f"{kind_name(resource)}/{obj['metadata'].get('name', '')}"
+        if self.output.format in ("", "name"):
+            text = name if self.output.format == "name" else f"{name} {done}{_SUFFIX[self.mode]}"
+            self.invocation.line(text)
+        else:
+            self.invocation.write(self.output.text([obj], as_list=False, names=[name]))
+
+
+def patched(target: Target, patch: Any, content_type: str) -> Json:
+    """The object with a patch applied on this side."""
+    if content_type == JSON_PATCH:
+        result: Json = jsonpatch.apply(target.obj, patch)
+    elif content_type == STRATEGIC_MERGE_PATCH:
+        result = strategic.merge(target.obj, patch, target.resource.kind)
+    else:
+        assert content_type == MERGE_PATCH, content_type
+        result = merge.merge(target.obj, patch)
+    return result

@@ -1,0 +1,1 @@
+"""`kubectl describe`, one module for each family of kinds."""

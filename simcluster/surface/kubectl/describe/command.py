@@ -1,0 +1,130 @@
+"""`kubectl describe`: finds the objects and lets the describer of their kind fill a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl.describe import config, generic, namespace, network, node, pod, storage, workloads
+from simcluster.surface.kubectl.describe.page import Page
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
+from simcluster.surface.kubectl.flags import ALL_NAMESPACES, FILES, SELECTOR, Arguments, Flag, switch
+from simcluster.surface.kubectl.invocation import Failures, Invocation, query_of
+from simcluster.surface.kubectl.printers.tabwriter import align
+from simcluster.surface.kubectl.selection import (
+    Target,
+    Wanted,
+    check_given,
+    of_arguments,
+    of_files,
+)
+
+FLAGS = (
+    ALL_NAMESPACES,
+    Flag("chunk-size", kind="int", default="500"),
+    *FILES,
+    SELECTOR,
+    switch("show-events", default="true"),
+)
+
+Describer = Callable[[Page, Json], None]
+
+DESCRIBERS: dict[str, Describer] = {
+    "configmaps": config.config_map,
+    "deployments.apps": workloads.deployment,
+    "endpoints": network.endpoints,
+    "endpointslices.discovery.k8s.io": network.endpoint_slice,
+    "limitranges": namespace.limit_range,
+    "namespaces": namespace.namespace,
+    "nodes": node.node,
+    "persistentvolumeclaims": storage.claim,
+    "persistentvolumes": storage.volume,
+    "pods": pod.pod,
+    "replicasets.apps": workloads.replica_set,
+    "resourcequotas": namespace.quota,
+    "secrets": config.secret,
+    "serviceaccounts": config.service_account,
+    "services": network.service,
+    "storageclasses.storage.k8s.io": storage.storage_class,
+}
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl describe`."""
+    words = arguments.positional
+    files = bool(arguments.texts("filename") or arguments.text("kustomize"))
+    if not words and not files:
+        raise plain(
+            'You must specify the type of resource to describe. Use "kubectl api-resources" for a complete list of '
+            "supported resources."
+        )
+    check_given(arguments, words)
+    everywhere = arguments.on("all-namespaces")
+    failures = Failures()
+    if files:
+        wanted = of_files(invocation, arguments, failures)
+    else:
+        wanted = of_arguments(invocation, words, all_namespaces=everywhere)
+    targets: list[Target] = []
+    for entry in wanted:
+        failures.attempt(_Gather(invocation, entry, arguments, targets, by_prefix=len(words) == 2).gather)
+    pages: list[str] = []
+    for target in targets:
+        failures.attempt(_Description(invocation, target, arguments.on("show-events"), pages).make)
+    invocation.write("\n\n".join(pages))
+    if not targets and not failures.errors:
+        where = "" if everywhere else f" in {invocation.namespace} namespace."
+        invocation.note(f"No resources found{where}")
+    failures.raise_all()
+
+
+class _Gather:
+    """Reads the objects of one entry; a name that does not exist may be a prefix."""
+
+    def __init__(
+        self, invocation: Invocation, entry: Wanted, arguments: Arguments, targets: list[Target], *, by_prefix: bool
+    ) -> None:
+        self.invocation = invocation
+        self.entry = entry
+        self.query = query_of(labelSelector=arguments.text("selector"), limit=arguments.number("chunk-size"))
+        self.targets = targets
+        self.by_prefix = by_prefix
+
+    def gather(self) -> None:
+        entry = self.entry
+        if not entry.name:
+            self._take(self.invocation.items(entry.path, self.query))
+            return
+        try:
+            self._take([self.invocation.get(entry.path)])
+        except StatusError as error:
+            if error.reason != "NotFound" or not self.by_prefix:
+                raise
+            self._take(self._with_prefix(error))
+
+    def _with_prefix(self, error: KubectlError) -> list[Json]:
+        collection = Wanted(self.entry.resource, self.entry.namespace).path
+        items = self.invocation.items(collection, query_of(limit=500))
+        found = [obj for obj in items if obj["metadata"]["name"].startswith(self.entry.name)]
+        if not found:
+            raise error
+        return found
+
+    def _take(self, objects: list[Json]) -> None:
+        for obj in objects:
+            metadata = obj["metadata"]
+            self.targets.append(Target(self.entry.resource, metadata.get("namespace", ""), metadata["name"], obj))
+
+
+class _Description:
+    """Fills one page."""
+
+    def __init__(self, invocation: Invocation, target: Target, show_events: bool, pages: list[str]) -> None:
+        self.page = Page(invocation, show_events=show_events)
+        self.target = target
+        self.pages = pages
+
+    def make(self) -> None:
+        describer = DESCRIBERS.get(self.target.resource.name, generic.generic)
+        describer(self.page, self.target.obj)
+        self.pages.append(align(self.page.raw))

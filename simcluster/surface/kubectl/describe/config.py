@@ -1,0 +1,56 @@
+"""`kubectl describe` of config maps, secrets and service accounts."""
+
+from __future__ import annotations
+
+import base64
+
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl.describe.page import Page, events_of
+
+
+def config_map(page: Page, obj: Json) -> None:
+    """A config map with its texts."""
+    page.head(obj)
+    page.meta(obj)
+    page.line("\nData\n====")
+    data = obj.get("data") or {}
+    for key in sorted(data):
+        page.line(f"{key}:\n----")
+        page.line(f"{data[key]}\n")
+    page.line("\nBinaryData\n====")
+    binary = obj.get("binaryData") or {}
+    for key in sorted(binary):
+        page.line(f"{key}: {len(base64.b64decode(binary[key]))} bytes")
+    page.line("")
+    page.events(events_of(page.invocation, obj))
+
+
+def secret(page: Page, obj: Json) -> None:
+    """A secret; values only by their size, except for a service account's token."""
+    page.head(obj)
+    page.meta(obj)
+    page.line(f"\nType:\t{obj.get('type', 'Opaque')}")
+    page.line("\nData\n====")
+    data = obj.get("data") or {}
+    for key in sorted(data):
+        value = base64.b64decode(data[key] or "")
+        if key == "token" and obj.get("type") == "kubernetes.io/service-account-token":
+            page.pair(key, value.decode(errors="replace"))
+        else:
+            page.pair(key, f"{len(value)} bytes")
+
+
+def service_account(page: Page, obj: Json) -> None:
+    """A service account with its secrets."""
+    page.head(obj)
+    page.meta(obj)
+    groups = (
+        ("Image pull secrets:", obj.get("imagePullSecrets")),
+        ("Mountable secrets: ", obj.get("secrets")),
+        ("Tokens:            ", None),
+    )
+    for title, references in groups:
+        names = [reference["name"] for reference in references or ()] or ["<none>"]
+        for i, name in enumerate(names):
+            page.line(f"{title if i == 0 else ' ' * len(title)}\t{name}")
+    page.events(events_of(page.invocation, obj))

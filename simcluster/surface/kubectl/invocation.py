@@ -1,0 +1,200 @@
+"""One running kubectl command: its connection, its place in the cluster, what it has printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simcluster.api.objects import Json
+from simcluster.api.request import JSON, Query, Request, Response, User
+from simcluster.api.resources import Resource
+from simcluster.engine import MILLISECOND
+from simcluster.surface.kubectl.discovery import Discovery
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, raise_all
+from simcluster.surface.protocols import ApiEndpoint, Clock
+
+#: Version of the imitated client and of its kustomize, as `kubectl version` prints them.
+CLIENT_VERSION = "v1.32.5"
+KUSTOMIZE_VERSION = "v5.5.0"
+USER_AGENT = f"kubectl/{CLIENT_VERSION} (linux/amd64) kubernetes/9894294"
+
+#: How far the clock moves between two looks at a watch.
+STEP_NS = 250 * MILLISECOND
+
+
+class Invocation:
+    """What a verb works with.
+
+    Attributes:
+        namespace: of this command (`-n`, or the session's own).
+        explicit_namespace: whether `-n` was given.
+        out, err: pieces of standard output and standard error.
+    """
+
+    def __init__(
+        self,
+        api: ApiEndpoint,
+        clock: Clock,
+        discovery: Discovery,
+        *,
+        namespace: str,
+        explicit_namespace: bool,
+        user: User,
+        stdin: str,
+        files: Mapping[str, str],
+    ) -> None:
+        self.api = api
+        self.clock = clock
+        self.discovery = discovery
+        self.namespace = namespace
+        self.explicit_namespace = explicit_namespace
+        self.user = user
+        self.stdin = stdin
+        self.files = files
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self.exit_code = 0
+
+    # Printing.
+
+    def write(self, text: str) -> None:
+        """To standard output, as it is."""
+        self.out.append(text)
+
+    def line(self, text: str) -> None:
+        """One line to standard output."""
+        self.out.append(text + "\n")
+
+    def note(self, text: str) -> None:
+        """One line to standard error."""
+        self.err.append(text + "\n")
+
+    # Asking the server.
+
+    def send(self, request: Request) -> Response:
+        """Send a request as it is; nothing is raised or printed."""
+        return self.api.handle(request)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        query: Query = (),
+        *,
+        body: Any = None,
+        accept: str = JSON,
+        content_type: str = JSON,
+    ) -> Response:
+        """Send a request and print the server's warnings.
+
+        Raises:
+            StatusError: the answer is no success.
+        """
+        request = Request(
+            method,
+            path,
+            query,
+            body,
+            content_type=content_type,
+            accept=accept,
+            user=self.user,
+            user_agent=USER_AGENT,
+        )
+        response = self.api.handle(request)
+        for warning in response.warnings:
+            self.note(f"Warning: {warning}")
+        if not response.ok:
+            raise StatusError(status_of(response))
+        return response
+
+    def get(self, path: str, query: Query = ()) -> Json:
+        """The JSON object at a path. Raises StatusError."""
+        answer: Json = self.ask("GET", path, query).body
+        return answer
+
+    def items(self, path: str, query: Query = ()) -> list[Json]:
+        """The items of a collection. Raises StatusError."""
+        answer = self.get(path, query)
+        item_kind = str(answer.get("kind", "")).removesuffix("List")
+        version = answer.get("apiVersion")
+        # Items of a typed list carry no kind of their own on the wire.
+        return [
+            item if "kind" in item else {"apiVersion": version, "kind": item_kind, **item}
+            for item in answer.get("items") or ()
+        ]
+
+    def find(self, word: str) -> Resource:
+        """The resource a word names. Raises KubectlError."""
+        return self.discovery.find(self.send_free, word)
+
+    def send_free(self, request: Request) -> Response:
+        """Send a request of discovery."""
+        return self.api.handle(
+            Request(
+                request.method,
+                request.path,
+                request.query,
+                accept=request.accept,
+                user=self.user,
+                user_agent=USER_AGENT,
+            )
+        )
+
+    # Time.
+
+    def wait(self, until: Callable[[], bool], timeout_ns: int | None) -> bool:
+        """Let time pass in small steps until the condition holds; False at the timeout."""
+        deadline = None if timeout_ns is None else self.clock.now + timeout_ns
+        while not until():
+            if deadline is not None and self.clock.now >= deadline:
+                return False
+            step = STEP_NS if deadline is None else min(STEP_NS, deadline - self.clock.now)
+            self.clock.advance(step)
+        return True
+
+
+def status_of(response: Response) -> Json:
+    """The `Status` in an answer that is no success."""
+    if isinstance(response.body, dict):
+        return response.body
+    message = response.text or "the server responded with the status code " + str(response.code)
+    reason = {404: "NotFound", 401: "Unauthorized", 403: "Forbidden"}.get(response.code, "")
+    return {"kind": "Status", "status": "Failure", "message": message.rstrip("\n"), "reason": reason, "code": response.code}
+
+
+def object_path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
+    """The URL path of an object or a collection; an empty namespace means all of them."""
+    parts = [resource.prefix]
+    if resource.namespaced and namespace:
+        parts.append(f"namespaces/{namespace}")
+    parts.append(resource.plural)
+    if name:
+        parts.append(name)
+    if subresource:
+        parts.append(subresource)
+    return "/".join(parts)
+
+
+class Failures:
+    """Errors collected while a command goes on with the next object."""
+
+    def __init__(self) -> None:
+        self.errors: list[KubectlError] = []
+
+    def attempt(self, action: Callable[[], None]) -> bool:
+        """Run an action; keep its error. Returns whether it succeeded."""
+        try:
+            action()
+        except KubectlError as error:
+            self.errors.append(error)
+            return False
+        return True
+
+    def raise_all(self) -> None:
+        """Raise what was kept."""
+        raise_all(self.errors)
+
+
+def query_of(**values: Any) -> Query:
+    """Query parameters without the empty ones, sorted as Go encodes them."""
+    return tuple((key, str(value)) for key, value in sorted(values.items()) if value not in ("", None, False))

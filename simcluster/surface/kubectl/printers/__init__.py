@@ -1,0 +1,1 @@
+"""What kubectl prints objects with: tables, YAML, JSON, JSONPath, custom columns, names."""

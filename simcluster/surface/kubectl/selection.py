@@ -1,0 +1,249 @@
+"""Which objects a command means: `pod x`, `deploy/a svc/b`, `pods,svc -l app=x`, `-f file`.
+
+The rules and error texts of k8s.io/cli-runtime/pkg/resource (Builder).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcluster.api.objects import Json
+from simcluster.api.resources import Resource
+from simcluster.surface.kubectl import manifests
+from simcluster.surface.kubectl.discovery import no_kind
+from simcluster.surface.kubectl.errors import KubectlError, plain, usage
+from simcluster.surface.kubectl.flags import Arguments
+from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path, query_of
+
+NOTHING_GIVEN = (
+    "You must provide one or more resources by argument or filename.\n"
+    "Example resource specifications include:\n"
+    "   '-f rsrc.yaml'\n"
+    "   '--filename=rsrc.json'\n"
+    "   '<resource> <name>'\n"
+    "   '<resource>'"
+)
+
+class Wanted(NamedTuple):
+    """One name, or one collection.
+
+    Attributes:
+        name: empty for a collection.
+        namespace: empty for cluster-scoped resources and for all namespaces.
+        source: the file it came from, if any.
+        manifest: the document of the file, if any.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str = ""
+    source: str = ""
+    manifest: Json | None = None
+
+    @property
+    def path(self) -> str:
+        """The URL path."""
+        return object_path(self.resource, self.namespace, self.name)
+
+
+class Target(NamedTuple):
+    """One existing object."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    obj: Json
+    source: str = ""
+
+    @property
+    def path(self) -> str:
+        """The URL path of the object."""
+        return object_path(self.resource, self.namespace, self.name)
+
+    @property
+    def shown(self) -> str:
+        """`deployment.apps/geo`."""
+        return f"{kind_name(self.resource)}/{self.name}"
+
+
+def kind_name(resource: Resource) -> str:
+    """`deployment.apps`, `pod`: how kubectl names an object's type."""
+    kind = resource.kind.lower()
+    return f"{kind}.{resource.group}" if resource.group else kind
+
+
+def of_arguments(invocation: Invocation, words: list[str], *, all_namespaces: bool = False) -> list[Wanted]:
+    """What positional arguments name: collections if they are types only.
+
+    Raises:
+        KubectlError: unknown type, mixed forms.
+    """
+    if any("/" in word for word in words):
+        return _slashed(invocation, words, all_namespaces)
+    resources = _types(invocation, words[0])
+    names = words[1:]
+    if not names:
+        return [_place(invocation, resource, "", all_namespaces) for resource in resources]
+    if all_namespaces:
+        raise plain("a resource cannot be retrieved by name across all namespaces")
+    return [_place(invocation, resource, name, False) for name in names for resource in resources]
+
+
+def _slashed(invocation: Invocation, words: list[str], all_namespaces: bool) -> list[Wanted]:
+    for word in words:
+        if "/" not in word:
+            raise plain(
+                "there is no need to specify a resource type as a separate argument when passing arguments in "
+                "resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource "
+                "resource/<resource_name>'"
+                if word == words[0]
+                else "there is no need to specify a resource type as a separate argument when passing arguments in "
+                "resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource "
+                "resource/<resource_name>'"
+            )
+    found = []
+    for word in words:
+        kind, _, name = word.partition("/")
+        if not kind or not name or "/" in name:
+            raise plain(
+                "arguments in resource/name form must have a single resource and name"
+                if "/" in name
+                else f"arguments in resource/name form may not have more than one slash: {word}"
+                if name
+                else "resource(s) were provided, but no name was specified"
+            )
+        if all_namespaces:
+            raise plain("a resource cannot be retrieved by name across all namespaces")
+        if "," in kind:
+            raise plain("arguments in resource/name form must have a single resource and name")
+        found.append(_place(invocation, invocation.find(kind), name, False))
+    return found
+
+
+def _types(invocation: Invocation, word: str) -> list[Resource]:
+    found: dict[Resource, None] = {}
+    for part in word.split(","):
+        if not part:
+            raise plain("arguments in resource/name form must have a single resource and name")
+        members = invocation.discovery.category(invocation.send_free, part)
+        for resource in members or [invocation.find(part)]:
+            found[resource] = None
+    return list(found)
+
+
+def _place(invocation: Invocation, resource: Resource, name: str, all_namespaces: bool) -> Wanted:
+    namespace = invocation.namespace if resource.namespaced and not all_namespaces else ""
+    return Wanted(resource, namespace, name)
+
+
+def of_files(invocation: Invocation, arguments: Arguments, failures: Failures | None = None) -> list[Wanted]:
+    """What `-f` names; errors of single documents go to `failures`, or are raised."""
+    kept = failures if failures is not None else Failures()
+    if arguments.text("kustomize"):
+        raise plain("kustomize is not available in this kubectl")
+    loaded = manifests.load(invocation, arguments.texts("filename"), recursive=arguments.on("recursive"))
+    found = []
+    for document in loaded.manifests:
+        try:
+            found.append(of_manifest(invocation, document))
+        except KubectlError as error:
+            kept.errors.append(error)
+    kept.errors.extend(loaded.errors)
+    if failures is None:
+        kept.raise_all()
+    return found
+
+
+def of_manifest(invocation: Invocation, document: manifests.Manifest) -> Wanted:
+    """The place of a manifest. Raises KubectlError for unknown kinds and other namespaces."""
+    obj = document.obj
+    metadata = obj.get("metadata") or {}
+    name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
+    resource = invocation.discovery.of_kind(invocation.send_free, str(obj["apiVersion"]), str(obj["kind"]))
+    if resource is None:
+        raise no_kind(name, namespace, document.source, str(obj["kind"]), str(obj["apiVersion"]))
+    if not resource.namespaced:
+        return Wanted(resource, "", name, document.source, obj)
+    if namespace and invocation.explicit_namespace and namespace != invocation.namespace:
+        raise plain(
+            f'the namespace from the provided object "{namespace}" does not match the namespace '
+            f"\"{invocation.namespace}\". You must pass '--namespace={namespace}' to perform this operation."
+        )
+    return Wanted(resource, namespace or invocation.namespace, name, document.source, obj)
+
+
+def check_given(arguments: Arguments, words: list[str]) -> None:
+    """Refuse a command without types, names or files; or with too much."""
+    files = arguments.texts("filename") if arguments.has("filename") else []
+    if arguments.has("kustomize") and arguments.text("kustomize"):
+        files = [*files, arguments.text("kustomize")]
+    if not words and not files:
+        raise plain(NOTHING_GIVEN)
+    if words and files:
+        raise plain("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
+    selector = arguments.text("selector") if arguments.has("selector") else ""
+    named = len(words) > 1 or any("/" in word for word in words)
+    if selector and named:
+        raise plain("name cannot be provided when a selector is specified")
+    if selector and arguments.has("all") and arguments.on("all"):
+        raise plain("cannot set --all and --selector at the same time")
+    if arguments.has("all") and arguments.on("all") and named:
+        raise plain("setting 'all' parameter but found a non empty selector. ")
+
+
+def fetch(
+    invocation: Invocation, arguments: Arguments, words: list[str], *, need_name: bool = True
+) -> tuple[list[Target], Failures]:
+    """The existing objects a command works on, and errors of those that could not be had.
+
+    Args:
+        need_name: whether a bare type without `--all` or a selector is an error.
+    """
+    check_given(arguments, words)
+    failures = Failures()
+    if arguments.has("filename") and arguments.texts("filename"):
+        wanted = of_files(invocation, arguments, failures)
+    else:
+        everywhere = arguments.has("all-namespaces") and arguments.on("all-namespaces")
+        wanted = of_arguments(invocation, words, all_namespaces=everywhere)
+    selector = arguments.text("selector") if arguments.has("selector") else ""
+    field_selector = arguments.text("field-selector") if arguments.has("field-selector") else ""
+    everything = arguments.has("all") and arguments.on("all")
+    targets: list[Target] = []
+    for entry in wanted:
+        if entry.name:
+            failures.attempt(_Fetch(invocation, entry, targets).one)
+        elif need_name and not (selector or field_selector or everything):
+            raise plain("resource(s) were provided, but no name was specified")
+        else:
+            failures.attempt(_Fetch(invocation, entry, targets, selector, field_selector).many)
+    return targets, failures
+
+
+class _Fetch:
+    """Reads one entry into a list of targets."""
+
+    def __init__(
+        self, invocation: Invocation, entry: Wanted, targets: list[Target], selector: str = "", field_selector: str = ""
+    ) -> None:
+        self.invocation = invocation
+        self.entry = entry
+        self.targets = targets
+        self.query = query_of(labelSelector=selector, fieldSelector=field_selector, limit=500)
+
+    def one(self) -> None:
+        entry = self.entry
+        obj = self.invocation.get(entry.path)
+        self.targets.append(Target(entry.resource, entry.namespace, entry.name, obj, entry.source))
+
+    def many(self) -> None:
+        entry = self.entry
+        for obj in self.invocation.items(entry.path, self.query):
+            metadata = obj["metadata"]
+            self.targets.append(Target(entry.resource, metadata.get("namespace", ""), metadata["name"], obj))
+
+
+def single_argument(arguments: Arguments, words: list[str], what: str) -> None:
+    """Refuse anything but one argument, as `exactly one NAME is required, got N` does."""
+    if len(words) != 1:
+        raise usage(arguments.path, f"exactly one {what} is required, got {len(words)}")

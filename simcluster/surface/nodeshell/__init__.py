@@ -1,0 +1,1 @@
+"""A root shell on a node, in process."""

@@ -1,0 +1,91 @@
+"""The tasks there are: those of `catalog/`, of installed packages, and of folders given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simcluster.engine.content import ContentError, Document, Library, UnknownName, load_content, nearest, read_document
+from simcluster.faults import incident, registry
+from simcluster.tasks.model import Task
+
+CATALOG = Path(__file__).parent / "catalog"
+
+#: The suite to which every task belongs.
+ALL = "all"
+
+
+def ids(library: Library | None = None) -> list[str]:
+    """Ids of all tasks, sorted."""
+    return sorted((library or Library()).files("tasks", CATALOG))
+
+
+def path_of(id_or_path: str, library: Library | None = None) -> Path:
+    """The file of a task: of this id, or the path itself if it ends in `.yaml`.
+
+    Raises:
+        UnknownName: there is no such task; the nearest are listed.
+    """
+    if id_or_path.endswith((".yaml", ".yml")):
+        return Path(id_or_path)
+    files = (library or Library()).files("tasks", CATALOG)
+    if id_or_path not in files:
+        raise UnknownName("task", id_or_path, sorted(files))
+    return files[id_or_path]
+
+
+def load(id_or_path: str, library: Library | None = None) -> Task:
+    """A task by id or by path, with all its references checked.
+
+    Raises:
+        UnknownName: there is no such task; the nearest are listed.
+        ContentError: the file is wrong: file, line and what would be right.
+    """
+    path = path_of(id_or_path, library)
+    task = load_content(path, Task)
+    document = read_document(path)
+    if task.id != path.stem:
+        raise ContentError(path, document.line(("id",)), f"id must be the file's name, {path.stem!r}")
+    _check_faults(task, document, library)
+    return task
+
+
+def _check_faults(task: Task, document: Document, library: Library | None) -> None:
+    """Every fault must exist, take the target's kind and the parameters."""
+    for index, step in enumerate(task.incident):
+        if not step.fault or step.target is None:
+            continue
+        line = document.line(("incident", index, "fault"))
+        known = registry.ids(library)
+        if step.fault not in known:
+            offer = nearest(step.fault, known) or known
+            raise ContentError(document.path, line, f"unknown fault {step.fault!r}; did you mean {', '.join(offer)}?")
+        try:
+            named = step.target.name or "node"
+            target = step.target.model_copy(update={"name": named})
+            mechanism = incident.mechanism_of(step.model_copy(update={"target": target}), task.namespace, library)
+        except ValueError as error:
+            where = document.line(("incident", index, "params"))
+            raise ContentError(document.path, where, str(error)) from None
+        if mechanism.ref.kind not in mechanism.kinds:
+            line = document.line(("incident", index, "target"))
+            wanted = " or ".join(mechanism.kinds)
+            raise ContentError(document.path, line, f"fault {step.fault} takes a {wanted}, not a {mechanism.ref.kind}")
+
+
+def suites(library: Library | None = None) -> dict[str, list[str]]:
+    """Suite -> ids of its tasks, sorted; `all` has every task."""
+    found: dict[str, list[str]] = {ALL: []}
+    for task_id in ids(library):
+        for name in (ALL, *load(task_id, library).suites):
+            members = found.setdefault(name, [])
+            if task_id not in members:
+                members.append(task_id)
+    return dict(sorted(found.items()))
+
+
+def suite(name: str, library: Library | None = None) -> list[str]:
+    """Ids of the tasks of a suite. Raises UnknownName."""
+    found = suites(library)
+    if name not in found:
+        raise UnknownName("suite", name, sorted(found))
+    return found[name]

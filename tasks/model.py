@@ -1,0 +1,235 @@
+"""A task: an incident on an application, the truth about it, and what counts as solved.
+
+A task is data. The truth in it is for the judge alone: the world gets the incident, the
+agent gets the page, and nothing an agent can reach imports this package.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from simcluster.engine import SECOND, parse_duration
+from simcluster.engine.content import Content, Nanoseconds, nearest
+from simcluster.faults.incident import IncidentStep
+from simcluster.faults.target import RESOURCES, FaultTarget, ObjectRef
+
+#: Stands for the name of the object that the incident's first fault was aimed at, where a rule
+#: chose it. Replaced by `resolve` in truth, fixes, diagnoses and checks; nothing else is.
+TARGET = "<target>"
+
+#: Attempts that every task must refuse, each made on a fork of the faulty world.
+FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
+
+
+class Users(Content):
+    """Who uses the application: `rps` requests a second to the Service `entry`."""
+
+    entry: str
+    rps: float = Field(gt=0)
+
+
+class Truth(Content):
+    """What is wrong, for the judge.
+
+    Attributes:
+        component: `Kind/name` of the origin.
+        mechanism: one sentence in the vocabulary of the judge.
+        details: what was changed, key to value.
+        scope: names of all components that are wrong themselves (not their victims).
+    """
+
+    component: str
+    mechanism: str
+    details: dict[str, str] = Field(default_factory=dict)
+    scope: tuple[str, ...] = Field(min_length=1)
+
+    @field_validator("component")
+    @classmethod
+    def _kind_and_name(cls, value: str) -> str:
+        kind, slash, name = value.partition("/")
+        if not slash or not name:
+            raise ValueError(f"write Kind/name, such as Service/frontend, not {value!r}")
+        if kind not in RESOURCES:
+            close = nearest(kind, RESOURCES) or sorted(RESOURCES)
+            raise ValueError(f"unknown kind {kind!r}; did you mean {', '.join(close)}?")
+        return value
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The component as an object."""
+        kind, _, name = self.component.partition("/")
+        return ObjectRef(kind=kind, name=name)
+
+
+class CheckSpec(Content):
+    """One named check of the oracle with its arguments."""
+
+    check: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class Step(Content):
+    """One step of a fix: `kubectl` (with `stdin`), or `sh` on a `node`, or `wait`."""
+
+    kubectl: str = ""
+    stdin: str = ""
+    node: str = ""
+    sh: str = ""
+    wait: str = ""
+
+    @model_validator(mode="after")
+    def _one_deed(self) -> Step:
+        if [bool(self.kubectl), bool(self.sh), bool(self.wait)].count(True) != 1:
+            raise ValueError("a step is exactly one of kubectl, node with sh, and wait")
+        if bool(self.node) != bool(self.sh):
+            raise ValueError("node and sh belong together")
+        if self.wait:
+            parse_duration(self.wait)
+        return self
+
+
+class Diagnoses(Content):
+    """Answers that the judge must accept, and answers that it must refuse."""
+
+    right: tuple[str | dict[str, Any], ...] = Field(min_length=1)
+    plausible_but_wrong: tuple[str | dict[str, Any], ...] = Field(min_length=1)
+
+
+class Exemption(Content):
+    """A forbidden attempt that is not tried, and why."""
+
+    attempt: str
+    reason: str
+
+
+class Acceptance(Content):
+    """When the mitigation is judged, after the agent has finished.
+
+    Attributes:
+        settle: rollouts in flight may end.
+        window: then every check is sampled every 5 s and has to hold all the time.
+    """
+
+    settle: Nanoseconds = 60 * SECOND
+    window: Nanoseconds = 90 * SECOND
+
+
+class Clock(Content):
+    """What commands cost in simulated time (Go durations): charged before they take effect."""
+
+    read: str = "0.5s"
+    write: str = "1s"
+    look: str = "2s"
+    think: str = "0s"
+
+    @field_validator("read", "write", "look", "think")
+    @classmethod
+    def _a_duration(cls, value: str) -> str:
+        parse_duration(value)
+        return value
+
+
+class Budget(Content):
+    """How much an agent may use: commands, and simulated time from the page on."""
+
+    commands: int = Field(default=200, ge=1)
+    time: str = "1h"
+
+    @field_validator("time")
+    @classmethod
+    def _a_duration(cls, value: str) -> str:
+        parse_duration(value)
+        return value
+
+
+class Task(Content):
+    """One problem.
+
+    Attributes:
+        id: the file's name; stable: a change that can change results makes a new version.
+        title: a few words for people who choose tasks; tells the truth, so not for agents.
+        suites: names of the suites it belongs to; every task belongs to `all`.
+        app: id of the application.
+        namespace: where the application is deployed.
+        users: who uses it.
+        incident: what happens.
+        committed_depth: the observation depth at which success shows, fixed before any run.
+        protects: Services whose users must not suffer.
+        truth: what is wrong.
+        accepted_when: checks that must hold together.
+        acceptance: when they are judged.
+        reference_fixes: several right solutions, each a list of steps.
+        reference_diagnoses: answers with which the judge is held to account.
+        must_not_pass: forbidden attempts that `check` makes.
+        exempt: those not made, with reasons.
+        clock, budget: how time is charged, and how much there is.
+    """
+
+    id: str
+    title: str
+    suites: tuple[str, ...] = ()
+    app: str
+    namespace: str
+    users: Users
+    incident: tuple[IncidentStep, ...] = Field(min_length=1)
+    committed_depth: Literal["D1", "D2", "D3", "D4"]
+    protects: tuple[str, ...] = Field(min_length=1)
+    truth: Truth
+    accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
+    acceptance: Acceptance = Acceptance()
+    reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
+    reference_diagnoses: Diagnoses
+    must_not_pass: tuple[str, ...] = FORBIDDEN
+    exempt: tuple[Exemption, ...] = ()
+    clock: Clock = Clock()
+    budget: Budget = Budget()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Task:
+        for attempt in (*self.must_not_pass, *(e.attempt for e in self.exempt)):
+            if attempt not in FORBIDDEN:
+                close = nearest(attempt, FORBIDDEN) or list(FORBIDDEN)
+                raise ValueError(f"unknown attempt {attempt!r} in must_not_pass; did you mean {', '.join(close)}?")
+        missing = [a for a in FORBIDDEN if a not in self.must_not_pass and a not in [e.attempt for e in self.exempt]]
+        if missing:
+            raise ValueError(f"must_not_pass lacks {', '.join(missing)}; try them, or exempt them with a reason")
+        if not any(step.fault for step in self.incident):
+            raise ValueError("the incident has no fault")
+        return self
+
+    @property
+    def resolved(self) -> bool:
+        """Whether every target has a name."""
+        return all(step.target is None or step.target.name for step in self.incident)
+
+
+def resolve(task: Task, target: FaultTarget) -> Task:
+    """The task with its rules applied in this world: every target named, `<target>` replaced.
+
+    Call it when the application is healthy, before the incident.
+
+    Raises:
+        ImpossibleTarget: a rule finds nothing.
+    """
+    if task.resolved:
+        return task
+    data = task.model_dump(by_alias=True)
+    first = ""
+    for step, raw in zip(task.incident, data["incident"], strict=True):
+        if step.target is not None:
+            ref = step.target.resolve(target, task.namespace)
+            raw["target"] = {"kind": ref.kind, "name": ref.name}
+            first = first or ref.name
+    return Task.model_validate(_replace(data, first))
+
+
+def _replace(value: Any, name: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(TARGET, name)
+    if isinstance(value, dict):
+        return {_replace(key, name): _replace(item, name) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_replace(item, name) for item in value]
+    return value

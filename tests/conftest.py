@@ -1,0 +1,29 @@
+"""Options of the whole test suite: how much of the long sweeps to run."""
+
+from __future__ import annotations
+
+import pytest
+
+#: Without `--whole`, every so many-th case of a slow test runs, and the first always.
+SAMPLE = 5
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="run the long sweeps whole, not a sample of them")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--whole"):
+        return
+    seen: dict[str, int] = {}
+    kept, dropped = [], []
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            kept.append(item)
+            continue
+        name = item.nodeid.partition("[")[0]
+        (kept if seen.setdefault(name, 0) % SAMPLE == 0 else dropped).append(item)
+        seen[name] += 1
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
