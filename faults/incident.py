@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import Json, name_of, namespace_of
+from simcluster.api.objects import name_of, namespace_of
 from simcluster.engine.content import Content, Library, Nanoseconds
 from simcluster.faults import registry
-from simcluster.faults.deployer import Deployer, redeploy
+from simcluster.faults.deployer import Deployer
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, pods_of, ready_pods_of
 
@@ -153,8 +153,9 @@ class Incident:
         if step.fault:
             self.mechanisms[index].inject(self.target)
         elif step.scale is not None:
-            ref = ObjectRef(kind="Deployment", name=step.scale.deployment)
-            redeploy(self.target, step.deployer, self.namespace, ref, _Replicas(step.scale.replicas).edit)
+            client = self.target.client(step.deployer.user, step.deployer.manager)
+            patch = {"spec": {"replicas": step.scale.replicas}}
+            client.patch("deployments.apps", self.namespace, step.scale.deployment, patch, kind="merge")
         else:
             self._replace_pods(step)
         self.done += 1
@@ -170,14 +171,3 @@ class Incident:
             except ApiError as error:
                 if error.code != 404:  # gone already: somebody else replaced it
                     raise
-
-
-class _Replicas:
-    """The edit that sets `spec.replicas`, where the manifest speaks of replicas at all."""
-
-    def __init__(self, replicas: int) -> None:
-        self.replicas = replicas
-
-    def edit(self, manifest: Json) -> None:
-        if "replicas" in manifest["spec"]:
-            manifest["spec"]["replicas"] = self.replicas

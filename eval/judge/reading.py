@@ -28,6 +28,32 @@ _TURN = re.compile(
 _EFFECT_LABEL = re.compile(
     r"^\W*(?:impact|symptoms?|effects?|consequences?|victims?|affected|blast radius)\b[^:]{0,30}:"
 )
+_CAUSE_LABEL = re.compile(
+    r"^\W*(?:root cause|(?:faulty |affected |broken )?component|origin|culprit|mechanism|fault|location|scope|"
+    r"details?)\b[^:]{0,30}:"
+)
+#: A line that is only a heading says what the lines below it are.
+_HEADINGS = (
+    (
+        "effect",
+        re.compile(r"^\W*(?:\d+\W+)?(?:impact|symptoms?|effects?|consequences?|victims?|blast radius)\b[^.]{0,40}$"),
+    ),
+    (
+        "aside",
+        re.compile(r"^\W*(?:\d+\W+)?(?:evidence|observations?|investigation|timeline|verification)\b[^.]{0,40}$"),
+    ),
+    (
+        "action",
+        re.compile(r"^\W*(?:\d+\W+)?(?:fix|remediation|mitigation|solution|next steps?|recommend\w*)\b[^.]{0,40}$"),
+    ),
+    (
+        "",
+        re.compile(
+            r"^\W*(?:\d+\W+)?(?:root cause|diagnosis|cause|summary|conclusion|component|mechanism|scope)\b"
+            r"[^.:]{0,40}:?\W*$"
+        ),
+    ),
+)
 _ACTION = re.compile(
     r"^\W*(?:fix|remediation|mitigation|solution|next steps?|restart|raise|increase|set|change|patch|roll ?back|"
     r"scale|delete|remove|restore|correct|recreate|start)\b"
@@ -74,7 +100,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class _Clause:
-    role: str  # cause, effect, acquittal, action or neutral
+    role: str  # cause, effect, acquittal, action, aside or neutral
     text: str
 
 
@@ -105,8 +131,14 @@ def _read_fields(answer: Mapping[str, Any], names: Sequence[str]) -> Reading:
 def _read_text(answer: str, names: Sequence[str]) -> Reading:
     reading = Reading(text=_normal(answer))
     clauses: list[_Clause] = []
+    section = ""
     for sentence in _SENTENCE.split(answer.lower()):
-        found = _clauses(_normal(sentence))
+        sentence = _normal(sentence)
+        heading = next((role for role, form in _HEADINGS if form.match(sentence)), None)
+        if heading is not None and not mentions(sentence, names, addresses=True):
+            section = heading
+            continue
+        found = [_Clause(section, sentence)] if section else _clauses(sentence)
         if any(c.role == "cause" and not mentions(c.text, names, addresses=True) for c in found):
             # "it fails because its image is wrong": the subject stands in the other clause.
             found = [
@@ -138,6 +170,10 @@ def _clauses(sentence: str) -> list[_Clause]:
         return [_Clause("effect", sentence)]
     if _ACTION.match(sentence):
         return [_Clause("action", sentence)]
+    if _CAUSE_LABEL.match(sentence):
+        return [
+            _Clause("cause", part) if i == 0 else _Clause("effect", part) for i, part in enumerate(_parts(sentence))
+        ]
     found: list[_Clause] = []
     for part in _TURN.split(sentence):
         effect = _EFFECT_FOLLOWS.search(part)
@@ -151,6 +187,12 @@ def _clauses(sentence: str) -> list[_Clause]:
         if tail:
             found.append(_Clause("effect", tail))
     return found
+
+
+def _parts(sentence: str) -> list[str]:
+    """A sentence cut in two where an effect follows."""
+    effect = _EFFECT_FOLLOWS.search(sentence)
+    return [sentence[: effect.start()], sentence[effect.end() :]] if effect else [sentence]
 
 
 def _role(clause: str, default: str) -> str:
@@ -180,11 +222,20 @@ def mentions(text: str, names: Sequence[str], *, addresses: bool = False) -> lis
 
 
 def _spelling(name: str) -> str:
-    """The regular expression of a name in its usual spellings."""
-    stem, service = (name[: -len("service")], "service") if name.endswith("service") else (name, "")
-    stem = stem.rstrip("-")
-    words = r"[\s_-]?".join(re.escape(word) for word in stem.split("-"))
-    return rf"{words}[\s_-]?{service}" if service and stem else words
+    """The regular expression of a name in its usual spellings.
+
+    Words may be written apart (`product catalog service`), and `service` may be left out
+    where a kind stands beside the name (`the checkout deployment`, `svc/cart`).
+    """
+    letters = [re.escape(letter) for letter in name if letter.isalnum()]
+    whole = r"[\s_-]?".join(letters)
+    stem = name.removesuffix("service").rstrip("-")
+    if stem == name or not stem:
+        return whole
+    short = r"[\s_-]?".join(re.escape(letter) for letter in stem if letter.isalnum())
+    beside = rf"{short}(?=\s+(?:deployments?|pods?|containers?|workload)\b)"
+    behind = rf"(?<=deployment/){short}|(?<=deploy/){short}|(?<=svc/){short}|(?<=service/){short}"
+    return rf"(?:{whole}|{beside}|{behind})"
 
 
 def _normal(text: str) -> str:

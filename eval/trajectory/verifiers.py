@@ -11,10 +11,11 @@ something. Once recovered, the floor holds absolutely.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from simcluster.engine import SECOND
 
 #: Final availability that counts as healthy (listing 6, V_OUTCOME_AVAIL_THRESHOLD; D1 is 95 % of pods).
 OUTCOME_AVAILABILITY = 0.95
@@ -89,7 +90,10 @@ def verify(header: Mapping[str, Any], records: Sequence[Record]) -> Verdict:
         "probe": probe([r for r in records if r["t_ns"] >= incident_ns]),
     }
     return Verdict(
-        *(not reason for reason in reasons.values()),
+        outcome=not reasons["outcome"],
+        temporal=not reasons["temporal"],
+        depth=not reasons["depth"],
+        probe=not reasons["probe"],
         why={name: reason for name, reason in reasons.items() if reason},
         user_minutes_lost=user_minutes_lost(records, paged_ns, header["rps"]),
         user_minutes_lost_total=user_minutes_lost(records, incident_ns, header["rps"]),
@@ -165,7 +169,7 @@ def probe(records: Sequence[Record]) -> str:
 
 def user_minutes_lost(records: Sequence[Record], from_ns: int, rps: float) -> float:
     """Failed requests of users since `from_ns`, in minutes of all users: 1.0 is one minute of full outage."""
-    failed = sum(r["users"]["sent"] - r["users"]["ok"] for r in records if r["t_ns"] > from_ns)
+    failed: int = sum(r["users"]["sent"] - r["users"]["ok"] for r in records if r["t_ns"] > from_ns)
     return round(failed / rps / 60.0, 3)
 
 
@@ -193,4 +197,4 @@ def _failing(names: Sequence[str]) -> str:
 
 
 def _seconds(record: Record) -> int:
-    return math.floor(record["t_ns"] / 1e9)
+    return int(record["t_ns"]) // SECOND

@@ -6,6 +6,7 @@ Declarative only: numbers, names and text with `{marks}`. Durations are Go durat
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Literal
 
@@ -27,6 +28,12 @@ def _size(value: object) -> object:
     return int(match[1]) * _UNITS[match[2] or ""] if match else value
 
 
+def json_text(text: str) -> str:
+    """The inside of a JSON string, with Go's escapes of <, > and &."""
+    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
+    return quoted.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 Duration = Annotated[int, BeforeValidator(_duration), Field(ge=0)]
 Size = Annotated[int, BeforeValidator(_size), Field(ge=0)]
 Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "stackexchange-redis", "http"]
@@ -42,9 +49,26 @@ class Line(_Part):
     text: str
     stream: Literal["stdout", "stderr"] = "stdout"
 
-    def template(self) -> LogTemplate:
-        """The compiled form."""
-        return LogTemplate(self.text, self.stream)
+    def template(self, **marks: str) -> LogTemplate:
+        """The compiled form; `marks` are replaced now, the others when the line is read."""
+        text = self.text
+        for mark, value in marks.items():
+            text = text.replace("{" + mark + "}", value)
+        return LogTemplate(text, self.stream)
+
+
+class RequestLog(_Part):
+    """What a program prints around every request.
+
+    `begin` and `end` frame a request. `error` stands between them when a call of it failed
+    and the request with it, `degraded` is printed alone when it went on without. Further
+    marks: `{method}`, `{shown_path}`, and of the call `{error}`, `{error_json}`, `{message}`.
+    """
+
+    begin: tuple[Line, ...] = ()
+    end: tuple[Line, ...] = ()
+    error: tuple[Line, ...] = ()
+    degraded: tuple[Line, ...] = ()
 
 
 class CallModel(_Part):
@@ -57,11 +81,24 @@ class CallModel(_Part):
     retries: int = Field(default=0, ge=0, le=100)
     on_failure: Literal["error", "degraded"] = "error"
     answer: str = "{cause}"
+    error: str = "{cause}"
+    message: str = ""
     status: int = 500
     log: tuple[Line, ...] = ()
+    done: tuple[Line, ...] = ()
 
-    def compiled(self, client: str) -> CallSpec:
+    def compiled(self, client: str, around: RequestLog, marks: dict[str, str]) -> CallSpec:
         """The compiled form."""
+        marks = {
+            **marks,
+            "error_json": json_text(self.error).replace("{cause}", "{cause_json}"),
+            "error": self.error,
+            "message": self.message,
+        }
+        lines = self.log
+        if not lines:
+            failed = (*around.begin, *around.error, *around.end) if around.error else ()
+            lines = failed if self.on_failure == "error" else around.degraded
         return CallSpec(
             env=self.env,
             operation=self.operation,
@@ -71,7 +108,8 @@ class CallModel(_Part):
             required=self.on_failure == "error",
             client=client,
             answer=self.answer,
-            log=tuple(line.template() for line in self.log),
+            log=tuple(line.template(**marks) for line in lines),
+            done=tuple(line.template(**marks) for line in self.done),
             status=self.status,
         )
 
@@ -99,6 +137,8 @@ class OperationModel(_Part):
 
     name: str
     path: str = ""
+    method: str = "GET"
+    shown_path: str = ""  # as the log shows it; by default `path`
     cpu_ms: float = Field(gt=0.0)
     cpu_cv: float = Field(default=1.0, ge=0.0)
     latency: Duration = 0
@@ -107,8 +147,10 @@ class OperationModel(_Part):
     status: int = 200
     log: tuple[Line, ...] = ()
 
-    def compiled(self, client: str) -> OperationSpec:
+    def compiled(self, client: str, around: RequestLog) -> OperationSpec:
         """The compiled form."""
+        marks = {"method": self.method, "shown_path": self.shown_path or self.path}
+        lines = (*around.begin, *self.log, *around.end)
         return OperationSpec(
             name=self.name,
             path=self.path,
@@ -116,8 +158,8 @@ class OperationModel(_Part):
             cpu_cv=self.cpu_cv,
             latency_ns=self.latency,
             latency_cv=self.latency_cv,
-            steps=tuple(tuple(call.compiled(client) for call in step.calls) for step in self.steps),
-            log=tuple(line.template() for line in self.log),
+            steps=tuple(tuple(call.compiled(client, around, marks) for call in step.calls) for step in self.steps),
+            log=tuple(line.template(**marks) for line in lines),
             status=self.status,
         )
 
@@ -169,7 +211,6 @@ class Behaviour(_Part):
 
     Attributes:
         data_store: `redis` if it keeps data that outlives a request; empty for none.
-        binary_greeting: what an HTTP/1 client reads when it talks to it although it speaks gRPC.
     """
 
     name: str
@@ -188,7 +229,7 @@ class Behaviour(_Part):
     sigterm: Sigterm = Sigterm()
     probe_cpu_ms: float = Field(default=0.5, ge=0.0)
     health_paths: tuple[str, ...] = ()
-    binary_greeting: str = ""
+    request_log: RequestLog = RequestLog()
     operations: tuple[OperationModel, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -204,7 +245,7 @@ class Behaviour(_Part):
         return ServiceSpec(
             name=self.name,
             protocol=self.protocol,
-            operations=tuple(operation.compiled(self.client) for operation in self.operations),
+            operations=tuple(operation.compiled(self.client, self.request_log) for operation in self.operations),
             threads=self.threads,
             queue=self.queue,
             idle_cores=self.idle_cpu_ms / 1000.0,
@@ -223,9 +264,10 @@ class Users(_Part):
 
 
 class Application(_Part):
-    """One application's behaviour file."""
+    """One application's behaviour file; `namespace` is where it usually lives."""
 
     application: str
+    namespace: str = "default"
     users: Users | None = None
     images: tuple[Behaviour, ...]
 

@@ -45,4 +45,3 @@ class RedisProgram(ServerProgram):
             f"uptime_in_seconds:{seconds}\r\n# Memory\r\nused_memory_rss:{self.container.memory_bytes}\r\n"
             "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
         )
-

@@ -26,7 +26,6 @@ def load_document(text: str, model: type[M], source: str) -> M:
         DocumentError: `FILE:LINE: what is wrong`, one line per mistake.
     """
     try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -35,6 +34,7 @@ def load_document(text: str, model: type[M], source: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
         messages = [_message(e["loc"], e["type"], e["msg"], model, tree, source) for e in error.errors()]
         raise DocumentError("\n".join(messages)) from None
 

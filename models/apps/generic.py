@@ -12,7 +12,6 @@ from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.behaviour import Behaviour, Image, OperationModel, Port, Sigterm, Startup
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.network import Network
 from simcluster.models.traffic.address import parse_address
 from simcluster.models.traffic.engine import TrafficEngine
 from simcluster.models.traffic.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
@@ -47,14 +46,14 @@ def undescribed(name: str, ports: tuple[int, ...]) -> Behaviour:
 class GenericProgram(ServerProgram):
     """The main process of a container whose image nobody described."""
 
-    def __init__(self, container: Container, traffic: TrafficEngine, network: Network) -> None:
+    def __init__(self, container: Container, traffic: TrafficEngine, environment: dict[str, str] | None = None) -> None:
         spec = container.spec
         ports = spec.ports
-        port = spec.environment.get("PORT", "")
+        port = (environment or spec.environment).get("PORT", "")
         if not ports and port.isdigit() and 0 < int(port) < 65536:
             ports = (int(port),)
-        super().__init__(container, traffic, undescribed(_short_name(spec.image), ports))
-        self._network = network
+        super().__init__(container, traffic, undescribed(_short_name(spec.image), ports), (), environment)
+        self._network = traffic.network
         self._known: dict[str, None] = {}
 
     def service_spec(self) -> ServiceSpec:
@@ -64,19 +63,19 @@ class GenericProgram(ServerProgram):
         return self._spec()
 
     def _spec(self) -> ServiceSpec:
-        calls = tuple(CallSpec(name, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502) for name in self._known)
+        calls = tuple(
+            CallSpec(name, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502) for name in self._known
+        )
         cpu_ns = int(REQUEST_CPU_MS * MILLISECOND)
         operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else ())
         spec = self.behaviour.service()
-        return ServiceSpec(
-            spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base
-        )
+        return ServiceSpec(spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base)
 
     def _look(self) -> bool:
         """Find variables whose value names a Service; whether there are new ones."""
         spec = self.container.spec
         before = len(self._known)
-        for name, value in spec.env:
+        for name, value in self.environment.items():
             host, _ = parse_address(value)
             if name in self._known or not host or host[0].isdigit() or host in ("localhost", spec.pod_name):
                 continue
@@ -94,7 +93,10 @@ class GenericProgram(ServerProgram):
             return False
         own = self.container.sandbox.address
         return any(
-            backend[0] == own for key, backends in rules.backends.items() if key.address == address for backend in backends
+            backend[0] == own
+            for key, backends in rules.backends.items()
+            if key.address == address
+            for backend in backends
         )
 
     def _look_again(self) -> None:

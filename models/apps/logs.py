@@ -2,26 +2,26 @@
 
 One small object per container and tick holds counts and a key; its lines are a pure
 function of it. Marks a template may use: `{time}` (RFC 3339 with nanoseconds),
-`{time_ms}` (with milliseconds), `{epoch_ms}`, `{request_id}`, `{session}`, `{product}`,
+`{time_ms}` (with milliseconds), `{epoch_ms}`, `{epoch_s}`, `{pod}`, `{request_id}`, `{session}`, `{product}`,
 `{products}`, `{currency}`, `{user}`, `{email}`, `{order}`, `{tracking}`, `{amount}`,
-`{latency_ms}`, `{status}`, `{cause}` (why a call failed) and `{cause_json}` (the same
-inside a JSON string).
+`{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{cause}` (why a call failed) and
+`{cause_json}` (the same inside a JSON string).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND, format_rfc3339, parse_rfc3339
 from simcluster.engine.streams import mix, uniform_at
+from simcluster.models.apps.behaviour import json_text
 from simcluster.models.apps.wording import describe
 from simcluster.models.machine.logfile import LazyLines, LogLine
 from simcluster.models.traffic.causes import Cause
 from simcluster.models.traffic.distribution import Latency, quantile
-from simcluster.models.traffic.operations import CallSpec, LogTemplate, OperationSpec
+from simcluster.models.traffic.operations import LogTemplate
 from simcluster.models.traffic.server import Failed, Served
 
 #: Requests worded per operation and tick. A reader looks at some tens of lines; at thousands
@@ -29,11 +29,13 @@ from simcluster.models.traffic.server import Failed, Served
 SPOKEN_PER_OPERATION = 8
 _UNIX_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
 
-#: The ten products of Online Boutique's catalogue, its currencies and typical customers.
+#: The nine products of Online Boutique's catalogue, its currencies and typical customers.
 _PRODUCTS = (
-    "OLJCESPC7Z 66VCHSJNUP 1YMWWN1N4O L9ECAV7KIM 2ZYFJ3GM2N 0PUK6V6EV0 LS4PSXUNUM 9SIQT8TOJO 6E92ZMYYFZ".split()
+    *("OLJCESPC7Z", "66VCHSJNUP", "1YMWWN1N4O", "L9ECAV7KIM", "2ZYFJ3GM2N"),
+    *("0PUK6V6EV0", "LS4PSXUNUM", "9SIQT8TOJO", "6E92ZMYYFZ"),
 )
 _CURRENCIES = ("EUR", "USD", "JPY", "CAD", "GBP", "TRY")
+_CATEGORIES = ("accessories", "clothing, tops", "footwear", "hair, beauty", "decor, home", "kitchen")
 _FIRST = ("john", "mary", "david", "susan", "kevin", "linda", "jason", "karen", "eric", "amy", "brian", "laura")
 _LAST = ("smith", "jones", "brown", "davis", "miller", "wilson", "moore", "taylor", "clark", "lewis", "young", "hall")
 _DOMAINS = ("example.com", "example.net", "example.org")
@@ -43,11 +45,12 @@ class _Spoken(NamedTuple):
     """One request that is worded."""
 
     t_ns: int
+    took_ns: int
     key: int
     templates: tuple[LogTemplate, ...]
-    latency: Latency
     status: int
     cause: Cause | None
+    pod: str
 
 
 class RequestLines(LazyLines):
@@ -55,60 +58,76 @@ class RequestLines(LazyLines):
 
     Args:
         t_ns: end of the tick; `span_ns` its length.
-        key: from which all details follow.
+        key: from which all details follow; `pod` is the pod's name.
         served, failed: what happened.
     """
 
-    __slots__ = ("_failed", "_key", "_served", "_span_ns", "_t_ns")
+    __slots__ = ("_failed", "_key", "_pod", "_served", "_span_ns", "_t_ns")
 
     def __init__(
-        self, t_ns: int, span_ns: int, key: int, served: Sequence[Served], failed: Sequence[Failed]
+        self, t_ns: int, span_ns: int, key: int, pod: str, served: Sequence[Served], failed: Sequence[Failed]
     ) -> None:
         self._t_ns = t_ns
         self._span_ns = span_ns
         self._key = key
+        self._pod = pod
         self._served = tuple(served)
         self._failed = tuple(failed)
 
-    def __reduce__(self) -> tuple[type[RequestLines], tuple[int, int, int, tuple[Served, ...], tuple[Failed, ...]]]:
-        return (RequestLines, (self._t_ns, self._span_ns, self._key, self._served, self._failed))
+    def __reduce__(
+        self,
+    ) -> tuple[type[RequestLines], tuple[int, int, int, str, tuple[Served, ...], tuple[Failed, ...]]]:
+        return (RequestLines, (self._t_ns, self._span_ns, self._key, self._pod, self._served, self._failed))
 
     @property
     def count(self) -> int:
         """How many lines there are."""
-        served = sum(min(s.count, SPOKEN_PER_OPERATION) * len(s.operation.log) for s in self._served)
-        return served + sum(min(f.count, SPOKEN_PER_OPERATION) * len(f.call.log) for f in self._failed)
+        served = sum(min(s.requests, SPOKEN_PER_OPERATION) * len(s.log) for s in self._served)
+        return served + sum(min(f.calls, SPOKEN_PER_OPERATION) * len(f.call.log) for f in self._failed)
 
     def lines(self) -> list[LogLine]:
         """The lines, in order of time."""
-        spoken = sorted(self._spoken(), key=_instant)
-        found = [LogLine(s.t_ns, t.stream, text) for s in spoken for t in s.templates for text in _worded(s, t)]
-        return found
+        found: list[LogLine] = []
+        for spoken in self._spoken():
+            last = max(1, len(spoken.templates) - 1)
+            for position, template in enumerate(spoken.templates):
+                t_ns = spoken.t_ns + spoken.took_ns * position // last
+                found.extend(
+                    LogLine(t_ns, template.stream, text) for text in _worded(spoken._replace(t_ns=t_ns), template)
+                )
+        return sorted(found, key=_instant)
 
     def _spoken(self) -> Iterator[_Spoken]:
         position = 0
-        happened: list[tuple[int, tuple[LogTemplate, ...], OperationSpec, CallSpec | None, Latency, Cause | None]] = [
-            (s.count, s.operation.log, s.operation, None, s.latency, None) for s in self._served
+        none = Latency(0.0, 0.0)
+        happened: list[tuple[int, tuple[LogTemplate, ...], int, Latency, Cause | None]] = [
+            (s.requests, s.log, s.status, s.latency, None) for s in self._served
         ]
-        happened += [(f.count, f.call.log, f.operation, f.call, Latency(0.0, 0.0), f.cause) for f in self._failed]
-        for count, templates, operation, call, latency, cause in happened:
-            status = operation.status if call is None or not call.required else call.status
+        happened += [(f.calls, f.call.log, _status(f), none, f.cause) for f in self._failed]
+        for count, templates, status, latency, cause in happened:
             for _ in range(min(count, SPOKEN_PER_OPERATION)):
                 position += 1
                 key = mix(self._key, position)
-                offset = int(uniform_at(key, 0) * self._span_ns)
-                yield _Spoken(self._t_ns - self._span_ns + offset, key, templates, latency, status, cause)
+                start = self._t_ns - self._span_ns + int(uniform_at(key, 0) * self._span_ns)
+                took = int(quantile(latency, uniform_at(key, 50))) if latency.mean else MILLISECOND
+                took = min(took, self._t_ns - 1 - start)  # the lines of a tick stay inside it
+                yield _Spoken(start, took, key, templates, status, cause, self._pod)
 
 
-def _instant(spoken: _Spoken) -> int:
-    return spoken.t_ns
+def _status(failed: Failed) -> int:
+    """HTTP status of a request one of whose calls failed."""
+    return failed.call.status if failed.call.required else failed.operation.status
+
+
+def _instant(line: LogLine) -> int:
+    return line.t_ns
 
 
 def _worded(spoken: _Spoken, template: LogTemplate) -> list[str]:
     return fill(template.text, partial(_value, spoken)).split("\n")
 
 
-def fill(text: str, value: partial[str]) -> str:
+def fill(text: str, value: Callable[[str], str]) -> str:
     """Replace every `{mark}` for which `value(mark)` gives something."""
     if "{" not in text:
         return text
@@ -147,12 +166,13 @@ def _tracking(spoken: _Spoken) -> str:
     return f"{chr(65 + a)}{chr(65 + b)}-{c:08d}-{c * 7 % 10**9:09d}"
 
 
-def _latency_ms(spoken: _Spoken) -> str:
-    return str(round(quantile(spoken.latency, uniform_at(spoken.key, 50)) / MILLISECOND)) if spoken.latency.mean else "1"
-
-
 def _amount(spoken: _Spoken) -> str:
     return f"{8 + int(uniform_at(spoken.key, 60) * 120)}.{int(uniform_at(spoken.key, 61) * 100):02d}"
+
+
+def _reason(spoken: _Spoken) -> str:
+    """Why the call failed; the answers of programs in between have marks of their own."""
+    return fill(describe(spoken.cause), partial(_value, spoken)) if spoken.cause is not None else ""
 
 
 def _value(spoken: _Spoken, mark: str) -> str:
@@ -164,6 +184,9 @@ def _value(spoken: _Spoken, mark: str) -> str:
             return format_rfc3339(spoken.t_ns, digits=3)
         case "epoch_ms":
             return str((spoken.t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
+        case "epoch_s":
+            whole, fraction = divmod((spoken.t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
+            return f"{whole}.{fraction:06d}"
         case "request_id":
             return _uuid(spoken.key, 10)
         case "session" | "user":
@@ -182,19 +205,21 @@ def _value(spoken: _Spoken, mark: str) -> str:
             return _tracking(spoken)
         case "amount":
             return _amount(spoken)
+        case "whole_amount":
+            return _amount(spoken).partition(".")[0]
+        case "bytes":
+            return str(2_000 + int(uniform_at(spoken.key, 70) * 9_000)) if spoken.status == 200 else "2354"
+        case "category":
+            return _pick(spoken, 71, _CATEGORIES)
         case "latency_ms":
-            return _latency_ms(spoken)
+            return str(max(1, spoken.took_ns // MILLISECOND))
         case "status":
             return str(spoken.status)
         case "cause":
-            return describe(spoken.cause) if spoken.cause is not None else ""
+            return _reason(spoken)
         case "cause_json":
-            return json_text(describe(spoken.cause)) if spoken.cause is not None else ""
+            return json_text(_reason(spoken))
+        case "pod":
+            return spoken.pod
         case _:
             return "{" + mark + "}"
-
-
-def json_text(text: str) -> str:
-    """The inside of a JSON string, with Go's escapes of <, > and &."""
-    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
-    return quoted.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

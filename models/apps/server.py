@@ -32,14 +32,21 @@ class ServerProgram(Program):
 
     Attributes:
         behaviour: what it is like.
+        environment: its variables: the container's, or what a script exported.
         server: its side of the traffic, from the moment it listens; None before.
         draining: whether SIGTERM was received.
     """
 
     def __init__(
-        self, container: Container, traffic: TrafficEngine, behaviour: Behaviour, mix_of_users: tuple[tuple[str, float], ...] = ()
+        self,
+        container: Container,
+        traffic: TrafficEngine,
+        behaviour: Behaviour,
+        mix_of_users: tuple[tuple[str, float], ...] = (),
+        environment: dict[str, str] | None = None,
     ) -> None:
         super().__init__(container)
+        self.environment = container.spec.environment if environment is None else environment
         self.behaviour = behaviour
         self.server: Server | None = None
         self.draining = False
@@ -54,9 +61,8 @@ class ServerProgram(Program):
     def start(self) -> None:
         """Print the banner, check the environment, begin to load."""
         startup = self.behaviour.startup
-        environment = self.container.spec.environment
         for name in startup.requires:
-            if not environment.get(name):
+            if not self.environment.get(name):
                 self._print((startup.missing,) if startup.missing else (), name)
                 self.container.exit(startup.missing_exit_code)
                 return
@@ -86,7 +92,6 @@ class ServerProgram(Program):
         if self.server is not None:
             self.server.accepting = False
             self._traffic.leave(self.server)
-        self._tell_demand(0.0)
 
     def listens_on(self, port: int) -> bool:
         """Whether the port is open: only once the program is ready."""
@@ -97,10 +102,10 @@ class ServerProgram(Program):
         if self.server is None or call.port not in self._ports:
             return Answer("refused")
         if call.kind == "tcp":
-            return Answer("ok", delay_ns=ACCEPT_NS)
+            return Answer("ok", 200, delay_ns=ACCEPT_NS)
         protocol = self.behaviour.protocol
         if protocol not in ("any", call.kind):
-            return self._misunderstood(call)
+            return self._misunderstood()
         delay = ACCEPT_NS + self.server.delay_ns(int(self.behaviour.probe_cpu_ms * MILLISECOND))
         if call.kind == "grpc" or call.path in self.behaviour.health_paths:
             return Answer("ok", 200, "ok" if call.kind == "http" else "SERVING", delay)
@@ -109,17 +114,16 @@ class ServerProgram(Program):
     def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
         """Keep what happened in a tick until somebody reads the log."""
         key = mix(self._key, t_ns)
-        self.container.log.write_lazily(RequestLines(t_ns, TICK_NS, key, served, failed))
+        self.container.log.write_lazily(RequestLines(t_ns, TICK_NS, key, self.container.spec.pod_name, served, failed))
 
     def service_spec(self) -> ServiceSpec:
         """How it serves, decided when it starts to listen."""
         return self.behaviour.service(self._mix)
 
     def _listening_ports(self) -> dict[int, None]:
-        environment = self.container.spec.environment
         ports: dict[int, None] = {}
         for port in self.behaviour.ports:
-            value = environment.get(port.env, "") if port.env else ""
+            value = self.environment.get(port.env, "") if port.env else ""
             ports[int(value) if value.isdigit() and 0 < int(value) < 65536 else port.number] = None
         return ports
 
@@ -146,8 +150,7 @@ class ServerProgram(Program):
     def _ready(self) -> None:
         self._timer = None
         self._print(self.behaviour.startup.ready_log)
-        environment = self.container.spec.environment
-        self.server = Server(self.container, self.service_spec(), environment, self)
+        self.server = Server(self.container, self.service_spec(), self.environment, self)
         self._traffic.join(self.server)
 
     def _operation(self, server: Server, call: Call, delay: int) -> Answer:
@@ -166,11 +169,9 @@ class ServerProgram(Program):
                 return Answer("ok", failure.cause.path[0].status, "", max(delay, int(failure.after_ns)))
         return Answer("ok", operation.status, "", max(delay, int(fate.latency.mean)))
 
-    def _misunderstood(self, call: Call) -> Answer:
-        """HTTP/1 spoken to a gRPC server, or the other way round."""
-        if call.kind == "http" and self.behaviour.binary_greeting:
-            return Answer("malformed", body=self.behaviour.binary_greeting, delay_ns=ACCEPT_NS)
-        return Answer("reset", delay_ns=ACCEPT_NS)
+    def _misunderstood(self) -> Answer:
+        """HTTP/1 spoken to a gRPC server, or the other way round: bytes come back, but no status."""
+        return Answer("ok", 0, delay_ns=ACCEPT_NS)
 
     def _leave(self) -> None:
         self.container.exit(self.behaviour.sigterm.exit_code)
@@ -184,6 +185,6 @@ class ServerProgram(Program):
         self.container.machine.report_demand(self.container, cores)
 
     def _print(self, lines: Sequence[Line], name: str = "") -> None:
-        words = StartupWords(self.container, tuple(self._ports), name)
+        words = StartupWords(self.container, self.environment, tuple(self._ports), name)
         for line in lines:
             self.container.write(fill(line.text, words.value), line.stream)

@@ -10,10 +10,13 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class StartupWords:
-    """`{time}`, `{time_ms}`, `{time_redis}`, `{epoch_ms}`, `{hostname}`, `{port}`, `{name}`, or a variable `{env_NAME}`."""
+    """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{epoch_ms}`, `{epoch_s}`), `{hostname}`, `{port}`,
+    `{name}` (a missing variable) and `{env_NAME}` (the value of the variable NAME).
+    """
 
-    def __init__(self, container: Container, ports: tuple[int, ...], name: str) -> None:
+    def __init__(self, container: Container, environment: dict[str, str], ports: tuple[int, ...], name: str) -> None:
         self._container = container
+        self._environment = environment
         self._ports = ports
         self._name = name
 
@@ -21,10 +24,12 @@ class StartupWords:
         """What the mark stands for; an unknown one for itself."""
         now = self._container.sim.now
         if mark.startswith("env_"):
-            return self._container.spec.environment.get(mark[4:], "")
+            return self._environment.get(mark[4:], "")
         if mark == "time_redis":
             return redis_time(now)
+        whole, micros = divmod((now + _UNIX_EPOCH_NS) // 1000, 1_000_000)
         known = {
+            "epoch_s": f"{whole}.{micros:06d}",
             "time": format_rfc3339(now, digits=9),
             "time_ms": format_rfc3339(now, digits=3),
             "epoch_ms": str((now + _UNIX_EPOCH_NS) // MILLISECOND),

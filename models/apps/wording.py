@@ -22,7 +22,9 @@ _PYTHON = (
     "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.{status}\n"
     '\tdetails = "{details}"\n\tdebug_error_string = "UNKNOWN:{details} {{grpc_status:{number}}}"\n>'
 )
-_PYTHON_DIAL = "failed to connect to all addresses; last error: UNKNOWN: ipv4:{where}: Failed to connect to remote host: {why}"
+_PYTHON_DIAL = (
+    "failed to connect to all addresses; last error: UNKNOWN: ipv4:{where}: Failed to connect to remote host: {why}"
+)
 _REDIS = (
     "StackExchange.Redis.RedisConnectionException: The message timed out in the backlog attempting to send because "
     "no connection became available (5000ms) - Last Connection Exception: {last}, command=HMGET, timeout: 5000, "
@@ -67,7 +69,11 @@ def _transport(client: str, cause: Cause) -> str:
 def _go_dial(cause: Cause, where: str) -> str:
     """Go's net.OpError for a connection that did not come about; "" if it did."""
     if cause.kind == NO_SUCH_HOST:
-        return f"dial tcp: lookup {cause.host} on {DNS_SERVER}: no such host" if cause.host else "dial tcp: missing address"
+        return (
+            f"dial tcp: lookup {cause.host} on {DNS_SERVER}: no such host"
+            if cause.host
+            else "dial tcp: missing address"
+        )
     if cause.kind == REFUSED:
         return f"dial tcp {where}: connect: connection refused"
     if cause.kind == TIMEOUT:
@@ -89,7 +95,10 @@ def _python(cause: Cause, where: str) -> str:
     if cause.kind == DEADLINE:
         return _PYTHON.format(status="DEADLINE_EXCEEDED", details="Deadline Exceeded", number=4)
     if cause.kind == NO_SUCH_HOST:
-        details = f"DNS resolution failed for {cause.host}:{cause.port}: C-ares status is not ARES_SUCCESS qtype=A name={cause.host} is_balancer=0: Domain name not found"
+        details = (
+            f"DNS resolution failed for {cause.host}:{cause.port}: C-ares status is not ARES_SUCCESS qtype=A "
+            f"name={cause.host} is_balancer=0: Domain name not found"
+        )
     elif cause.kind == TIMEOUT:
         details = _PYTHON_DIAL.format(where=where, why="connect: Connection timed out (110)")
     elif cause.kind == REFUSED:
@@ -104,5 +113,7 @@ def _node(cause: Cause, where: str) -> str:
         return "4 DEADLINE_EXCEEDED: Deadline exceeded"
     if cause.kind == NO_SUCH_HOST:
         return f"14 UNAVAILABLE: Name resolution failed for target dns:{cause.host}:{cause.port}"
-    why = {REFUSED: f"connect ECONNREFUSED {where}", TIMEOUT: f"connect ETIMEDOUT {where}"}.get(cause.kind, "read ECONNRESET")
+    why = {REFUSED: f"connect ECONNREFUSED {where}", TIMEOUT: f"connect ETIMEDOUT {where}"}.get(
+        cause.kind, "read ECONNRESET"
+    )
     return f"14 UNAVAILABLE: No connection established. Last error: {why}"

@@ -75,12 +75,10 @@ def parse_image(text: str) -> ImageReference:
         domain, path = "docker.io", name if slash else f"library/{name}"
     if domain == "index.docker.io":
         domain = "docker.io"
-    shown = path.removeprefix("library/") if domain == "docker.io" else path
-    if path.lower() != path or (domain.lower() != domain and "." not in domain and ":" not in domain):
-        wrong = shown if path.lower() != path else name
-        raise InvalidImageName(
-            _complaint(text, f"invalid reference format: repository name ({wrong}) must be lowercase")
-        )
+    if path.lower() != path:
+        shown = path.removeprefix("library/") if domain == "docker.io" else path
+        why = f"invalid reference format: repository name ({shown}) must be lowercase"
+        raise InvalidImageName(_complaint(text, why))
     if not _PATH.fullmatch(path) or not _DOMAIN.fullmatch(domain):
         raise InvalidImageName(_complaint(text, "invalid reference format"))
     return ImageReference(domain, path, tag or ("" if digest else "latest"), digest)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from simcluster.engine import MILLISECOND, Simulation
 from simcluster.models.machine.imagereference import ImageReference
@@ -38,10 +38,14 @@ PUBLIC_SUFFIXES = (".pkg.dev", ".gcr.io", ".amazonaws.com", ".azurecr.io", ".red
 #: Words of which tags are made, beside numbers.
 _TAG_WORDS = frozenset(
     (
+        "agent",
+        "all",
         "alpha",
         "alpine",
         "amd64",
         "apache",
+        "api",
+        "arm",
         "arm64",
         "base",
         "beta",
@@ -50,26 +54,45 @@ _TAG_WORDS = frozenset(
         "bullseye",
         "buster",
         "canary",
+        "cli",
+        "client",
+        "commit",
         "community",
+        "controller",
+        "core",
         "corretto",
+        "cpu",
+        "cuda",
+        "current",
         "debian",
         "debug",
+        "demo",
         "dev",
         "develop",
         "distroless",
         "edge",
+        "enterprise",
+        "example",
         "final",
         "focal",
         "fpm",
         "full",
         "ga",
+        "git",
         "glibc",
+        "go",
+        "gpu",
         "hotfix",
+        "init",
         "jammy",
+        "java",
         "jdk",
         "jre",
         "latest",
+        "legacy",
         "linux",
+        "lite",
+        "local",
         "lts",
         "main",
         "mainline",
@@ -77,16 +100,28 @@ _TAG_WORDS = frozenset(
         "master",
         "minimal",
         "musl",
+        "new",
+        "next",
+        "nginx",
         "nightly",
         "noble",
+        "node",
         "nonroot",
+        "old",
+        "oss",
         "otel",
         "perl",
+        "php",
         "prod",
         "production",
+        "proxy",
+        "python",
         "rc",
         "release",
+        "ruby",
         "scratch",
+        "server",
+        "sha",
         "slim",
         "snapshot",
         "stable",
@@ -96,6 +131,10 @@ _TAG_WORDS = frozenset(
         "test",
         "ubuntu",
         "uclibc",
+        "v",
+        "web",
+        "worker",
+        "x86",
     )
 )
 _TAG_TOKEN = re.compile(r"v?\d+[a-z]?\d*|[a-z]{1,8}\d+|[0-9a-f]{7,64}|[a-z]", re.IGNORECASE)
@@ -122,6 +161,13 @@ class PullError(Exception):
     """A pull failed; the message is containerd's, with gRPC's prefix where it has one."""
 
 
+class Publisher(Protocol):
+    """Somebody who knows images."""
+
+    def publish(self, registry: ImageRegistry) -> None:
+        """Call `registry.describe` for each of them."""
+
+
 @dataclass
 class Repository:
     """A described repository: exactly these tags, each of this size."""
@@ -130,12 +176,18 @@ class Repository:
 
 
 class ImageRegistry:
-    """All registries as the nodes of one cluster reach them."""
+    """All registries as the nodes of one cluster reach them.
 
-    def __init__(self, sim: Simulation) -> None:
+    Args:
+        publisher: somebody who describes repositories (the catalog of applications).
+    """
+
+    def __init__(self, sim: Simulation, publisher: Publisher | None = None) -> None:
         self.sim = sim
         self.repositories: dict[str, Repository] = {}
         self.unreachable: dict[str, str] = {}  # host -> text of the dial error
+        if publisher is not None:
+            publisher.publish(self)
 
     def describe(self, repository: str, tags: Iterable[str], size_bytes: int) -> None:
         """Add tags of a repository, given in full (`docker.io/library/redis`)."""

@@ -58,6 +58,7 @@ class Machine:
         pod_cidr: by default 10.244.N.0/24 with N from the last number of the address
             (.2 is the first node: 10.244.0.0/24).
         role: `control-plane` or `worker`; by default from the name.
+        preloaded: images that are on its disk from the beginning.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Machine:
         catalog: ProgramCatalog,
         pod_cidr: str = "",
         role: str = "",
+        preloaded: Iterable[str] = (),
     ) -> None:
         self.sim = sim
         self.name = name
@@ -94,6 +96,8 @@ class Machine:
         self.cpu = CpuAccount(cpu_cores)
         self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
         self.runtime = Runtime(sim, self, network, catalog, self.pod_cidr)
+        for image in preloaded:
+            self.images.preload(image)
         self.units.units["containerd.service"].on_start = self._containerd_started
         self.units.units["containerd.service"].on_stop = self._containerd_stopped
         network.attach(address, self)

@@ -108,6 +108,8 @@ class Network:
             backends = rules.backends.get(ServiceKey(address, port))
             if backends is not None:
                 return Route("ok", backends) if backends else Route("refused")
+            if any(key.address == address for key in rules.backends):
+                return Route("refused")  # a port the Service does not have (IPVS and nftables reject it)
         if address in self.sandboxes:
             return Route("ok", ((address, port),))
         return Route("timeout")

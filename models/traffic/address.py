@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_URL = re.compile(r"(?:([a-z][a-z0-9+.-]*)://)?(?:[^/@\s]*@)?([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,5}))?(?:/\S*)?")
+_URL = re.compile(
+    r"(?:([a-z][a-z0-9+.-]*)://)?(?:[^/@\s]*@)?([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,5}))?(?:/\S*)?"
+)
 _SCHEME_PORTS = {
     "http": 80,
     "https": 443,

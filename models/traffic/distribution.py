@@ -29,7 +29,7 @@ class Latency(NamedTuple):
 class Component(NamedTuple):
     """A share of a mixture: so many requests with that latency."""
 
-    count: int
+    requests: int
     latency: Latency
 
 
@@ -77,13 +77,13 @@ def quantile(latency: Latency, p: float) -> float:
 
 def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) -> list[float]:
     """Quantiles of a mixture, in nanoseconds, by bisection; zeros if it is empty."""
-    live = [c for c in components if c.count > 0 and c.latency.mean > 0.0]
-    total = sum(c.count for c in live)
+    live = [c for c in components if c.requests > 0 and c.latency.mean > 0.0]
+    total = sum(c.requests for c in live)
     if not total:
         return [0.0 for _ in shares]
     if len(live) == 1:
         return [quantile(live[0].latency, p) for p in shares]
-    fitted = [(c.count, *parameters(c.latency)) for c in live]
+    fitted = [(c.requests, *parameters(c.latency)) for c in live]
     lowest = min(mu - 6.0 * sigma for _, mu, sigma in fitted)
     highest = max(mu + 6.0 * sigma for _, mu, sigma in fitted)
     return [arithmetic.exp(_log_quantile(fitted, total * p, lowest, highest)) for p in shares]

@@ -166,7 +166,7 @@ class TrafficEngine:
                     requests += count
                     work += count * node.operation.cpu_ns
                     square += count * _mean_square(node.operation)
-                    busy += count * node.latency.mean
+                    busy += count * node.stay_ns
             changed = server.advance(TICK_NS, requests, work, square, busy) if requests else server.settle(TICK_NS)
             self._stale = self._stale or changed
 
@@ -180,4 +180,3 @@ class TrafficEngine:
 def _mean_square(operation: OperationSpec) -> float:
     cost = float(operation.cpu_ns)
     return cost * cost * (1.0 + operation.cpu_cv * operation.cpu_cv)
-

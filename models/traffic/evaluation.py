@@ -8,9 +8,9 @@ out: correlation between calls of one request, and requests that overlap a chang
 from __future__ import annotations
 
 from simcluster.engine import MILLISECOND, arithmetic
-from simcluster.models.traffic.causes import DEADLINE, PROTOCOL, RESET, Cause
+from simcluster.models.traffic.causes import DEADLINE, PROTOCOL, RESET, STATUS, TIMEOUT, Cause
 from simcluster.models.traffic.distribution import Latency, probability_above
-from simcluster.models.traffic.operations import ServiceSpec
+from simcluster.models.traffic.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.plan import Edge, Failure, Node, Plan, Target
 from simcluster.models.traffic.statistics import Latencies
 
@@ -20,6 +20,8 @@ MAX_CAUSES = 6
 NEGLIGIBLE = 1e-9
 #: A refused connection or a failed lookup is known after a round trip.
 QUICK_FAILURE_NS = 0.5 * MILLISECOND
+#: StackExchange.Redis keeps commands in a backlog (5 s) while it has no connection.
+_PATIENT = ("stackexchange-redis",)
 _TALKS = {"http": "http", "stackexchange-redis": "tcp"}  # every other client speaks gRPC
 
 
@@ -58,6 +60,8 @@ def _evaluate_node(plan: Plan, node: Node) -> None:
     node.ok = alive
     node.latency = Latency(mean, variance)
     node.failures = _limited(failures)
+    stay = alive * mean + sum(f.probability * f.after_ns for f in node.failures)
+    node.stay_ns = min(stay, float(node.patience_ns))
 
 
 def _all_succeed(edge: Edge) -> float:
@@ -135,8 +139,7 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     """Sets what fails at the target; returns the latency of what succeeds."""
     call, timeout = edge.call, float(edge.call.timeout_ns)
     if target.kind:
-        after = QUICK_FAILURE_NS if target.kind not in ("timeout", "5xx") else timeout
-        return _lost(edge, target, target.kind, after if target.kind != "5xx" else float(target.answer_ns))
+        return _lost(edge, target, target.kind, _failure_ns(target, call))
     if target.node < 0:
         target.fail, target.failures = 0.0, []
         return Latency(float(target.round_trip_ns + target.answer_ns), 0.0)
@@ -164,6 +167,15 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     target.fail = min(1.0, 1.0 - served * node.ok * (1.0 - late))
     target.failures = _limited(failures)
     return Latency(min(latency.mean, timeout), latency.variance)
+
+
+def _failure_ns(target: Target, call: CallSpec) -> float:
+    """How long a caller waits before it knows that its call has failed."""
+    if target.kind == STATUS:
+        return float(target.answer_ns)
+    if target.kind == TIMEOUT or call.client in _PATIENT:
+        return float(call.timeout_ns)
+    return QUICK_FAILURE_NS
 
 
 def _understands(spec: ServiceSpec, client: str) -> bool:
@@ -203,4 +215,3 @@ def _limited(failures: list[Failure]) -> list[Failure]:
 
 def _probability(failure: Failure) -> float:
     return failure.probability
-

@@ -85,6 +85,9 @@ class FlowWalk:
                 if not calls:
                     continue
                 bad = self._call(edge, calls, node if logger is not None else None)
+                if edge.call.done and logger is not None and calls > bad:
+                    done = Served(edge.call.done, node.operation.status, calls - bad, edge.latency)
+                    self._flow.served.setdefault(node.server, []).append(done)
                 if bad and edge.call.required:
                     lost += bad
             if lost:
@@ -92,7 +95,7 @@ class FlowWalk:
                 if not alive:
                     break
         if logger is not None and alive and node.operation.log:
-            served = Served(node.operation, alive, node.latency)
+            served = Served(node.operation.log, node.operation.status, alive, node.latency)
             self._flow.served.setdefault(node.server, []).append(served)
 
     def _calls(self, edge: Edge, requests: int) -> int:

@@ -38,7 +38,7 @@ class CallSpec(Shared):
         required: whether the request fails when the call fails; otherwise it is degraded.
         client: whose words describe a failed connection (`go-grpc`, `python-grpc`, ...).
         answer: what the caller then tells its own caller; `{cause}` is the reason it was given.
-        log: what the caller prints when the call fails.
+        log: what the caller prints when the call fails; `done` when it succeeds.
         status: HTTP status that the caller then answers.
     """
 
@@ -51,6 +51,7 @@ class CallSpec(Shared):
     client: str = "go-grpc"
     answer: str = "{cause}"
     log: tuple[LogTemplate, ...] = ()
+    done: tuple[LogTemplate, ...] = ()
     status: int = 500
 
 

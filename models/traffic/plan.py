@@ -97,9 +97,14 @@ class Edge:
 
 
 class Node:
-    """One operation of one server."""
+    """One operation of one server.
 
-    __slots__ = ("failures", "latency", "ok", "operation", "server", "steps")
+    Attributes:
+        patience_ns: after so long its most patient caller has gone, and the request with him.
+        stay_ns: how long a request is in the server on average, failed ones included.
+    """
+
+    __slots__ = ("failures", "latency", "ok", "operation", "patience_ns", "server", "stay_ns", "steps")
 
     def __init__(self, server: int, operation: OperationSpec) -> None:
         self.server = server
@@ -108,6 +113,8 @@ class Node:
         self.ok = 1.0
         self.latency = _NOTHING
         self.failures: list[Failure] = []
+        self.patience_ns = 0
+        self.stay_ns = 0.0
 
 
 class Plan:
@@ -123,7 +130,7 @@ class Plan:
     def __init__(self, servers: list[Server]) -> None:
         self.servers = servers
         self.first_node: list[int] = []
-        self.index_of: dict[str, int] = {}
+        self.index_of = {server.container.container_id: index for index, server in enumerate(servers)}
         self.nodes: list[Node] = []
         self.order: list[int] = []
         self.edges: list[Edge] = []
@@ -140,10 +147,12 @@ class Plan:
 class PlanBuilder:
     """Wires one plan."""
 
-    def __init__(self, streams: Streams, network: Network, servers: Iterable[Server], users: Sequence[UserLoad]) -> None:
+    def __init__(
+        self, streams: Streams, network: Network, servers: Iterable[Server], users: Sequence[UserLoad]
+    ) -> None:
         self._streams = streams
         self._plan = Plan([s for s in servers if s.accepting])
-        self._resolver = Resolver(network)
+        self._resolver = Resolver(network, self._plan.index_of)
         self._users = users
         self._keys: list[EdgeKey] = []
 
@@ -151,7 +160,6 @@ class PlanBuilder:
         """The plan of this instant."""
         plan = self._plan
         for index, server in enumerate(plan.servers):
-            plan.index_of[server.container.container_id] = index
             plan.first_node.append(len(plan.nodes))
             plan.nodes.extend(Node(index, operation) for operation in server.spec.operations)
         for node in plan.nodes:
@@ -166,7 +174,7 @@ class PlanBuilder:
         server = self._plan.servers[node.server]
         namespace, pod, container = server.identity
         for step in node.operation.steps:
-            edges = []
+            edges: list[Edge] = []
             for call in step:
                 host, port = server.address_of(call.env)
                 origin = Origin((server.node,), namespace)
@@ -206,6 +214,7 @@ class PlanBuilder:
             index = plan.index_of.get(destination.container_id)
             if index is not None:
                 node = plan.first_node[index] + plan.servers[index].spec.operation_index(call.operation)
+                plan.nodes[node].patience_ns = max(plan.nodes[node].patience_ns, call.timeout_ns)
             elif destination.container_id:
                 plan.opaque = True
             near = destination.node in origin.nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND
@@ -39,8 +40,9 @@ class Destination(NamedTuple):
 class Resolver:
     """Resolves names and routes at one instant, each only once."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, known_servers: Mapping[str, object]) -> None:
         self._network = network
+        self._servers = known_servers
         self._known: dict[tuple[Origin, str, int], tuple[str, list[Destination]]] = {}
 
     def entry_nodes(self) -> tuple[str, ...]:
@@ -90,10 +92,9 @@ class Resolver:
         container = container_at(self._network, backend)
         if container is None:
             return Destination(weight, "", owner.node, "", MILLISECOND)
-        program = container.program
-        if getattr(program, "server", None) is not None:
+        if container.container_id in self._servers:
             return Destination(weight, "", owner.node, container.container_id)
-        answer = program.answer(Call("http", backend[1]))
+        answer = container.program.answer(Call("http", backend[1]))
         kind = "" if answer.outcome == "ok" and answer.status < 500 else STATUS if answer.outcome == "ok" else REFUSED
         return Destination(weight, kind, owner.node, container.container_id, answer.delay_ns)
 

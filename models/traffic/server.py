@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.address import parse_address
 from simcluster.models.traffic.causes import Cause
-from simcluster.models.traffic.operations import CallSpec, OperationSpec, ServiceSpec
+from simcluster.models.traffic.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.queueing import (
     Demand,
     Wait,
@@ -40,10 +40,11 @@ _NO_WAIT = Wait(0.0, 0.0, 0.0)
 
 
 class Served(NamedTuple):
-    """Requests of one operation that succeeded in a tick."""
+    """Requests (or calls) that succeeded in a tick, what each prints and its HTTP status."""
 
-    operation: OperationSpec
-    count: int
+    log: tuple[LogTemplate, ...]
+    status: int
+    requests: int
     latency: Latency
 
 
@@ -53,7 +54,7 @@ class Failed(NamedTuple):
     operation: OperationSpec
     call: CallSpec
     cause: Cause
-    count: int
+    calls: int
 
 
 class RequestLogger(Protocol):
@@ -136,7 +137,7 @@ class Server:
         Args:
             tick_ns: its length.
             requests: how many arrived, `work_ns` their CPU cost, `square` the sum of mean squared
-                costs, `busy_ns` the sum of their mean latencies (Little's law gives concurrency).
+                costs, `busy_ns` the sum of their mean times inside (Little's law gives concurrency).
 
         Returns:
             Whether what callers may count on has changed.
@@ -244,9 +245,10 @@ class Server:
             self._reported = cores
             self.container.machine.report_demand(self.container, cores)
         spec = self.spec
-        memory = spec.memory_base + int(spec.memory_per_request * self.in_flight)
-        if self.backlog_ns and self._arrivals > 0.0:
-            memory += int(spec.memory_per_request * self.backlog_ns / max(self._work / self._arrivals, 1.0))
+        held = self.in_flight
+        if self.backlog_ns and self._work > 0.0:
+            held = max(held, self.backlog_ns * self._arrivals / self._work)
+        memory = spec.memory_base + int(spec.memory_per_request * held)
         memory -= memory % MEMORY_STEP
         if memory != self.container.memory_bytes:
             self.container.set_memory(memory)

@@ -86,7 +86,9 @@ class UserLoad:
 
     def window(self, from_ns: int, to_ns: int) -> UserStats:
         """What happened to requests sent in the ticks that end in (from_ns, to_ns]."""
-        sent, errors, parts = 0, {}, []
+        sent = 0
+        errors: dict[str, int] = {}
+        parts: list[Component] = []
         for edge in self._history.between(from_ns, to_ns):
             key = edge.key
             if key.container or key.pod != self.name or key.namespace != self.namespace:
@@ -105,5 +107,5 @@ def _merged(parts: list[Component]) -> list[Component]:
     counts: dict[tuple[float, float], Component] = {}
     for part in parts:
         before = counts.get(part.latency)
-        counts[part.latency] = part if before is None else before._replace(count=before.count + part.count)
+        counts[part.latency] = part if before is None else before._replace(requests=before.requests + part.requests)
     return list(counts.values())

@@ -64,6 +64,10 @@ class Client:
         """Replace `status` only."""
         return ApiObject(self._call("PUT", resource, namespace_of(obj), name_of(obj), "status", body=obj))
 
+    def finalize(self, namespace: Json) -> ApiObject:
+        """Replace `spec.finalizers` of a Namespace (the `finalize` subresource)."""
+        return ApiObject(self._call("PUT", "namespaces", "", name_of(namespace), "finalize", body=namespace))
+
     def patch(
         self, resource: str, namespace: str, name: str, patch: Any, *, kind: str = "strategic", subresource: str = ""
     ) -> ApiObject:

@@ -1,8 +1,10 @@
-"""Events as components record them: correlated by content, counted, and rate limited.
+"""Events as components record them: aggregated, counted and rate limited.
 
-Source: client-go tools/record (EventCorrelator): equal events within the LRU's life are one
-object whose `count` grows; per source and object a token bucket of 25, one more every
-300 s, drops the rest.
+Equal events are one object whose `count` grows. After ten different messages for one
+reason within ten minutes the next ones share an event "(combined from similar events)".
+Per source and object a token bucket of 25, one more every 300 s, drops the rest.
+
+Source: k8s.io/client-go/tools/record (events_cache.go, event.go) with its defaults.
 """
 
 from __future__ import annotations
@@ -14,9 +16,37 @@ from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.engine import SECOND, Simulation, format_rfc3339
+from simcluster.engine.clock import unix_seconds
 
 SPAM_BURST = 25
 SPAM_REFILL_NS = 300 * SECOND
+MAX_SIMILAR = 10
+SIMILAR_INTERVAL_NS = 600 * SECOND
+COMBINED = "(combined from similar events): "
+_MAX_CACHED = 4096
+
+Key = tuple[str, ...]
+
+
+class _Similar:
+    """Messages seen lately for one source, object, type and reason."""
+
+    __slots__ = ("last_ns", "messages")
+
+    def __init__(self) -> None:
+        self.messages: dict[str, None] = {}
+        self.last_ns = 0
+
+
+class _Observed:
+    """What was last written for one event key."""
+
+    __slots__ = ("count", "first", "name")
+
+    def __init__(self, name: str, first: str) -> None:
+        self.name = name
+        self.first = first
+        self.count = 0
 
 
 class EventRecorder:
@@ -32,67 +62,117 @@ class EventRecorder:
         self.client = client
         self.component = component
         self.host = host
-        self._names: dict[tuple[str, ...], tuple[str, str]] = {}
-        self._tokens: dict[tuple[str, str], tuple[float, int]] = {}
+        self._similar: dict[Key, _Similar] = {}
+        self._observed: dict[Key, _Observed] = {}
+        self._tokens: dict[Key, tuple[float, int]] = {}
 
     def event(self, obj: Mapping[str, Any], kind: str, reason: str, message: str, *, field_path: str = "") -> None:
         """Record one event about `obj`; `kind` is Normal or Warning."""
-        metadata = obj["metadata"]
-        namespace = metadata.get("namespace") or "default"
-        if not self._allow(obj["kind"], metadata.get("uid", metadata["name"])):
-            return
+        involved = _reference(obj, field_path)
+        about = tuple(str(involved.get(name, "")) for name in ("kind", "namespace", "name", "uid", "apiVersion"))
+        aggregate = (*about, kind, reason)
+        key: Key = (*aggregate, field_path, message)
+        if self._is_similar(aggregate, message):
+            key, message = aggregate, COMBINED + message
         now = format_rfc3339(self.sim.now)
-        key = (obj["kind"], namespace, metadata["name"], metadata.get("uid", ""), field_path, kind, reason, message)
-        known = self._names.get(key)
-        if known is not None and self.client.cache.get("events", *known) is not None:
-            current = self.client.cache.get("events", *known)
-            assert current is not None
-            patch = {"count": current.get("count", 1) + 1, "lastTimestamp": now}
-            self.client.patch("events", *known, patch)
+        observed = self._observe(key, involved["name"], now)
+        if not self._allow(about):
             return
-        involved: Json = {
-            "kind": obj["kind"],
-            "name": metadata["name"],
-            "uid": metadata.get("uid", ""),
-            "apiVersion": obj["apiVersion"],
-            "resourceVersion": metadata.get("resourceVersion", ""),
-        }
-        if metadata.get("namespace"):
-            involved["namespace"] = namespace
-        if field_path:
-            involved["fieldPath"] = field_path
-        name = f"{metadata['name']}.{0x18A0000000000000 + self.sim.now:x}"
-        while self.client.cache.get("events", namespace, name) is not None:
-            stem, _, suffix = name.rpartition(".")
-            name = f"{stem}.{int(suffix, 16) + 1:x}"
+        namespace = involved.get("namespace") or "default"
+        if observed.count > 1 and self._update(namespace, observed, message, now):
+            return
+        event = self._event(involved, namespace, observed, now)
+        event.update({"reason": reason, "message": message, "type": kind})
+        self._create(event, observed)
+
+    def _event(self, involved: Json, namespace: str, observed: _Observed, now: str) -> Json:
         source: Json = {"component": self.component}
         if self.host:
             source["host"] = self.host
-        event: Json = {
+        return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": observed.name, "namespace": namespace},
             "involvedObject": involved,
-            "reason": reason,
-            "message": message,
             "source": source,
-            "firstTimestamp": now,
+            "firstTimestamp": observed.first,
             "lastTimestamp": now,
-            "count": 1,
-            "type": kind,
+            "count": observed.count,
             "eventTime": None,
             "reportingComponent": self.component,
             "reportingInstance": self.host,
         }
+
+    def _create(self, event: Json, observed: _Observed) -> None:
+        """Write a new Event; two of one instant differ in the last digit of their names."""
+        namespace = event["metadata"]["namespace"]
+        while self.client.cache.get("events", namespace, observed.name) is not None:
+            stem, _, suffix = observed.name.rpartition(".")
+            observed.name = f"{stem}.{int(suffix, 16) + 1:x}"
+        event["metadata"]["name"] = observed.name
         try:
             self.client.create("events", namespace, event)
         except ApiError:
             return  # the namespace is being deleted: events are best effort
-        self._names[key] = (namespace, name)
 
-    def _allow(self, kind: str, uid: str) -> bool:
-        tokens, since = self._tokens.get((kind, uid), (float(SPAM_BURST), self.sim.now))
+    def _update(self, namespace: str, observed: _Observed, message: str, now: str) -> bool:
+        """Count an event that exists; False if it has expired, so that it is written anew."""
+        if self.client.cache.get("events", namespace, observed.name) is None:
+            return False
+        patch = {"count": observed.count, "lastTimestamp": now, "message": message}
+        try:
+            self.client.patch("events", namespace, observed.name, patch)
+        except ApiError:
+            return True
+        return True
+
+    def _is_similar(self, aggregate: Key, message: str) -> bool:
+        """Whether this event joins the combined one of its kind."""
+        record = self._similar.get(aggregate)
+        if record is None or self.sim.now - record.last_ns > SIMILAR_INTERVAL_NS:
+            record = self._similar[aggregate] = _Similar()
+            _trim(self._similar)
+        record.messages[message] = None
+        record.last_ns = self.sim.now
+        if len(record.messages) < MAX_SIMILAR:
+            return False
+        del record.messages[next(iter(record.messages))]
+        return True
+
+    def _observe(self, key: Key, name: str, now: str) -> _Observed:
+        observed = self._observed.get(key)
+        if observed is None:
+            stamp = unix_seconds(self.sim.now) * SECOND + self.sim.now % SECOND
+            observed = self._observed[key] = _Observed(f"{name}.{stamp:x}", now)
+            _trim(self._observed)
+        observed.count += 1
+        return observed
+
+    def _allow(self, about: Key) -> bool:
+        tokens, since = self._tokens.get(about, (float(SPAM_BURST), self.sim.now))
         tokens = min(float(SPAM_BURST), tokens + (self.sim.now - since) / SPAM_REFILL_NS)
         allowed = tokens >= 1.0
-        self._tokens[kind, uid] = (tokens - 1.0 if allowed else tokens, self.sim.now)
+        self._tokens[about] = (tokens - 1.0 if allowed else tokens, self.sim.now)
+        _trim(self._tokens)
         return allowed
+
+
+def _trim(cache: dict[Key, Any]) -> None:
+    """Forget the oldest entry of a full cache."""
+    if len(cache) > _MAX_CACHED:
+        del cache[next(iter(cache))]
+
+
+def _reference(obj: Mapping[str, Any], field_path: str) -> Json:
+    metadata = obj["metadata"]
+    involved: Json = {"kind": obj["kind"]}
+    if metadata.get("namespace"):
+        involved["namespace"] = metadata["namespace"]
+    involved["name"] = metadata["name"]
+    involved["uid"] = metadata.get("uid", "")
+    involved["apiVersion"] = obj["apiVersion"]
+    if metadata.get("resourceVersion"):
+        involved["resourceVersion"] = metadata["resourceVersion"]
+    if field_path:
+        involved["fieldPath"] = field_path
+    return involved

@@ -10,6 +10,7 @@ k8s.io/apimachinery/pkg/util/managedfields. Left out: the cap of ten update mana
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from simcluster.api.patch.structure import PLAIN, Shape, shape_of
 from simcluster.api.schema import TypeSchema
 
 _SELF = "."
+_PLAIN_TEXT = re.compile(r"[-A-Za-z0-9_./]*")
 #: Fields that are nobody's: they name or version the object.
 _UNTRACKED = frozenset(
     {
@@ -32,7 +34,7 @@ _UNTRACKED = frozenset(
     }
 )
 #: What an empty object of a kind already has, so that nobody owns these inner nodes.
-_POD_TEMPLATE: Json = {"metadata": {}, "spec": {"containers": None}}
+_POD_TEMPLATE: Json = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
 _EMPTY: Json = {
     "metadata": {},
     "spec": {
@@ -41,7 +43,7 @@ _EMPTY: Json = {
         "strategy": {},
         "updateStrategy": {},
         "template": _POD_TEMPLATE,
-        "jobTemplate": {"metadata": {}, "spec": {"template": _POD_TEMPLATE}},
+        "jobTemplate": {"metadata": {"creationTimestamp": None}, "spec": {"template": _POD_TEMPLATE}},
     },
     "status": {"loadBalancer": {}},
     "involvedObject": {},
@@ -161,6 +163,10 @@ def item_key(item: Json, shape: Shape) -> str:
     >>> item_key({"name": "geo", "image": "x"}, Shape(keys=("name",)))
     'k:{"name":"geo"}'
     """
+    if len(shape.keys) == 1:
+        value = item.get(shape.keys[0])
+        if type(value) is str and _PLAIN_TEXT.fullmatch(value):
+            return f'k:{{"{shape.keys[0]}":"{value}"}}'
     keys = {key: item[key] for key in sorted(shape.keys) if key in item}
     return "k:" + json.dumps(keys, separators=(",", ":"))
 

@@ -23,9 +23,7 @@ DECIMAL_EXPONENT = "DecimalExponent"
 MAX_NANO = (2**63 - 1) * NANO
 
 #: What the API server answers to a text that is no quantity.
-FORMAT_ERROR = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+FORMAT_ERROR = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 SUFFIX_ERROR = "unable to parse quantity's suffix"
 
 _TEXT = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")

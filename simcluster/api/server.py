@@ -1,27 +1,50 @@
-"""The API server: one entry, `Api.handle(request) -> response`."""
+"""The API server: one entry, `Api.handle(request) -> response`.
+
+A request is served at the present instant and takes no simulated time. Authorization
+allows everything. Reading changes nothing.
+"""
 
 from __future__ import annotations
 
-from simcluster.api import errors
+from collections.abc import Callable
+
+from simcluster.api import errors, metrics, nonresource, reading, writing
+from simcluster.api.admission.chain import AdmissionChain
+from simcluster.api.admission.plugin import Cluster
+from simcluster.api.backends import KubeletProxy, MetricsSource
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import Json, thaw
+from simcluster.api.registry.expiry import EventExpiry
+from simcluster.api.registry.identity import Identities
+from simcluster.api.registry.registry import Registry
 from simcluster.api.request import Request, Response
-from simcluster.api.resources import BUILT_IN, Resource, ResourceTable
+from simcluster.api.resources import BUILT_IN, ResourceTable
+from simcluster.api.routing import Route, Unrouted, route
 from simcluster.api.store import Store
-from simcluster.engine import Simulation, format_rfc3339
+from simcluster.api.subresources import binding, containers, eviction, finalize, reviews, scale
+from simcluster.engine import Simulation
 
 
 class Api:
     """The API server of one cluster.
 
-    INTERIM: just enough semantics for controllers and kubelets to be written against.
+    Attributes:
+        store: every object and its history.
+        resources: what is served.
+        registry: what writes mean.
+        kubelets: asked for logs and exec; None until there are nodes.
+        metrics: metrics-server; None if the cluster has none.
     """
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.store = Store(sim)
         self.resources: ResourceTable = BUILT_IN
-        self._uids = sim.stream("uid")
+        identities = Identities(sim, self.store)
+        admission = AdmissionChain(Cluster(sim, self.store, identities))
+        self.registry = Registry(sim, self.store, admission, identities)
+        self.event_expiry = EventExpiry(sim, self.store)
+        self.kubelets: KubeletProxy | None = None
+        self.metrics: MetricsSource | None = None
 
     def handle(self, request: Request) -> Response:
         """Serve one request at the present instant."""
@@ -31,100 +54,70 @@ class Api:
             return Response(error.code, error.status())
 
     def _serve(self, request: Request) -> Response:
-        resource, namespace, name, subresource = self._route(request.path)
-        store = self.store
-        if request.method == "POST" and subresource == "binding":
-            pod = thaw(self._need(resource, namespace, name))
-            pod["spec"]["nodeName"] = request.body["target"]["name"]
-            conditions = pod.setdefault("status", {}).setdefault("conditions", [])
-            conditions.append(
-                {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": self._time()}
-            )
-            store.put(resource.name, pod)
-            return Response(201, {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201})
-        if request.method == "POST":
-            obj = thaw(request.body)
-            metadata = obj.setdefault("metadata", {})
-            if "generateName" in metadata and not metadata.get("name"):
-                metadata["name"] = metadata["generateName"] + self._uids.text("bcdfghjklmnpqrstvwxz2456789", 5)
-            if resource.namespaced:
-                metadata["namespace"] = namespace
-            if store.get(resource.name, namespace, metadata["name"]):
-                raise errors.already_exists(resource.name, metadata["name"])
-            metadata["uid"] = f"{self._uids.bits():016x}"
-            metadata["creationTimestamp"] = self._time()
-            metadata["generation"] = 1
-            obj.setdefault("apiVersion", resource.api_version)
-            obj.setdefault("kind", resource.kind)
-            return Response(201, store.put(resource.name, obj))
-        if request.method == "GET" and not name:
-            items = store.objects(resource.name, namespace)
-            return Response(
-                200,
-                {
-                    "kind": resource.kind + "List",
-                    "apiVersion": resource.api_version,
-                    "metadata": {"resourceVersion": str(store.version)},
-                    "items": items,
-                },
-            )
-        current = self._need(resource, namespace, name)
-        if request.method == "GET":
-            return Response(200, current)
-        if request.method in ("PUT", "PATCH"):
-            new = thaw(request.body) if request.method == "PUT" else _merge(thaw(current), request.body)
-            version = new["metadata"].get("resourceVersion")
-            if version and version != current["metadata"]["resourceVersion"]:
-                raise errors.stale(resource.name, name)
-            if subresource == "status":
-                new = {**thaw(current), "status": new.get("status", {})}
-            else:
-                if "status" in resource.subresources:
-                    new["status"] = thaw(current).get("status", {})
-                if new.get("spec") != current.get("spec"):
-                    new["metadata"]["generation"] = current["metadata"].get("generation", 1) + 1
-            if new == current:
-                return Response(200, current)
-            return Response(200, store.put(resource.name, new))
-        if request.method == "DELETE":
-            options: Json = request.body or {}
-            if resource.plural == "pods" and current["spec"].get("nodeName") and options.get("gracePeriodSeconds") != 0:
-                grace = options.get("gracePeriodSeconds", current["spec"].get("terminationGracePeriodSeconds", 30))
-                pod = thaw(current)
-                pod["metadata"]["deletionTimestamp"] = format_rfc3339(self.sim.now + grace * 10**9)
-                pod["metadata"]["deletionGracePeriodSeconds"] = grace
-                return Response(200, store.put(resource.name, pod))
-            return Response(200, store.remove(resource.name, namespace, name))
-        raise errors.method_not_supported(resource.name, request.method.lower())
+        found = route(self.resources, request.path)
+        if isinstance(found, Unrouted):
+            return nonresource.serve(self, request, known_version=found.known_version)
+        resource = found.resource
+        if found.subresource:
+            return self._serve_subresource(request, found)
+        if resource.group == "metrics.k8s.io":
+            return metrics.serve(self.store, self.metrics, request, found)
+        verb = _verb(request.method, found)
+        if verb not in resource.verbs:
+            raise _not_allowed()
+        if reviews.is_review(resource):
+            return reviews.serve(self, request, found)
+        if resource.name == "bindings":
+            return binding.serve(self, request, found)
+        return _VERBS[verb](self, request, found)
 
-    def _need(self, resource: Resource, namespace: str, name: str) -> Json:
-        found = self.store.get(resource.name, namespace if resource.namespaced else "", name)
-        if found is None:
-            raise errors.not_found(resource.name, name)
-        return found
-
-    def _time(self) -> str:
-        return format_rfc3339(self.sim.now)
-
-    def _route(self, path: str) -> tuple[Resource, str, str, str]:
-        parts = path.strip("/").split("/")
-        group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (parts[1], parts[2], parts[3:])
-        namespace = ""
-        if rest[0] == "namespaces" and len(rest) > 2 and (group, version, rest[2]) in self.resources.by_plural:
-            namespace, rest = rest[1], rest[2:]
-        resource = self.resources.by_plural.get((group, version, rest[0]))
-        if resource is None:
+    def _serve_subresource(self, request: Request, found: Route) -> Response:
+        name = found.subresource
+        if name not in found.resource.subresources:
             raise errors.page_not_found()
-        rest += ["", ""]
-        return resource, namespace, rest[1], rest[2]
+        special = _SUBRESOURCES.get(name)
+        if special is not None:
+            return special(self, request, found)
+        # status, approval, ephemeralcontainers: the object itself, of which a part is written
+        verb = _verb(request.method, found)
+        if verb not in ("get", "update", "patch"):
+            raise _not_allowed()
+        return _VERBS[verb](self, request, found)
 
 
-def _merge(target: Json, patch: Json) -> Json:
-    for key, value in patch.items():
-        if value is None:
-            target.pop(key, None)
-        elif isinstance(value, dict) and isinstance(target.get(key), dict):
-            _merge(target[key], value)
-        else:
-            target[key] = value
-    return target
+_Handler = Callable[[Api, Request, Route], Response]
+
+_VERBS: dict[str, _Handler] = {
+    "create": writing.create,
+    "delete": writing.delete,
+    "deletecollection": writing.delete_collection,
+    "get": reading.get,
+    "list": reading.collection,
+    "patch": writing.patch,
+    "update": writing.update,
+}
+_SUBRESOURCES: dict[str, _Handler] = {
+    "binding": binding.serve,
+    "eviction": eviction.serve,
+    "exec": containers.execute,
+    "finalize": finalize.serve,
+    "log": containers.logs,
+    "scale": scale.serve,
+    "token": reviews.token,
+}
+_OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+def _verb(method: str, found: Route) -> str:
+    """The verb of a method; a namespaced collection can only be read across namespaces."""
+    if found.name:
+        return _OF_OBJECTS.get(method, "")
+    if found.resource.namespaced and not found.namespace and method != "GET":
+        return ""
+    return _OF_COLLECTIONS.get(method, "")
+
+
+def _not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, {})

@@ -95,7 +95,9 @@ class Content(BaseModel, Shared):
             if key not in known and key not in cls.model_fields:
                 close = nearest(str(key), known)
                 offer = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(sorted(known))}"
-                raise PydanticCustomError("unknown_key", "unknown key {key!r}; {offer}", {"key": key, "offer": offer})
+                raise PydanticCustomError(
+                    "unknown_key", "unknown key '{key}'; {offer}", {"key": str(key), "offer": offer}
+                )
         return data
 
 
@@ -145,9 +147,10 @@ _REPAIRS = (
     ("could not find expected ':'", "a key needs a colon and a space after it"),
     ("expected <block end>", "this line is indented differently from its neighbours"),
     ("found unexpected end of stream", "a quote or a bracket is not closed"),
+    ("but found '<stream end>'", "a quote, a bracket or a brace is not closed"),
+    ("found another document", "keep one document in a file: remove the second ---"),
     ("found undefined alias", "put quotes around a value that starts with *"),
     ("found character", "put quotes around a value that starts with @, ` or %"),
-    ("expected a single document", "keep one document in a file: remove the second ---"),
     ("expected ',' or", "a bracket or brace is not closed"),
 )
 
@@ -170,7 +173,7 @@ def read_document(path: Path) -> Document:
             raise ContentError(path, 1, "the file is empty")
         lines: dict[Where, int] = {}
         _note_lines(path, node, (), lines)
-        return Document(path, loader.construct_document(node), lines)  # type: ignore[no-untyped-call]
+        return Document(path, loader.construct_document(node), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "broken YAML"
@@ -181,7 +184,7 @@ def read_document(path: Path) -> Document:
     except yaml.YAMLError as error:
         raise ContentError(path, 1, f"broken YAML: {error}") from None
     finally:
-        loader.dispose()  # type: ignore[no-untyped-call]
+        loader.dispose()
 
 
 def _note_lines(path: Path, node: yaml.Node, where: Where, lines: dict[Where, int]) -> None:
@@ -215,8 +218,11 @@ def load_content(path: Path, model: type[M]) -> M:
 def _explain(document: Document, error: ValidationError) -> ContentError:
     """The first offence, in the order of the file's lines."""
     found: list[tuple[int, str]] = []
-    for entry in error.errors(include_url=False):
+    entries = error.errors(include_url=False)
+    for entry in entries:
         where: Where = tuple(entry["loc"])
+        if entry["type"] == "too_short" and any(e["loc"][: len(where)] == where and e is not entry for e in entries):
+            continue  # pydantic drops items that have an error, and then misses them
         if entry["type"] == "unknown_key":
             where = (*where, entry["ctx"]["key"])
         known = [str(step) for step in where if not isinstance(step, str) or "-" not in step]
@@ -258,7 +264,7 @@ class Library:
 
 def installed_folders() -> list[Path]:
     """Folders that installed distributions announce, sorted by entry point."""
-    folders = []
+    folders: list[Path] = []
     for entry in sorted(importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)):
         package = importlib.import_module(entry.value)
         folders.extend(Path(place) for place in getattr(package, "__path__", ()))

@@ -15,6 +15,8 @@ from simcluster.api.objects import ApiObject, Json, name_of, owner_reference, th
 from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.journal import JournalLine
 from simcluster.models.machine.program import Answer
 
 NAMESPACE = "shop"
@@ -31,10 +33,19 @@ class ShopUnit:
         self.active = True
 
 
+class ShopRuntime:
+    """A container runtime without containers."""
+
+    def containers(self) -> list[Container]:
+        """None."""
+        return []
+
+
 class ShopHost:
-    """A node's systemd."""
+    """A node's systemd, with an empty journal and nothing running."""
 
     def __init__(self) -> None:
+        self.runtime = ShopRuntime()
         self.units = {name: ShopUnit(f"{name}.service") for name in ("containerd", "kubelet")}
 
     def unit(self, name: str) -> ShopUnit | None:
@@ -44,6 +55,10 @@ class ShopHost:
     def unit_list(self) -> list[ShopUnit]:
         """All units, sorted by name."""
         return [self.units[name] for name in sorted(self.units)]
+
+    def journal(self) -> list[JournalLine]:
+        """Nothing."""
+        return []
 
     def control(self, action: str, name: str) -> str:
         """Start or stop a unit."""

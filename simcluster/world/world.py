@@ -55,7 +55,8 @@ class World:
         self.network = Network()
         self.traffic = TrafficEngine(self.sim, self.network)
         self.catalog = AppCatalog(self.sim, self.traffic)
-        self.registry = ImageRegistry(self.sim, self.catalog)
+        self.registry = ImageRegistry(self.sim)
+        self.catalog.publish(self.registry)
         admin = self.client("kubernetes-admin", "kubeadm")
         bootstrap.create_namespaces(admin)
         bootstrap.create_priority_classes(admin)
@@ -140,10 +141,18 @@ class World:
             network=self.network,
             registry=self.registry,
             catalog=self.catalog,
-            preloaded=bootstrap.PRELOADED,
         )
+        for image in bootstrap.PRELOADED:
+            machine.images.preload(image)
         self.machines[name] = machine
-        self.kubelets[name] = Kubelet(self.sim, self.api, machine, control_plane=name == CONTROL_PLANE)
+        control_plane = name == CONTROL_PLANE
+        self.kubelets[name] = Kubelet(
+            self.sim,
+            self.api,
+            machine,
+            labels=bootstrap.CONTROL_PLANE_LABELS if control_plane else {},
+            taints=bootstrap.CONTROL_PLANE_TAINTS if control_plane else (),
+        )
         self.proxies[name] = KubeProxy(self.sim, self.api, self.network, name)
 
     def _boot(self) -> None:

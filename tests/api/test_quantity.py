@@ -78,7 +78,7 @@ def test_sum_keeps_the_family_of_the_first_that_is_not_zero():
 
 
 @given(
-    st.integers(-MAX_NANO, MAX_NANO) | st.integers(-10**6, 10**6).map(lambda n: n * NANO),
+    st.integers(-MAX_NANO, MAX_NANO) | st.integers(-(10**6), 10**6).map(lambda n: n * NANO),
     st.sampled_from([DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT]),
 )
 def test_parse_of_print_is_the_amount(nano, form):

@@ -24,9 +24,9 @@ class Priority(Plugin):
 
     def mutate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Resolve the class into priority and preemption policy."""
-        if attributes.subresource:
-            return
         spec = attributes.new["spec"]
+        if attributes.subresource or (not cluster.is_bootstrapped and "priority" in spec):
+            return
         name, value, policy = self._resolve(attributes, cluster, spec.get("priorityClassName", ""))
         if name:
             spec["priorityClassName"] = name

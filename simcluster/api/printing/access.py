@@ -68,7 +68,11 @@ def _policy_binding(obj: Obj, now_ns: int) -> list[Any]:
     reference = spec.get("paramRef")
     text = UNSET
     if reference:
-        text = f"{reference['namespace']}/{reference['name']}" if reference.get("namespace") else reference.get("name", "*")
+        text = (
+            f"{reference['namespace']}/{reference['name']}"
+            if reference.get("namespace")
+            else reference.get("name", "*")
+        )
     return [obj["metadata"]["name"], spec.get("policyName", ""), text, age(obj, now_ns)]
 
 

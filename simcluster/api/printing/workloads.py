@@ -84,7 +84,11 @@ def _daemonset(obj: Obj, now_ns: int) -> list[Any]:
 
 
 _JOB_CONDITIONS = (("Complete", "Complete"), ("Failed", "Failed"))
-_JOB_LATER = (("Suspended", "Suspended"), ("FailureTarget", "FailureTarget"), ("SuccessCriteriaMet", "SuccessCriteriaMet"))
+_JOB_LATER = (
+    ("Suspended", "Suspended"),
+    ("FailureTarget", "FailureTarget"),
+    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
+)
 
 
 def _job_status(job: Obj) -> str:
@@ -232,9 +236,7 @@ DAEMONSET = Printer(
 )
 JOB = Printer(columns("Status", "Completions", "Duration", "Age", wide=_WIDE), _job)
 CRONJOB = Printer(
-    columns(
-        "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age", wide=_WIDE
-    ),
+    columns("Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age", wide=_WIDE),
     _cronjob,
 )
 AUTOSCALER = Printer(columns("Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"), _autoscaler)

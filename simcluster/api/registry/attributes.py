@@ -25,6 +25,8 @@ class Attributes:
         old: the stored object; None on create.
         manager: field manager.
         manager_operation: Update, or Apply for server-side apply.
+        entries: the managed fields of an object that server-side apply creates.
+        options: DeleteOptions of a delete.
     """
 
     operation: str
@@ -39,6 +41,7 @@ class Attributes:
     manager_operation: str = "Update"
     dry_run: bool = False
     options: Any = None
+    entries: tuple[Json, ...] | list[Json] = ()
 
     @property
     def new(self) -> Json:

@@ -20,7 +20,7 @@ from simcluster.api.registry.strategies import strategy_of
 from simcluster.api.registry.strategy import needs_version
 from simcluster.api.schema import type_of
 from simcluster.api.store import Store
-from simcluster.engine import Simulation, format_rfc3339
+from simcluster.engine import SECOND, Simulation, format_rfc3339
 
 if TYPE_CHECKING:
     from simcluster.api.admission.chain import AdmissionChain
@@ -36,16 +36,20 @@ class Registry:
         addresses: what Services have been given.
     """
 
-    def __init__(self, sim: Simulation, store: Store, admission: AdmissionChain) -> None:
+    def __init__(self, sim: Simulation, store: Store, admission: AdmissionChain, identities: Identities) -> None:
         self.sim = sim
         self.store = store
         self.admission = admission
-        self.identities = Identities(sim, store)
+        self.identities = identities
         self.addresses = ServiceAddresses(sim)
+        self._now = (-1, "")  # a second and its text
 
     def now_text(self) -> str:
         """The present instant as objects carry it."""
-        return format_rfc3339(self.sim.now)
+        second = self.sim.now // SECOND
+        if second != self._now[0]:
+            self._now = (second, format_rfc3339(self.sim.now))
+        return self._now[1]
 
     # Create.
 
@@ -54,6 +58,8 @@ class Registry:
         resource, obj = attributes.resource, attributes.new
         strategy = strategy_of(resource.storage)
         obj["metadata"] = _fresh_metadata(obj["metadata"], attributes)
+        # Fields are owned as the writer sent them, not as admission and strategies complete them.
+        entries = self._entries(attributes) if attributes.manager_operation == "Update" else list(attributes.entries)
         self.admission.mutate(attributes)
         obj, metadata = attributes.new, attributes.new["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
@@ -70,10 +76,10 @@ class Registry:
         self.admission.validate(attributes)
         metadata["uid"] = self.identities.uid(resource.storage, attributes.namespace, name)
         metadata["creationTimestamp"] = self.now_text()
-        if attributes.manager_operation == "Update":
-            self._own(attributes)
         if attributes.dry_run:
             return obj
+        if entries:
+            metadata["managedFields"] = entries
         stored = self.store.put(resource.storage, obj)
         strategy.after_create(stored, self)
         return stored
@@ -92,14 +98,18 @@ class Registry:
         _keep_server_metadata(attributes.new, old)
         if is_status:
             strategy.prepare_for_status_update(attributes, self)
-        elif not attributes.subresource:
+        elif attributes.subresource:
+            strategy.prepare_for_part_update(attributes)
+        else:
             strategy.prepare_for_update(attributes, self)
         self.admission.mutate(attributes)
         obj = attributes.new
         if _is_same(obj, old):
             return old
-        refuse = vetting.refuse_status_update if is_status else vetting.refuse_update
-        self._refuse(attributes, refuse(resource, obj, old))
+        if is_status:
+            self._refuse(attributes, vetting.refuse_status_update(resource, obj, old))
+        elif not attributes.subresource:
+            self._refuse(attributes, vetting.refuse_update(resource, obj, old))
         self.admission.validate(attributes)
         if attributes.manager_operation == "Update":
             self._own(attributes)
@@ -131,16 +141,20 @@ class Registry:
             cause = Cause("FieldValueInvalid", "Invalid value: 0x0: must be specified for an update", _VERSION_FIELD)
             raise errors.invalid(resource.kind, resource.group, attributes.name, [cause])
 
-    def _own(self, attributes: Attributes) -> None:
-        """Bring `managedFields` up to date."""
-        obj, resource = attributes.new, attributes.resource
+    def _entries(self, attributes: Attributes) -> list[Json]:
+        """`managedFields` after this update."""
+        resource = attributes.resource
         schema = type_of(resource.group, resource.version, resource.kind)
         manager = managedfields.Manager(attributes.manager, "Update", resource.api_version, attributes.subresource)
-        entries = managedfields.after_update(attributes.old, obj, schema, manager, self.now_text())
+        return managedfields.after_update(attributes.old, attributes.new, schema, manager, self.now_text())
+
+    def _own(self, attributes: Attributes) -> None:
+        """Bring `managedFields` of an update up to date."""
+        entries = self._entries(attributes)
         if entries:
-            obj["metadata"]["managedFields"] = entries
+            attributes.new["metadata"]["managedFields"] = entries
         else:
-            obj["metadata"].pop("managedFields", None)
+            attributes.new["metadata"].pop("managedFields", None)
 
 
 _VERSION_FIELD = "metadata.resourceVersion"

@@ -140,6 +140,18 @@ class Strategy:
             merged.pop("status", None)
         attributes.obj = merged
 
+    def prepare_for_part_update(self, attributes: Attributes) -> None:
+        """Keep everything but the part another subresource writes."""
+        obj, old = attributes.new, attributes.current
+        merged: Json = {**old, "metadata": dict(old["metadata"])}
+        if attributes.subresource == "ephemeralcontainers":
+            containers = (obj.get("spec") or {}).get("ephemeralContainers") or []
+            merged["spec"] = {**old["spec"], "ephemeralContainers": containers}
+        elif attributes.subresource == "approval":
+            conditions = (obj.get("status") or {}).get("conditions") or []
+            merged["status"] = {**(old.get("status") or {}), "conditions": conditions}
+        attributes.obj = merged
+
     def grace_period_s(self, old: ApiObject, options: Json) -> int | None:
         """Seconds a deletion waits for the object's user; None if the kind is deleted at once."""
         return None

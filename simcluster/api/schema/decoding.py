@@ -109,7 +109,9 @@ class _Walk:
             self.names.append(name)
             decoded = self.value(entry, field, inner)
             self.names.pop()
-            if (decoded or decoded is None or field.required or name in kept) or not _is_omitted(decoded, schema, field):
+            if (decoded or decoded is None or field.required or name in kept) or not _is_omitted(
+                decoded, schema, field
+            ):
                 out[name] = decoded
         self.struct = outer
         return out

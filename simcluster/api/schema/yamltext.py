@@ -86,7 +86,9 @@ def _resolvers() -> dict[str, list[tuple[str, Any]]]:
         for first, entries in _Base.yaml_implicit_resolvers.items()
     }
     integer = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|0[0-7_]*|[1-9][0-9_]*)$")
-    number = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$")
+    number = re.compile(
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+    )
     for first in "-+0123456789.":
         entries = kept.setdefault(first, [])
         if first != ".":

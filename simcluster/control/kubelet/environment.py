@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from simcluster.api import quantity
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, uid_of

@@ -44,23 +44,23 @@ class ImageManager:
         self._errors: dict[str, str] = {}  # back-off key -> error of the last pull
 
     def ensure(self, worker: PodWorker, container: Json) -> None:
-        """Make the image present; answers with `worker.image_ready` or `worker.image_failed`."""
+        """Make the image present; answers with `image_ready` or `image_failed` of the pod's sync."""
         image, name = container["image"], container["name"]
         try:
             present = self.store.find(image) is not None
         except InvalidImageName as error:
             text = f'Failed to apply default image tag "{image}": {error}'
             worker.container_event(name, "Warning", "InspectFailed", text)
-            worker.image_failed(container, Waiting("InvalidImageName", text))
+            worker.sync.image_failed(container, Waiting("InvalidImageName", text))
             return
         policy = pull_policy(container)
         if present and policy != "Always":
             worker.container_event(name, "Normal", "Pulled", f'Container image "{image}" already present on machine')
-            worker.image_ready(container)
+            worker.sync.image_ready(container)
         elif policy == "Never":
             text = f'Container image "{image}" is not present with pull policy of Never'
             worker.container_event(name, "Warning", "ErrImageNeverPull", text)
-            worker.image_failed(container, Waiting("ErrImageNeverPull", text))
+            worker.sync.image_failed(container, Waiting("ErrImageNeverPull", text))
         else:
             self._pull(worker, container)
 
@@ -69,7 +69,9 @@ class ImageManager:
         if self.backoff.in_backoff(key):
             text = f'Back-off pulling image "{image}"'
             worker.container_event(name, "Normal", "BackOff", text)
-            worker.image_failed(container, Waiting("ImagePullBackOff", f"{text}: ErrImagePull: {self._errors[key]}"))
+            worker.sync.image_failed(
+                container, Waiting("ImagePullBackOff", f"{text}: ErrImagePull: {self._errors[key]}")
+            )
             return
         worker.container_event(name, "Normal", "Pulling", f'Pulling image "{image}"')
         self.store.pull(image, Pull(self, worker, container).done)
@@ -83,14 +85,14 @@ class ImageManager:
             worker.kubelet.klog.error("kuberuntime_image.go:55", result.error, "Failed to pull image", image=image)
             self.backoff.raise_delay(key, worker.kubelet.sim.now)
             self._errors[key] = result.error
-            worker.image_failed(container, Waiting("ErrImagePull", result.error))
+            worker.sync.image_failed(container, Waiting("ErrImagePull", result.error))
             return
         self.backoff.forget(key)
         self._errors.pop(key, None)
         took, waited = truncated(result.pull_ns), truncated(result.total_ns)
         text = f'Successfully pulled image "{image}" in {took} ({waited} including waiting). '
         worker.container_event(name, "Normal", "Pulled", f"{text}Image size: {result.image.size_bytes} bytes.")
-        worker.image_ready(container)
+        worker.sync.image_ready(container)
 
     def forget_pod(self, uid: str) -> None:
         """The pod is gone."""

@@ -251,7 +251,9 @@ class PodSync:
                 why = f"back-off {delay} restarting failed container={name} pod={pod_name}"
                 worker.waiting[name] = Waiting("CrashLoopBackOff", why)
                 error = f'failed to "StartContainer" for "{name}" with CrashLoopBackOff: "{why}"'
-                worker.kubelet.klog.error("pod_workers.go:1301", error, "Error syncing pod, skipping", pod=worker.reference)
+                worker.kubelet.klog.error(
+                    "pod_workers.go:1301", error, "Error syncing pod, skipping", pod=worker.reference
+                )
                 self._failed = True
                 self._next()
                 return
@@ -361,4 +363,3 @@ class PodSync:
                 "container's runAsUser breaks non-root policy "
                 f'(pod: "{full_name(self.worker.pod)}", container: {container["name"]})'
             )
-

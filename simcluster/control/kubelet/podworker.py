@@ -371,14 +371,17 @@ class PodWorker:
                 ready[name] = self._passed(name, "readiness", runs[0].container_id)
         kubelet = self.kubelet
         over = self.state == "terminated"
-        seen = Observed(
-            self.picture, self.waiting, ready, started, kubelet.sim.now, kubelet.machine.address, over
-        )
+        seen = Observed(self.picture, self.waiting, ready, started, kubelet.sim.now, kubelet.machine.address, over)
         self.status = pod_status(self.pod, self.status, seen)
         self._flush()
         for name in self.picture.runs:
             if started.get(name) and not ready[name] and (name, "readiness") in self.probes:
                 self.probes[name, "readiness"].trigger()
+
+    def reject(self, reason: str, message: str) -> None:
+        """The pod was not admitted to this node: it fails without having run."""
+        self.status = {**self.status, "phase": "Failed", "reason": reason, "message": message}
+        self._flush()
 
     def fail(self, reason: str, message: str) -> None:
         """The pod's phase becomes Failed for good."""

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from simcluster.api.objects import Json
 from simcluster.control.kubelet.goduration import go_duration
 from simcluster.engine import SECOND
-from simcluster.models.machine.container import Container
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.network import Listener
 from simcluster.models.machine.program import Answer, Call
 from simcluster.models.machine.runtime import Runtime, RuntimeFailure
 
@@ -118,7 +120,7 @@ class Prober:
         listener = self._listener(container, host, call.port)
         return Answer("refused") if listener is None else listener.program.answer(call)
 
-    def _owner(self, container: Container, host: str) -> object | None:
+    def _owner(self, container: Container, host: str) -> Listener | None:
         """Whoever owns the address: this container's pod, or another one named in the handler."""
         network = self.runtime.network
         if host in ("localhost", "127.0.0.1"):
@@ -129,8 +131,7 @@ class Prober:
         if host == container.sandbox.address:
             return container.sandbox.container_on(port)
         owner = self._owner(container, host)
-        found: Container | None = owner.container_on(port) if hasattr(owner, "container_on") else None
-        return found
+        return owner.container_on(port) if isinstance(owner, Sandbox | Machine) else None
 
 
 def _port(port: int | str | None, spec: Json) -> int | None:

@@ -53,7 +53,9 @@ class Observed(NamedTuple):
 def pod_status(pod: Pod, last: Json, seen: Observed) -> Json:
     """The complete `status`; `last` is the previous one (kept: start time, transitions)."""
     inits, mains = init_containers_of(pod), containers_of(pod)
-    old = {entry["name"]: entry for key in ("initContainerStatuses", "containerStatuses") for entry in last.get(key, ())}
+    old = {
+        entry["name"]: entry for key in ("initContainerStatuses", "containerStatuses") for entry in last.get(key, ())
+    }
     init_statuses = [_container(pod, c, old.get(c["name"]), seen, init=True) for c in inits]
     statuses = [_container(pod, c, old.get(c["name"]), seen, init=False) for c in mains]
     phase = _phase(pod, inits, init_statuses, statuses, over=seen.over)
@@ -203,17 +205,20 @@ def _conditions(
     statuses: list[Json],
 ) -> list[Json]:
     has_network = bool(seen.picture.address)
-    incomplete = [
-        s["name"] for c, s in zip(inits, init_statuses, strict=True) if not (s["started"] if is_sidecar(c) else s["ready"])
-    ]
-    sidecars = [s for c, s in zip(inits, init_statuses, strict=True) if is_sidecar(c)]
+    pairs = list(zip(inits, init_statuses, strict=True))
+    incomplete = [s["name"] for c, s in pairs if not s["started" if is_sidecar(c) else "ready"]]
+    sidecars = [s for c, s in pairs if is_sidecar(c)]
     unready = [s["name"] for s in [*sidecars, *statuses] if not s["ready"]]
     began = any("running" in s["state"] or "terminated" in s["state"] for s in statuses)
-    initialized = ("True", "", "") if not incomplete or began else (
-        "False", "ContainersNotInitialized", f"containers with incomplete status: [{' '.join(incomplete)}]"
+    initialized = (
+        ("True", "", "")
+        if not incomplete or began
+        else ("False", "ContainersNotInitialized", f"containers with incomplete status: [{' '.join(incomplete)}]")
     )
-    ready = ("True", "", "") if not unready else (
-        "False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
+    ready = (
+        ("True", "", "")
+        if not unready
+        else ("False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
     )
     if phase == "Succeeded":
         initialized, ready = ("True", "PodCompleted", ""), ("False", "PodCompleted", "")

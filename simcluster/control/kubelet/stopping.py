@@ -11,7 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from simcluster.api.objects import Json, is_terminating
-from simcluster.control.kubelet.podspec import container_named, containers_of, grace_period_s, init_containers_of, is_sidecar
+from simcluster.control.kubelet.podspec import (
+    container_named,
+    containers_of,
+    grace_period_s,
+    init_containers_of,
+    is_sidecar,
+)
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.runtime import TEARDOWN_NS, RuntimeFailure
@@ -86,7 +92,8 @@ class Termination:
         worker = self.worker
         worker.state = "terminating"
         worker.stop_probes(("liveness", "startup"))
-        self._stop([c["name"] for c in [*init_containers_of(worker.pod), *containers_of(worker.pod)] if not is_sidecar(c)])
+        every = [*init_containers_of(worker.pod), *containers_of(worker.pod)]
+        self._stop([c["name"] for c in every if not is_sidecar(c)])
 
     def _stop(self, names: list[str]) -> None:
         worker = self.worker

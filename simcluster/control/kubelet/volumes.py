@@ -93,8 +93,13 @@ class VolumeBuilder:
         if self.cache.get("serviceaccounts", namespace, account) is None:
             raise VolumeError(f'failed to fetch token: serviceaccounts "{account}" not found')
         stream = self.streams.stream("service-account-token", namespace, account)
-        return ".".join(("eyJhbGciOiJSUzI1NiIs" + stream.text(_ALPHABET, 40), stream.text(_ALPHABET, 320),
-                         stream.text(_ALPHABET, 342)))
+        return ".".join(
+            (
+                "eyJhbGciOiJSUzI1NiIs" + stream.text(_ALPHABET, 40),
+                stream.text(_ALPHABET, 320),
+                stream.text(_ALPHABET, 342),
+            )
+        )
 
     def _object_files(
         self, pod: Pod, resource: str, kind: str, name: str, reference: Json

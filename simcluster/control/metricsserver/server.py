@@ -7,6 +7,7 @@ answers while a metrics-server pod is a ready endpoint of its Service.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from simcluster.api.backends import Measured, Usage
@@ -19,28 +20,50 @@ RESOLUTION_NS = 15 * SECOND
 STALE_NS = 2 * RESOLUTION_NS
 
 
-class ContainerStats(NamedTuple):
-    """One container in a kubelet's `/metrics/resource`. CPU is cumulative nanoseconds of one core."""
+class Usages(Protocol):
+    """Cumulative counters of one container or node, as a kubelet reports them."""
 
-    namespace: str
-    pod: str
-    container: str
-    started_ns: int
-    cpu_ns: int
-    memory_bytes: int
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time since the start, nanoseconds of one core."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Working set."""
+
+    @property
+    def started_ns(self) -> int:
+        """When counting began."""
+
+
+class PodUsages(Protocol):
+    """The running containers of one pod."""
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the pod."""
+
+    @property
+    def name(self) -> str:
+        """Name of the pod."""
+
+    @property
+    def containers(self) -> Mapping[str, Usages]:
+        """Counters by container name."""
 
 
 class StatsSource(Protocol):
     """A kubelet's `/metrics/resource`."""
 
-    def reachable(self) -> bool:
+    @property
+    def running(self) -> bool:
         """Whether the kubelet's server answers."""
 
-    def node_stats(self) -> tuple[int, int]:
-        """Cumulative CPU nanoseconds and memory working set in bytes of the node."""
+    def node_stats(self) -> Usages:
+        """Counters of the node."""
 
-    def container_stats(self) -> list[tuple[str, str, str, int, int, int]]:
-        """Fields of `ContainerStats` of every running container."""
+    def stats(self) -> Sequence[PodUsages]:
+        """Counters of every pod with a running container."""
 
 
 class _Sample(NamedTuple):
@@ -56,7 +79,7 @@ _Pair = tuple[_Sample | None, _Sample]
 class MetricsServer:
     """The aggregated API `metrics.k8s.io`. Implements `api.backends.MetricsSource`."""
 
-    def __init__(self, sim: Simulation, api: Api, kubelets: dict[str, StatsSource]) -> None:
+    def __init__(self, sim: Simulation, api: Api, kubelets: Mapping[str, StatsSource]) -> None:
         self.sim = sim
         self.api = api
         self.kubelets = kubelets
@@ -103,23 +126,25 @@ class MetricsServer:
             return
         pods: dict[tuple[str, str], dict[str, _Pair]] = {}
         for name, kubelet in self.kubelets.items():
-            if not kubelet.reachable():
+            if not kubelet.running:
                 continue
-            cpu_ns, memory = kubelet.node_stats()
             known = self._nodes.get(name)
-            self._nodes[name] = (known[1] if known else None, _Sample(self.sim.now, 0, cpu_ns, memory))
-            for fields in kubelet.container_stats():
-                stats = ContainerStats(*fields)
-                sample = _Sample(self.sim.now, stats.started_ns, stats.cpu_ns, stats.memory_bytes)
-                earlier = self._pods.get((stats.namespace, stats.pod), {}).get(stats.container)
-                # A restarted container counts from zero: its old sample says nothing.
-                before = earlier[1] if earlier and earlier[1].started_ns == stats.started_ns else None
-                pods.setdefault((stats.namespace, stats.pod), {})[stats.container] = (before, sample)
+            self._nodes[name] = (known[1] if known else None, self._sample(kubelet.node_stats()))
+            for pod in kubelet.stats():
+                key = (pod.namespace, pod.name)
+                earlier = self._pods.get(key, {})
+                pods[key] = {
+                    container: _pair(earlier.get(container), self._sample(usages))
+                    for container, usages in pod.containers.items()
+                }
         for key, containers in self._pods.items():
             # Pods of unreachable kubelets keep their last samples until these are stale.
             if key not in pods and any(self.sim.now - pair[1].t_ns <= STALE_NS for pair in containers.values()):
                 pods[key] = containers
         self._pods = pods
+
+    def _sample(self, usages: Usages) -> _Sample:
+        return _Sample(self.sim.now, usages.started_ns, usages.cpu_ns, usages.memory_bytes)
 
     def _pods_running(self) -> bool:
         return any(
@@ -127,3 +152,10 @@ class MetricsServer:
             for pod in self.api.store.objects("pods", "kube-system")
             if (pod["metadata"].get("labels") or {}).get("k8s-app") == "metrics-server"
         )
+
+
+def _pair(earlier: _Pair | None, sample: _Sample) -> _Pair:
+    """The last two samples; a restarted container counts from zero, so its old sample says nothing."""
+    if earlier is None or earlier[1].started_ns != sample.started_ns:
+        return (None, sample)
+    return (earlier[1], sample)

@@ -72,7 +72,7 @@ class Aggregate(KubectlError):
     """Several errors of one command, each on its own line."""
 
     def __init__(self, errors: Sequence[KubectlError]) -> None:
-        super().__init__("\n".join(error.text for error in errors))
+        super().__init__("\n".join(error.text.removeprefix("error: ") for error in errors))
         self.errors = list(errors)
 
 

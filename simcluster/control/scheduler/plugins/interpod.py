@@ -78,6 +78,7 @@ class InterPodAffinity(Plugin):
 
     name = "InterPodAffinity"
     weight = 2
+    about_node = False
     woken_by = ("node", "pod_add", "pod_delete")
     REASON_AFFINITY = "node(s) didn't match pod affinity rules"
     REASON_ANTI = "node(s) didn't match pod anti-affinity rules"

@@ -6,30 +6,11 @@ component-helpers scheduling/corev1/nodeaffinity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from simcluster.api.selectors import Requirement
+from simcluster.control.nodelifecycle.nodeselector import node_selector_matches, term_matches
 from simcluster.control.scheduler.cache import NodeInfo, PodInfo
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, normalised
-
-
-def term_matches(term: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
-    """Whether a NodeSelectorTerm selects a node; a term without requirements selects none."""
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    about = {"metadata.name": name}
-    return all(_holds(entry, labels) for entry in expressions) and all(_holds(entry, about) for entry in fields)
-
-
-def _holds(entry: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    return Requirement(entry["key"], entry["operator"], tuple(entry.get("values") or ())).matches(labels)
-
-
-def node_selector_matches(selector: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
-    """Whether a NodeSelector (terms are alternatives) selects a node; also used by volumes."""
-    return any(term_matches(term, labels, name) for term in selector.get("nodeSelectorTerms") or ())
 
 
 def requires_node(info: PodInfo, node: NodeInfo) -> bool:

@@ -73,6 +73,7 @@ class PodTopologySpread(Plugin):
 
     name = "PodTopologySpread"
     weight = 2
+    about_node = False
     woken_by = ("node", "pod_add", "pod_delete")
     REASON = "node(s) didn't match pod topology spread constraints"
     REASON_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"

@@ -126,7 +126,8 @@ def events_of(invocation: Invocation, obj: Json, *, uid: str | None = None) -> l
     fields = {"involvedObject.name": metadata["name"]}
     if namespace:
         fields["involvedObject.namespace"] = namespace
-    fields["involvedObject.kind"] = obj["kind"]
+    if obj["kind"] != "Pod":
+        fields["involvedObject.kind"] = obj["kind"]
     fields["involvedObject.uid"] = metadata.get("uid", "") if uid is None else uid
     selector = ",".join(f"{key}={fields[key]}" for key in fields)
     path = f"/api/v1/namespaces/{namespace}/events" if namespace else "/api/v1/events"

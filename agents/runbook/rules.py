@@ -1,0 +1,25 @@
+"""The rules, from what explains most to what explains least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from simcluster.agents.runbook.deployments import failing_rollouts, wrong_addresses, wrong_images
+from simcluster.agents.runbook.nodes import cordoned_nodes, stopped_kubelets
+from simcluster.agents.runbook.reading import Finding, Reading
+from simcluster.agents.runbook.resources import scaled_to_zero, throttled
+from simcluster.agents.runbook.services import wrong_ports, wrong_selectors
+
+Rule = Callable[[Reading], list[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    stopped_kubelets,
+    wrong_images,
+    wrong_selectors,
+    wrong_ports,
+    wrong_addresses,
+    throttled,
+    cordoned_nodes,
+    scaled_to_zero,
+    failing_rollouts,
+)

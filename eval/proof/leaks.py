@@ -1,0 +1,44 @@
+"""Whether anything that an agent can read holds the answer's own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from simcluster.tasks.model import Task
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+#: Words of this project that no cluster would show.
+FORBIDDEN_WORDS = ("simcluster", "injected", "injection", "ground truth", "faulttarget")
+
+
+def secret_words(task: Task) -> list[str]:
+    """Texts that would give the answer away, lower case: ids of task and faults, the truth's sentence."""
+    words = [task.id, task.truth.mechanism, *(step.fault for step in task.incident if step.fault)]
+    spellings = [form for word in words for form in (word, word.replace("_", "-"), word.replace("_", " "))]
+    return list(dict.fromkeys([*(word.lower() for word in spellings), *FORBIDDEN_WORDS]))
+
+
+def leaks(world: World, task: Task) -> list[str]:
+    """Where secret words can be read: API objects (Events among them), container logs, journals."""
+    words = secret_words(task)
+    found: list[str] = []
+    for place, text in readable(world):
+        lowered = text.lower()
+        found.extend(f"{word!r} stands in {place}" for word in words if word in lowered)
+    return found
+
+
+def readable(world: World) -> Iterator[tuple[str, str]]:
+    """(place, text) of everything that an agent's surfaces can show."""
+    for resource in world.api.store.resources():
+        for obj in world.api.store.objects(resource):
+            yield f"{resource} {obj['metadata']['name']}", json.dumps(obj)
+    for name, machine in sorted(world.machines.items()):
+        for container in machine.runtime.containers():
+            place = f"the log of {container.spec.namespace}/{container.spec.pod_name}"
+            yield place, "\n".join(line.text for line in container.log.read())
+        yield f"the journal of {name}", "\n".join(entry.text for entry in machine.journal())

@@ -1,0 +1,242 @@
+"""The proof of a task, as CI runs it and `simcluster check` shows it.
+
+Healthy before the incident; noticed by users or the monitor after it; the oracle refuses
+the faulty world and every forbidden attempt, and accepts every reference fix; the judge
+accepts the right diagnoses and refuses the plausible wrong ones; nothing that an agent can
+read holds the answer's words. Each attempt and each fix starts from a fork of one world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from simcluster import tasks
+from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
+from simcluster.eval.episode.start import start
+from simcluster.eval.judge import judge
+from simcluster.eval.judge.judge import family_of
+from simcluster.eval.oracles import Baseline, Mitigation
+from simcluster.eval.oracles.registry import WrongCheck, checks_of
+from simcluster.eval.proof.attempts import attempt
+from simcluster.eval.proof.leaks import leaks
+from simcluster.eval.trajectory import Recorder
+from simcluster.faults import registry as faults
+from simcluster.noise import plan as noise
+from simcluster.surface.protocols import CommandResult, Shell
+from simcluster.tasks.model import Step, Task
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+#: Share of the users' requests that succeed in a healthy application.
+HEALTHY_RATIO = 0.99
+
+
+class Provable(Protocol):
+    """What the proof needs of an episode that has been paged."""
+
+    task: Task  # resolved
+    world: World
+    baseline: Baseline
+    recorder: Recorder
+
+    @property
+    def alert(self) -> str:
+        """The page, empty if nobody noticed."""
+
+    def fork(self) -> Provable:
+        """A second episode with the same past."""
+
+    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+        """Run `kubectl COMMAND`."""
+
+    def node(self, name: str) -> Shell:
+        """A root shell on a node."""
+
+    def wait(self, duration: str) -> None:
+        """Let simulated time pass."""
+
+
+#: Opens an episode: task (id or path) and seed.
+Opener = Callable[[str, int], Provable]
+
+
+class Finding(NamedTuple):
+    """One thing that was proved, or not."""
+
+    name: str
+    passed: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class ProofReport:
+    """The proof of one piece of content."""
+
+    kind: str  # task, fault or noise
+    id: str
+    seed: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything was proved."""
+        return all(finding.passed for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form of `simcluster check --json`."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "seed": self.seed,
+            "passed": self.passed,
+            "findings": [finding._asdict() for finding in self.findings],
+        }
+
+    def explain(self) -> str:
+        """One line a finding."""
+        return "\n".join(
+            f"{'pass' if f.passed else 'FAIL'} {f.name}{': ' if f.why else ''}{f.why}" for f in self.findings
+        )
+
+
+def check(target: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None) -> ProofReport:
+    """Prove a task, a fault or a noise profile, by id or by file.
+
+    Raises:
+        UnknownName: nothing has this id; the nearest are listed.
+        ContentError: a file is wrong.
+    """
+    known_tasks, known_faults, known_noises = tasks.ids(library), faults.ids(library), noise.ids(library)
+    path = Path(target)
+    if target.endswith((".yaml", ".yml")):
+        keys = read_document(path).data
+        if isinstance(keys, dict) and "mechanism" in keys and "incident" not in keys:
+            load_content(path, faults.FaultSpec)
+            return check_fault(path.stem, seed, library=library, opener=opener)
+        if isinstance(keys, dict) and "disturbances" in keys:
+            profile = load_content(path, noise.Profile)
+            return ProofReport("noise", profile.id, seed, (Finding("the file is right", True),))
+        return check_task(target, seed, library=library, opener=opener)
+    if target in known_tasks:
+        return check_task(target, seed, library=library, opener=opener)
+    if target in known_faults:
+        return check_fault(target, seed, library=library, opener=opener)
+    if target in known_noises:
+        noise.load(target, library)
+        return ProofReport("noise", target, seed, (Finding("the file is right", True),))
+    raise UnknownName("task, fault or noise", target, [*known_tasks, *known_faults, *known_noises])
+
+
+def check_task(
+    task_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
+) -> ProofReport:
+    """Prove a task.
+
+    Args:
+        task_id: id or path.
+        opener: opens the episode; by default `simcluster.start` without noise.
+
+    Raises:
+        UnknownName, ContentError: it cannot even be loaded.
+    """
+    task = tasks.load(task_id, library)
+    _validate(task, task_id, library)
+    episode = (opener or start)(task_id, seed)
+    return ProofReport("task", task.id, seed, tuple(_findings(episode, library)))
+
+
+def check_fault(
+    fault_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
+) -> ProofReport:
+    """Prove a fault by a task that has it. Raises UnknownName, ContentError."""
+    spec = faults.load(fault_id, library)
+    for task_id in tasks.ids(library):
+        if any(step.fault == fault_id for step in tasks.load(task_id, library).incident):
+            proof = check_task(task_id, seed, library=library, opener=opener)
+            used = Finding("a task uses it", True, task_id)
+            return ProofReport("fault", spec.id, seed, (used, *proof.findings))
+    return ProofReport("fault", spec.id, seed, (Finding("a task uses it", False, "no task has this fault"),))
+
+
+def _validate(task: Task, task_id: str, library: Library | None) -> None:
+    """What only grading knows about a task's file. Raises ContentError."""
+    path = tasks.path_of(task_id, library)
+    try:
+        checks_of(task)
+        family_of(task.truth)
+    except WrongCheck as error:
+        raise ContentError(path, read_document(path).line(("accepted_when", error.index)), str(error)) from None
+    except ValueError as error:
+        raise ContentError(path, read_document(path).line(("truth", "mechanism")), str(error)) from None
+
+
+def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
+    task = episode.task
+    yield _healthy_before(episode)
+    noticed = episode.alert.strip()
+    yield Finding("users or the monitor notice", bool(noticed), noticed.partition("\n")[0] or "nobody was paged")
+    found = leaks(episode.world, task)
+    yield Finding("nothing readable holds the answer", not found, "; ".join(found[:3]))
+    oracle = Mitigation(library)
+    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task)]
+    yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
+    for name in task.must_not_pass:
+        yield _refused(name, episode.fork(), oracle)
+    for index, steps in enumerate(task.reference_fixes):
+        yield _accepted(index, steps, episode.fork(), oracle)
+    inventory = episode.baseline.inventory()
+    for wanted, answers in (
+        (True, task.reference_diagnoses.right),
+        (False, task.reference_diagnoses.plausible_but_wrong),
+    ):
+        for index, answer in enumerate(answers):
+            verdict = judge(answer, task.truth, inventory)
+            name = f"diagnosis {'right' if wanted else 'wrong'} {index + 1} is {'accepted' if wanted else 'refused'}"
+            yield Finding(name, verdict.passed is wanted, f"{verdict.yes} of 9")
+
+
+def _healthy_before(episode: Provable) -> Finding:
+    """All pods ready and users served until the first step of the incident."""
+    name = "healthy before the incident"
+    began = episode.recorder.marks["incident"] + min(step.at for step in episode.task.incident)
+    before = [r for r in episode.recorder.records if r["t_ns"] <= began]
+    if not before:
+        return Finding(name, False, "nothing was recorded before the incident")
+    lowest = min(r["d1"]["availability"] for r in before)
+    sent, ok = sum(r["users"]["sent"] for r in before), sum(r["users"]["ok"] for r in before)
+    healthy = lowest == 1.0 and sent > 0 and ok >= HEALTHY_RATIO * sent
+    return Finding(name, healthy, f"availability {lowest}, {ok} of {sent} requests of users succeeded")
+
+
+def _refused(name: str, fork: Provable, oracle: Mitigation) -> Finding:
+    problem = attempt(name, fork.world, fork.task)
+    if problem:
+        return Finding(f"{name} is refused", False, problem)
+    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
+    why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
+    return Finding(f"{name} is refused", not verdict.passed, why or "every check passed")
+
+
+def _accepted(index: int, steps: tuple[Step, ...], fork: Provable, oracle: Mitigation) -> Finding:
+    name = f"reference fix {index + 1} is accepted"
+    for step in steps:
+        result = perform(fork, step)
+        if result.exit_code:
+            return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
+    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
+    why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
+    return Finding(name, verdict.passed, why)
+
+
+def perform(episode: Provable, step: Step) -> CommandResult:
+    """Do one step of a fix through the surface."""
+    if step.kubectl:
+        return episode.kubectl(step.kubectl, step.stdin)
+    if step.sh:
+        return episode.node(step.node).sh(step.sh)
+    episode.wait(step.wait)
+    return CommandResult("")

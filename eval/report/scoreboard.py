@@ -1,0 +1,50 @@
+"""The table that people look at first: agents across, tasks down, and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from simcluster.eval.report.summary import summarize
+
+Record = dict[str, Any]
+_GRADES = (("diagnosis", "D"), ("mitigation", "M"), ("trajectory", "T"))
+LEGEND = "D diagnosis, M mitigation, T trajectory: green passed, red failed"
+
+
+def scoreboard(records: Sequence[Record]) -> Table:
+    """One cell a task and agent with its three grades; several seeds are counted."""
+    agents = list(dict.fromkeys(record["agent"] for record in records))
+    tasks = list(dict.fromkeys(record["task"] for record in records))
+    table = Table(title="simcluster", caption=LEGEND)
+    table.add_column("task", no_wrap=True)
+    for agent in agents:
+        table.add_column(agent, justify="center")
+    for task in tasks:
+        cells = [_cell([r for r in records if r["task"] == task and r["agent"] == agent]) for agent in agents]
+        table.add_row(Path(task).stem, *cells)
+    table.add_section()
+    summary = summarize(records)
+    for label, key in (("passed", "passed"), *((grade, grade) for grade, _ in _GRADES)):
+        table.add_row(label, *(f"{summary[agent][key]}/{summary[agent]['runs']}" for agent in agents))
+    table.add_row("seconds a run", *(f"{summary[a]['seconds'] / summary[a]['runs']:.1f}" for a in agents))
+    return table
+
+
+def _cell(runs: Sequence[Record]) -> Text:
+    text = Text()
+    if not runs:
+        return Text("-", style="dim")
+    for grade, letter in _GRADES:
+        passed = [run for run in runs if run[grade]["passed"]]
+        shown = letter if len(runs) == 1 else f"{letter}{len(passed)}/{len(runs)}"
+        style = "green" if len(passed) == len(runs) else "red" if not passed else "yellow"
+        text.append(shown + " ", style=f"bold {style}")
+    other = sorted({run["outcome"] for run in runs} - {"done"})
+    if other:
+        text.append(",".join(other), style="magenta")
+    return text

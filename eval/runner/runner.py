@@ -1,0 +1,141 @@
+"""Distributes runs over worker processes and writes down every result as it comes.
+
+A run that takes longer than the plan's wall-clock limit is killed with its worker and recorded
+as `timeout`; a worker that dies is recorded as `killed`. Neither stops the evaluation.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from simcluster.eval.runner.execute import KILLED, TIMEOUT, record_of
+from simcluster.eval.runner.plan import Plan, Record, Run
+from simcluster.eval.runner.records import RunDirectory
+from simcluster.eval.runner.worker import work
+
+#: Called with every new record.
+Listener = Callable[[Record], None]
+#: How often deadlines are looked at while nothing comes in, wall-clock seconds.
+_LOOK_S = 0.5
+
+
+def evaluate(plan: Plan, directory: RunDirectory, jobs: int, listener: Listener | None = None) -> list[Record]:
+    """Run everything of the plan that the directory does not hold yet.
+
+    Args:
+        plan: checked before.
+        directory: where results go.
+        jobs: worker processes, at least 1.
+        listener: is told of every new result.
+
+    Returns:
+        The records of all runs of the plan, in its order.
+    """
+    done = directory.finished()
+    waiting = [run for run in plan.runs() if run not in done]
+    if waiting:
+        pool = _Pool(plan, directory, min(jobs, len(waiting)), listener)
+        try:
+            pool.run(waiting)
+        finally:
+            pool.close()
+    done = directory.finished()
+    return [done[run] for run in plan.runs() if run in done]
+
+
+class _Worker:
+    """One process and what it is doing."""
+
+    def __init__(self, plan: Plan, folder: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe: Connection
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=work, args=(theirs, plan, folder), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.run: Run | None = None
+        self.start: tuple[str, int] | None = None
+        self.deadline_s = 0.0
+        self.began_s = 0.0
+
+    def give(self, run: Run, limit_s: float) -> None:
+        self.run, self.start = run, run.start
+        self.began_s = time.monotonic()
+        self.deadline_s = self.began_s + limit_s
+        self.pipe.send(tuple(run))
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+
+
+class _Pool:
+    def __init__(self, plan: Plan, directory: RunDirectory, jobs: int, listener: Listener | None) -> None:
+        self._plan = plan
+        self._directory = directory
+        self._listener = listener
+        self._workers = [self._new() for _ in range(max(1, jobs))]
+
+    def _new(self) -> _Worker:
+        return _Worker(self._plan, str(self._directory.runs))
+
+    def run(self, waiting: list[Run]) -> None:
+        """Work off the list."""
+        waiting = list(waiting)
+        while waiting or any(worker.run for worker in self._workers):
+            for worker in self._workers:
+                if worker.run is None and waiting:
+                    worker.give(waiting.pop(self._choose(worker, waiting)), self._plan.wall_limit_s)
+            busy = {worker.pipe: worker for worker in self._workers if worker.run is not None}
+            for pipe in wait(list(busy), timeout=_LOOK_S):
+                self._receive(busy[pipe])  # type: ignore[index]
+            self._expire()
+
+    def close(self) -> None:
+        """End all workers, whatever they are doing."""
+        for worker in self._workers:
+            worker.stop()
+
+    def _choose(self, worker: _Worker, waiting: list[Run]) -> int:
+        """A run whose start the worker has made already, else one whose start nobody is making."""
+        for index, run in enumerate(waiting):
+            if run.start == worker.start:
+                return index
+        others = [other.start for other in self._workers if other.run is not None]
+        for index, run in enumerate(waiting):
+            if run.start not in others:
+                return index
+        return 0
+
+    def _receive(self, worker: _Worker) -> None:
+        assert worker.run is not None
+        try:
+            record: Record = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._replace(worker, KILLED, f"the worker process ended with status {worker.process.exitcode}")
+            return
+        worker.run = None
+        self._add(record)
+
+    def _expire(self) -> None:
+        for worker in list(self._workers):
+            if worker.run is not None and time.monotonic() > worker.deadline_s and not worker.pipe.poll():
+                limit_s = self._plan.wall_limit_s
+                self._replace(worker, TIMEOUT, f"the run took longer than {limit_s:g} s of wall-clock time")
+
+    def _replace(self, worker: _Worker, outcome: str, error: str) -> None:
+        assert worker.run is not None
+        run, seconds = worker.run, time.monotonic() - worker.began_s
+        worker.stop()
+        self._workers[self._workers.index(worker)] = self._new()
+        self._add(record_of(run, self._plan.noise, outcome, error, seconds, None))
+
+    def _add(self, record: Record) -> None:
+        self._directory.add(record)
+        if self._listener is not None:
+            self._listener(record)

@@ -1,0 +1,88 @@
+"""Paths that are no resources: version, health, discovery, OpenAPI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api import discovery, metrics, openapi
+from simcluster.api.errors import ApiError, page_not_found
+from simcluster.api.objects import Json
+from simcluster.api.request import Request, Response
+
+if TYPE_CHECKING:
+    from simcluster.api.server import Api
+
+#: What the imitated server says of itself.
+VERSION: Json = {
+    "major": "1",
+    "minor": "32",
+    "gitVersion": "v1.32.13",
+    "gitCommit": "63adf010aa20e104c0b7043b47f42f50c9f72b17",
+    "gitTreeState": "clean",
+    "buildDate": "2026-08-21T00:00:00Z",
+    "goVersion": "go1.24.11",
+    "compiler": "gc",
+    "platform": "linux/amd64",
+}
+_TEXT = "text/plain; charset=utf-8"
+_HEALTH = ("healthz", "livez", "readyz")
+
+
+def serve(api: Api, request: Request, *, known_version: bool) -> Response:
+    """Answer a path that is no resource path. Raises ApiError."""
+    path = request.path.strip("/")
+    answer = _find(api, request, path)
+    if answer is None:
+        if known_version:
+            raise page_not_found()
+        return Response(404, text="404 page not found\n", content_type=_TEXT)
+    if request.method != "GET":
+        raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return answer
+
+
+def _find(api: Api, request: Request, path: str) -> Response | None:
+    table = api.resources
+    with_metrics = metrics.is_available(api.metrics)
+    parts = path.split("/")
+    if path == "version":
+        return Response(200, VERSION)
+    if parts[0] in _HEALTH:
+        return Response(200, text=_health(request, parts), content_type=_TEXT)
+    if path in ("api", "apis"):
+        if "as=APIGroupDiscoveryList" in request.accept:
+            return Response(200, discovery.aggregated(table, core=path == "api", metrics=with_metrics))
+        return Response(
+            200, discovery.api_versions() if path == "api" else discovery.group_list(table, metrics=with_metrics)
+        )
+    if parts[0] == "apis" and len(parts) == 2:
+        found = discovery.group(table, parts[1], metrics=with_metrics)
+        return Response(200, found) if found is not None else None
+    if (parts[0] == "api" and len(parts) == 2) or (parts[0] == "apis" and len(parts) == 3):
+        group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
+        if (group, version) in table.versions and (with_metrics or group != "metrics.k8s.io"):
+            return Response(200, discovery.resource_list(table, group, version))
+        return None
+    if path == "openapi/v3":
+        return Response(200, openapi.index(table))
+    if path.startswith("openapi/v3/"):
+        document = openapi.document(table, path.removeprefix("openapi/v3/"))
+        return Response(200, document) if document is not None else None
+    if not path:
+        return Response(200, {"paths": _paths(api, with_metrics)})
+    return None
+
+
+def _health(request: Request, parts: list[str]) -> str:
+    if len(parts) > 1 or not request.flag("verbose"):
+        return "ok"
+    checks = ("ping", "log", "etcd")
+    return "".join(f"[+]{check} ok\n" for check in checks) + f"{parts[0]} check passed\n"
+
+
+def _paths(api: Api, with_metrics: bool) -> list[str]:
+    paths = ["/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+    for group, versions in discovery.groups_of(api.resources, metrics=with_metrics).items():
+        paths.append(f"/apis/{group}")
+        paths.extend(f"/apis/{group}/{version}" for version in versions)
+    return sorted(paths)

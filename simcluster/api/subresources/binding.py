@@ -1,0 +1,80 @@
+"""Binding a pod to a node: what the scheduler writes.
+
+Source: pkg/registry/core/pod/storage (BindingREST, assignPod, setPodHostAndAnnotations).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api import codec, errors
+from simcluster.api.errors import Cause
+from simcluster.api.objects import ApiObject, Json
+from simcluster.api.reading import need
+from simcluster.api.request import Request, Response
+from simcluster.api.resources import Resource
+from simcluster.api.routing import Route
+
+if TYPE_CHECKING:
+    from simcluster.api.server import Api
+
+_BINDING = Resource("", "v1", "Binding", "bindings", "binding", True)
+
+
+def serve(api: Api, request: Request, route: Route) -> Response:
+    """POST of a Binding, to the pod's subresource or to `bindings`. Raises ApiError."""
+    body = codec.read_object(request, _BINDING).value
+    metadata = body.get("metadata") or {}
+    if route.resource.name == "bindings":
+        route = Route(api.resources.by_name["pods"], route.namespace, metadata.get("name", ""), "binding")
+    elif metadata.get("name") != route.name:
+        raise errors.bad_request("name in URL does not match name in Binding object")
+    target = body.get("target") or {}
+    _validate(route.name, target)
+    pod = need(api, route)
+    _check(route, pod, metadata)
+    if "All" not in request.params("dryRun"):
+        api.store.put("pods", _bound(api, pod, target["name"], metadata.get("annotations") or {}))
+    return Response(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+
+
+def _validate(name: str, target: Json) -> None:
+    causes = []
+    if target.get("kind") not in (None, "", "Node"):
+        why = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
+        causes.append(Cause("FieldValueNotSupported", why, "target.kind"))
+    if not target.get("name"):
+        causes.append(Cause("FieldValueRequired", "Required value", "target.name"))
+    if causes:
+        raise errors.invalid("Binding", "", name, causes)
+
+
+def _check(route: Route, pod: ApiObject, metadata: Json) -> None:
+    name = route.name
+    uid = metadata.get("uid")
+    if uid and uid != pod["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
+        raise errors.conflict("pods/binding", name, why)
+    if "deletionTimestamp" in pod["metadata"]:
+        raise errors.conflict("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if pod["spec"].get("nodeName"):
+        why = f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+        raise errors.conflict("pods/binding", name, why)
+    if pod["spec"].get("schedulingGates"):
+        raise errors.conflict("pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
+
+
+def _bound(api: Api, pod: ApiObject, node: str, annotations: dict[str, str]) -> Json:
+    status = dict(pod.get("status") or {})
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": api.registry.now_text(),
+    }
+    others = [c for c in status.get("conditions") or () if c["type"] != "PodScheduled"]
+    status["conditions"] = [*others, scheduled]
+    metadata = dict(pod["metadata"])
+    if annotations:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+    return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}

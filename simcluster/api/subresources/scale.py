@@ -1,0 +1,76 @@
+"""The `scale` subresource of Deployments, ReplicaSets, StatefulSets and ReplicationControllers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simcluster.api import codec, errors, patching
+from simcluster.api.errors import Cause
+from simcluster.api.objects import ApiObject, Json
+from simcluster.api.reading import need
+from simcluster.api.registry.attributes import UPDATE
+from simcluster.api.request import Request, Response
+from simcluster.api.resources import Resource
+from simcluster.api.routing import Route
+from simcluster.api.selectors import label_text, of_label_selector
+from simcluster.api.writing import attributes_of
+
+if TYPE_CHECKING:
+    from simcluster.api.server import Api
+
+SCALE = Resource("autoscaling", "v1", "Scale", "scales", "scale", True)
+
+
+def scale_of(obj: ApiObject) -> Json:
+    """The Scale of a workload."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    shown = {
+        key: metadata[key]
+        for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        if key in metadata
+    }
+    selector = spec.get("selector") or {}
+    if obj["kind"] == "ReplicationController":
+        selector = {"matchLabels": selector}
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": shown,
+        "spec": {"replicas": spec["replicas"]} if spec.get("replicas") else {},
+        "status": {"replicas": status.get("replicas", 0), "selector": label_text(of_label_selector(selector))},
+    }
+
+
+def serve(api: Api, request: Request, route: Route) -> Response:
+    """GET, PUT and PATCH. Raises ApiError."""
+    obj = need(api, route)
+    current = scale_of(obj)
+    if request.method == "GET":
+        return Response(200, current)
+    if request.method == "PUT":
+        wanted: Any = codec.read_object(request, SCALE).value
+        patching.check_identity(SCALE, route.name, route.namespace, wanted)
+    elif request.method == "PATCH":
+        body = codec.read_any(request)
+        wanted = patching.patched(SCALE, current, body, request.content_type)
+        patching.decode_patched(SCALE, wanted, body, request.content_type, request.param("fieldValidation"))
+    else:
+        raise errors.method_not_supported(route.resource.name, request.method.lower())
+    return Response(200, _scaled(api, request, route, obj, wanted))
+
+
+def _scaled(api: Api, request: Request, route: Route, obj: ApiObject, wanted: Mapping[str, Any]) -> Json:
+    replicas = (wanted.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        why = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        raise errors.invalid("Scale", "autoscaling", route.name, [Cause("FieldValueInvalid", why, "spec.replicas")])
+    attributes = attributes_of(api, request, route._replace(subresource=""), UPDATE)
+    attributes.old = obj
+    metadata = dict(obj["metadata"])
+    for name in ("resourceVersion", "uid"):
+        if (wanted.get("metadata") or {}).get(name):
+            metadata[name] = wanted["metadata"][name]
+    attributes.obj = {**obj, "metadata": metadata, "spec": {**obj["spec"], "replicas": replicas}}
+    stored = api.registry.update(attributes)
+    return scale_of(api.store.get(route.resource.storage, route.namespace, route.name) or ApiObject(stored))

@@ -1,0 +1,159 @@
+"""Metadata, labels and label selectors.
+
+Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/meta/v1/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simcluster.api.validation import names
+from simcluster.api.validation.causes import IMMUTABLE, Causes, Obj, go_selector
+
+#: Annotations of one object may not take more bytes than this.
+MAX_ANNOTATION_BYTES = 256 * 1024
+
+NameRule = Callable[[str], tuple[str, ...]]
+
+_NO_EXTRA = ("In", "NotIn")
+_EXISTENCE = ("Exists", "DoesNotExist")
+
+
+def validate_metadata(metadata: Obj, *, namespaced: bool | None, rule: NameRule, causes: Causes) -> None:
+    """Metadata of a new object. `namespaced` None: do not look at the namespace."""
+    name, generate = metadata.get("name"), metadata.get("generateName")
+    if generate:
+        # A prefix may end in what the rule refuses at the end of a name.
+        causes.checked("metadata.generateName", generate, rule(_as_prefix(generate)))
+    if not name:
+        if not generate:
+            causes.required("metadata.name", "name or generateName is required")
+    else:
+        causes.checked("metadata.name", name, rule(name))
+    if namespaced is True and not metadata.get("namespace"):
+        causes.required("metadata.namespace")
+    elif namespaced is False and metadata.get("namespace"):
+        causes.forbidden("metadata.namespace", "not allowed on this type")
+    _validate_maps(metadata, "metadata", causes)
+    for index, owner in enumerate(metadata.get("ownerReferences") or ()):
+        path = f"metadata.ownerReferences[{index}]"
+        for key in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(key):
+                detail = "version must not be empty" if key == "apiVersion" else f"{key} must not be empty"
+                causes.invalid(f"{path}.{key}", owner.get(key, ""), detail)
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        causes.checked(f"metadata.finalizers[{index}]", finalizer, names.qualified_name(finalizer))
+
+
+def _as_prefix(generate: str) -> str:
+    return generate[:-1] + "a" if generate.endswith("-") else generate
+
+
+def _validate_maps(metadata: Obj, path: str, causes: Causes) -> None:
+    validate_labels(metadata.get("labels"), f"{path}.labels", causes)
+    annotations = metadata.get("annotations")
+    if annotations:
+        field = f"{path}.annotations"
+        total = 0
+        for key, value in annotations.items():
+            causes.checked(field, key, names.qualified_name(key.lower()))
+            total += len(key) + len(value)
+        if total > MAX_ANNOTATION_BYTES // 4 and _bytes(annotations) > MAX_ANNOTATION_BYTES:
+            causes.too_long(field, MAX_ANNOTATION_BYTES)
+
+
+def _bytes(annotations: Obj) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+
+
+def validate_template_metadata(metadata: Obj | None, path: str, causes: Causes) -> None:
+    """Labels and annotations of a template."""
+    if metadata:
+        _validate_maps(metadata, path, causes)
+
+
+def validate_metadata_update(metadata: Obj, old: Obj, causes: Causes) -> None:
+    """What of the metadata may not change."""
+    for key in ("name", "namespace", "uid"):
+        if metadata.get(key) != old.get(key):
+            causes.invalid(f"metadata.{key}", metadata.get(key, ""), IMMUTABLE)
+    if old.get("deletionTimestamp"):
+        before = old.get("finalizers") or ()
+        added = [f for f in metadata.get("finalizers") or () if f not in before]
+        if added:
+            listed = "[]string{" + ", ".join(f'"{f}"' for f in added) + "}"
+            causes.forbidden(
+                "metadata.finalizers",
+                f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}",
+            )
+
+
+def validate_labels(labels: Mapping[str, str] | None, path: str, causes: Causes) -> None:
+    """Keys and values of labels; the field of every problem is the whole map."""
+    if not labels:
+        return
+    for key, value in labels.items():
+        problems = names.qualified_name(key)
+        if problems:
+            causes.checked(path, key, problems)
+        problems = names.label_value(value)
+        if problems:
+            causes.checked(path, value, problems)
+
+
+def validate_selector(selector: Obj | None, path: str, causes: Causes) -> None:
+    """A LabelSelector."""
+    if not selector:
+        return
+    validate_labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
+    for index, requirement in enumerate(selector.get("matchExpressions") or ()):
+        where = f"{path}.matchExpressions[{index}]"
+        validate_requirement(requirement, where, causes)
+        causes.checked(f"{where}.key", requirement.get("key", ""), names.qualified_name(requirement.get("key", "")))
+        for position, value in enumerate(requirement.get("values") or ()):
+            causes.checked(f"{where}.values[{position}]", value, names.label_value(value))
+
+
+def validate_requirement(requirement: Obj, path: str, causes: Causes) -> None:
+    """Operator and values of a selector requirement agree."""
+    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
+    if operator in _NO_EXTRA:
+        if not values:
+            causes.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in _EXISTENCE:
+        if values:
+            causes.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    else:
+        causes.invalid(f"{path}.operator", operator, "not a valid selector operator")
+
+
+def is_matching(selector: Obj, labels: Mapping[str, str] | None) -> bool:
+    """Whether a LabelSelector selects labels; an empty one selects everything."""
+    labels = labels or {}
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if labels.get(key) != value:
+            return False
+    for requirement in selector.get("matchExpressions") or ():
+        value, operator = labels.get(requirement.get("key", "")), requirement.get("operator")
+        values: Any = requirement.get("values") or ()
+        ok = {
+            "In": value is not None and value in values,
+            "NotIn": value is None or value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }.get(operator, False)
+        if not ok:
+            return False
+    return True
+
+
+def is_empty_selector(selector: Obj) -> bool:
+    """Whether the selector names nothing."""
+    return not selector.get("matchLabels") and not selector.get("matchExpressions")
+
+
+def validate_selector_update(selector: Obj | None, old: Obj | None, path: str, causes: Causes) -> None:
+    """A workload's selector may not change."""
+    if (selector or None) != (old or None):
+        causes.invalid(path, go_selector(selector) if selector else None, IMMUTABLE)

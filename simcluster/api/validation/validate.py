@@ -1,0 +1,158 @@
+"""The tables of rules by kind, and the three entries of the request path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simcluster.api.errors import Cause
+from simcluster.api.schema import KindOf
+from simcluster.api.validation import cluster, names, pods, services, workloads
+from simcluster.api.validation.causes import Causes, Obj
+from simcluster.api.validation.metadata import NameRule, validate_metadata, validate_metadata_update
+
+_RBAC = "rbac.authorization.k8s.io"
+
+CREATE: dict[tuple[str, str], Callable[[Obj, Causes], None]] = {
+    ("", "Pod"): pods.validate_pod,
+    ("", "Service"): services.validate_service,
+    ("", "Endpoints"): services.validate_endpoints,
+    ("", "Node"): cluster.validate_node,
+    ("", "PersistentVolumeClaim"): cluster.validate_claim,
+    ("", "PersistentVolume"): cluster.validate_volume,
+    ("", "ConfigMap"): cluster.validate_config_map,
+    ("", "Secret"): cluster.validate_secret,
+    ("", "ResourceQuota"): cluster.validate_quota,
+    ("", "LimitRange"): cluster.validate_limit_range,
+    ("", "Event"): cluster.validate_event,
+    ("apps", "Deployment"): workloads.validate_deployment,
+    ("apps", "ReplicaSet"): workloads.validate_replicaset,
+    ("apps", "StatefulSet"): workloads.validate_statefulset,
+    ("apps", "DaemonSet"): workloads.validate_daemonset,
+    ("batch", "Job"): workloads.validate_job,
+    ("batch", "CronJob"): workloads.validate_cronjob,
+    ("autoscaling", "HorizontalPodAutoscaler"): workloads.validate_autoscaler,
+    ("policy", "PodDisruptionBudget"): workloads.validate_budget,
+    ("networking.k8s.io", "Ingress"): services.validate_ingress,
+    ("networking.k8s.io", "NetworkPolicy"): services.validate_network_policy,
+    ("discovery.k8s.io", "EndpointSlice"): services.validate_endpointslice,
+    ("coordination.k8s.io", "Lease"): cluster.validate_lease,
+    ("storage.k8s.io", "StorageClass"): cluster.validate_storage_class,
+    ("scheduling.k8s.io", "PriorityClass"): cluster.validate_priority_class,
+    (_RBAC, "Role"): cluster.validate_role,
+    (_RBAC, "ClusterRole"): cluster.validate_role,
+    (_RBAC, "RoleBinding"): cluster.validate_role_binding,
+    (_RBAC, "ClusterRoleBinding"): cluster.validate_role_binding,
+}
+
+#: Kinds whose update has rules of its own; the others are validated as if they were new.
+UPDATE: dict[tuple[str, str], Callable[[Obj, Obj, Causes], None]] = {
+    ("", "Pod"): pods.validate_pod_update,
+    ("", "Service"): services.validate_service_update,
+    ("", "Node"): cluster.validate_node_update,
+    ("", "PersistentVolumeClaim"): cluster.validate_claim_update,
+    ("", "PersistentVolume"): cluster.validate_volume_update,
+    ("", "ConfigMap"): cluster.validate_config_map_update,
+    ("", "Secret"): cluster.validate_secret_update,
+    ("apps", "Deployment"): workloads.validate_deployment_update,
+    ("apps", "ReplicaSet"): workloads.validate_replicaset_update,
+    ("apps", "StatefulSet"): workloads.validate_statefulset_update,
+    ("apps", "DaemonSet"): workloads.validate_daemonset_update,
+    ("batch", "Job"): workloads.validate_job_update,
+    ("discovery.k8s.io", "EndpointSlice"): services.validate_endpointslice_update,
+    ("storage.k8s.io", "StorageClass"): cluster.validate_storage_class_update,
+    ("scheduling.k8s.io", "PriorityClass"): cluster.validate_priority_class_update,
+    (_RBAC, "RoleBinding"): cluster.validate_role_binding_update,
+    (_RBAC, "ClusterRoleBinding"): cluster.validate_role_binding_update,
+}
+
+#: Rules for names other than the DNS subdomain.
+NAME_RULES: dict[tuple[str, str], NameRule] = {
+    ("", "Service"): names.dns1035_label,
+    ("", "Namespace"): names.dns_label,
+    ("apiregistration.k8s.io", "APIService"): names.path_segment,
+    (_RBAC, "Role"): names.path_segment,
+    (_RBAC, "ClusterRole"): names.path_segment,
+    (_RBAC, "RoleBinding"): names.path_segment,
+    (_RBAC, "ClusterRoleBinding"): names.path_segment,
+}
+
+
+def _metadata_causes(resource: KindOf, obj: Obj, causes: Causes) -> None:
+    rule = NAME_RULES.get((resource.group, resource.kind), names.dns_subdomain)
+    namespaced = getattr(resource, "namespaced", None)
+    validate_metadata(obj.get("metadata") or {}, namespaced=namespaced, rule=rule, causes=causes)
+
+
+def validate_create(resource: KindOf, obj: Mapping[str, Any]) -> list[Cause]:
+    """Why a new object is refused; empty if it is not."""
+    causes = Causes()
+    _metadata_causes(resource, obj, causes)
+    check = CREATE.get((resource.group, resource.kind))
+    if check is not None:
+        check(obj, causes)
+    return causes
+
+
+def validate_update(resource: KindOf, obj: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+    """Why a changed object is refused; empty if it is not.
+
+    A write that leaves everything but metadata alone is checked for its metadata only: what
+    was accepted once stays acceptable.
+    """
+    causes = Causes()
+    metadata, before = obj["metadata"], old["metadata"]
+    validate_metadata_update(metadata, before, causes)
+    if metadata.get("labels") != before.get("labels") or metadata.get("annotations") != before.get("annotations"):
+        _metadata_causes(resource, obj, causes)
+    if all(obj.get(key) == old.get(key) for key in {**old, **obj} if key not in ("metadata", "status")):
+        return causes
+    key = (resource.group, resource.kind)
+    update = UPDATE.get(key)
+    if update is not None:
+        update(obj, old, causes)
+        return causes
+    check = CREATE.get(key)
+    if check is not None:
+        check(obj, causes)
+    return causes
+
+
+#: Counts of a status that may not be negative.
+_COUNTS = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas")
+
+
+def validate_status_update(resource: KindOf, obj: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+    """Why a changed status is refused; the spec is not looked at again."""
+    causes = Causes()
+    validate_metadata_update(obj["metadata"], old["metadata"], causes)
+    status = obj.get("status") or {}
+    if resource.group == "apps":
+        for count in _COUNTS:
+            causes.not_negative(f"status.{count}", status.get(count))
+        _validate_replica_counts(status, causes)
+    elif (resource.group, resource.kind) == ("", "Pod"):
+        _validate_pod_status(status, old.get("status") or {}, causes)
+    return causes
+
+
+def _validate_replica_counts(status: Obj, causes: Causes) -> None:
+    total = status.get("replicas")
+    if total is None:
+        return
+    for count in ("updatedReplicas", "readyReplicas", "availableReplicas"):
+        value = status.get(count, 0)
+        if value > total:
+            causes.invalid(f"status.{count}", value, "cannot be greater than status.replicas")
+    available, ready = status.get("availableReplicas", 0), status.get("readyReplicas", 0)
+    if available > ready:
+        causes.invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")
+
+
+def _validate_pod_status(status: Obj, old: Obj, causes: Causes) -> None:
+    qos, before = status.get("qosClass", ""), old.get("qosClass", "")
+    if before and qos != before:
+        causes.invalid("status.qosClass", qos, "field is immutable")
+    for index, address in enumerate(status.get("podIPs") or ()):
+        ip = address.get("ip", "")
+        causes.checked(f"status.podIPs[{index}].ip", ip, names.ip_address(ip))

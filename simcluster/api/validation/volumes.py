@@ -1,0 +1,123 @@
+"""Volumes of pods and sources of PersistentVolumes.
+
+Source: pkg/apis/core/validation/validation.go, ValidateVolumes and validateVolumeSource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simcluster.api import quantity
+from simcluster.api.validation import names
+from simcluster.api.validation.causes import Causes, Obj
+
+_HOST_PATH_TYPES = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
+
+#: Fields that each source needs.
+_REQUIRED = {
+    "secret": ("secretName",),
+    "configMap": ("name",),
+    "persistentVolumeClaim": ("claimName",),
+    "hostPath": ("path",),
+    "nfs": ("server", "path"),
+    "csi": ("driver",),
+    "gcePersistentDisk": ("pdName",),
+    "awsElasticBlockStore": ("volumeID",),
+    "image": ("reference",),
+}
+
+
+def validate_volumes(volumes: Sequence[Obj], path: str, causes: Causes) -> dict[str, Obj]:
+    """Volumes of a pod; returns the sound ones by name."""
+    sound: dict[str, Obj] = {}
+    for index, volume in enumerate(volumes):
+        where, found = f"{path}[{index}]", Causes()
+        _validate_source(volume, where, found)
+        name = volume.get("name", "")
+        if not name:
+            found.required(f"{where}.name")
+        else:
+            found.checked(f"{where}.name", name, names.dns_label(name))
+        if name in sound:
+            found.duplicate(f"{where}.name", name)
+        if not found:
+            sound[name] = volume
+        causes.extend(found)
+    return sound
+
+
+def _validate_source(volume: Obj, path: str, causes: Causes) -> None:
+    sources = [key for key, value in volume.items() if key != "name" and value is not None]
+    if not sources:
+        causes.required(path, "must specify a volume type")
+        return
+    for source in sources[1:]:
+        causes.forbidden(f"{path}.{source}", "may not specify more than 1 volume type")
+    source = sources[0]
+    validate_source_body(source, volume[source], f"{path}.{source}", causes)
+
+
+def validate_source_body(source: str, body: Obj, path: str, causes: Causes) -> None:
+    """What one kind of source needs."""
+    for key in _REQUIRED.get(source, ()):
+        if not body.get(key):
+            causes.required(f"{path}.{key}")
+    mode = body.get("defaultMode")
+    if mode is not None and not 0 <= mode <= 0o777:
+        causes.invalid(f"{path}.defaultMode", mode, "must be a number between 0 and 0777 (octal), both inclusive")
+    if source in ("secret", "configMap"):
+        _validate_items(body.get("items") or (), f"{path}.items", causes)
+    elif source == "hostPath":
+        kind = body.get("type", "")
+        if kind not in _HOST_PATH_TYPES:
+            causes.not_supported(f"{path}.type", kind, _HOST_PATH_TYPES)
+        if ".." in body.get("path", "").split("/"):
+            causes.invalid(f"{path}.path", body["path"], "must not contain '..'")
+    elif source == "emptyDir":
+        limit = body.get("sizeLimit")
+        if limit is not None and quantity.parse(limit).nano < 0:
+            causes.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+    elif source == "projected":
+        _validate_projected(body, path, causes)
+
+
+def _validate_items(items: Sequence[Obj], path: str, causes: Causes) -> None:
+    for index, item in enumerate(items):
+        where = f"{path}[{index}]"
+        if not item.get("key"):
+            causes.required(f"{where}.key")
+        target = item.get("path", "")
+        if not target:
+            causes.required(f"{where}.path")
+        elif target.startswith("/"):
+            causes.invalid(f"{where}.path", target, "must be a relative path")
+        if ".." in target.split("/"):
+            causes.invalid(f"{where}.path", target, "must not contain '..'")
+
+
+def _validate_projected(body: Obj, path: str, causes: Causes) -> None:
+    for index, source in enumerate(body.get("sources") or ()):
+        where = f"{path}.sources[{index}]"
+        kinds = [key for key, value in source.items() if value is not None]
+        if len(kinds) > 1:
+            causes.forbidden(where, "may not specify more than 1 volume type per source")
+        for kind in kinds[:1]:
+            if kind in ("secret", "configMap") and not source[kind].get("name"):
+                causes.required(f"{where}.{kind}.name")
+            if kind == "serviceAccountToken":
+                token = source[kind]
+                seconds = token.get("expirationSeconds", 3600)
+                if seconds < 600:
+                    detail = "may not specify a duration less than 10 minutes"
+                    causes.invalid(f"{where}.{kind}.expirationSeconds", seconds, detail)
+                if not token.get("path"):
+                    causes.required(f"{where}.{kind}.path")

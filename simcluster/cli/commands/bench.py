@@ -1,0 +1,40 @@
+"""`simcluster bench`: our own speed, here and now."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from simcluster.cli.exits import CheckFailed
+from simcluster.cli.output import console, print_json
+from simcluster.eval.bench import Measurement, measure
+
+
+@click.command("bench", short_help="Measure how fast the simulation runs here.")
+@click.option(
+    "--repeats", default=3, show_default=True, type=click.IntRange(1), help="Repeats of the long measurement."
+)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--gate", is_flag=True, help="Exit with 1 if a promised figure is missed.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def command(repeats: int, seed: int, gate: bool, as_json: bool) -> None:
+    """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
+    remarks = console(stderr=True)
+    with remarks.status("booting a cluster") as status:
+        found = measure(repeats, seed, status.update)
+    if as_json:
+        print_json([one.to_dict() for one in found])
+    else:
+        console().print(_table(found))
+    missed = [one.name for one in found if not one.holds]
+    if gate and missed:
+        raise CheckFailed(f"missed here: {', '.join(missed)}")
+
+
+def _table(found: list[Measurement]) -> Table:
+    table = Table("what", "median", "unit", "spread", "promised")
+    for one in found:
+        spread = f"{min(one.repeats):.1f} to {max(one.repeats):.1f}" if len(one.repeats) > 1 else ""
+        mark = "" if not one.bound else f"{one.bound} {'kept' if one.holds else 'missed'}"
+        table.add_row(one.name, f"{one.value:.1f}" if one.value >= 10 else f"{one.value:.3f}", one.unit, spread, mark)
+    return table

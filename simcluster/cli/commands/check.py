@@ -1,0 +1,92 @@
+"""`simcluster check`: tasks, faults, noises and files prove themselves."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from simcluster import tasks
+from simcluster.cli.exits import CheckFailed
+from simcluster.cli.output import console, print_json
+from simcluster.engine.content import ContentError, Library, UnknownName
+from simcluster.eval.proof import check
+from simcluster.faults import registry as faults
+from simcluster.noise import plan as noises
+from simcluster.tasks.loader import ALL
+
+Result = dict[str, Any]
+
+
+@click.command("check", short_help="Prove tasks, faults and files as CI does.")
+@click.argument("names", metavar="[TASK|FAULT|NOISE|FILE]...", nargs=-1)
+@click.option("--suite", default=None, help="Every task of a suite.")
+@click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
+)
+@click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def command(
+    names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool
+) -> None:
+    """Check content; without arguments every task.
+
+    A task is played with every reference fix and every forbidden attempt; files are read strictly.
+    """
+    library = Library(tuple(Path(folder) for folder in folders))
+    wanted = list(names) + (tasks.suite(suite, library) if suite else [])
+    wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
+    known = [*tasks.ids(library), *faults.ids(library), *noises.ids(library)]
+    for name in wanted:
+        if not name.endswith((".yaml", ".yml")) and name not in known:
+            raise UnknownName("task, fault or noise", name, known)
+    results = []
+    with console(stderr=True).status(f"checking {', '.join(wanted)}"):
+        for result in _checked(wanted, seed, folders, jobs):
+            results.append(result)
+            if not as_json:
+                _show(result)
+    if as_json:
+        print_json(results)
+    failed = [result["id"] for result in results if not result["passed"]]
+    if failed:
+        raise CheckFailed(f"{len(failed)} of {len(results)} failed: {', '.join(failed)}")
+
+
+def check_one(name: str, seed: int, folders: tuple[str, ...]) -> Result:
+    """Check one piece of content; a file that cannot be read is a failed check."""
+    try:
+        return check(name, seed, library=Library(tuple(Path(folder) for folder in folders))).to_dict()
+    except (ContentError, UnknownName, FileNotFoundError) as problem:
+        finding = {"name": "the file is right", "passed": False, "why": str(problem)}
+        return {"kind": "file", "id": name, "seed": seed, "passed": False, "findings": [finding]}
+
+
+def _checked(names: list[str], seed: int, folders: tuple[str, ...], jobs: int) -> Iterator[Result]:
+    """Results in the order of the names, computed by several processes when there is more than one."""
+    jobs = min(jobs, len(names))
+    if jobs <= 1:
+        for name in names:
+            yield check_one(name, seed, folders)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(check_one, name, seed, folders) for name in names]
+        for future in futures:
+            yield future.result()
+
+
+def _show(result: Result) -> None:
+    out = console()
+    verdict = "[green]passed[/]" if result["passed"] else "[red]failed[/]"
+    out.print(f"[bold]{escape(result['kind'])} {escape(result['id'])}[/] {verdict}")
+    for finding in result["findings"]:
+        mark = "[green]ok  [/]" if finding["passed"] else "[red]FAIL[/]"
+        why = finding["why"] if not finding["passed"] else ""
+        out.print(f"  {mark} {escape(finding['name'])} [dim]{escape(why)}[/]", soft_wrap=True)

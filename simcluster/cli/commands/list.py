@@ -1,0 +1,96 @@
+"""`simcluster list`: what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from simcluster.cli.output import console, print_json
+from simcluster.engine.content import Library, UnknownName
+
+KINDS = ("agents", "apps", "faults", "noises", "suites", "tasks")
+Row = dict[str, Any]
+
+
+@click.command("list", short_help="List apps, faults, noises, tasks, suites or agents.")
+@click.argument("kind")
+@click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
+    """List what there is of a KIND: agents, apps, faults, noises, suites or tasks."""
+    if kind not in KINDS:
+        raise UnknownName("kind", kind, KINDS)
+    rows = rows_of(kind, Library(tuple(Path(folder) for folder in folders)))
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(*rows[0].keys()) if rows else Table("id")
+    for row in rows:
+        table.add_row(*(", ".join(cell) if isinstance(cell, (list, tuple)) else str(cell) for cell in row.values()))
+    console().print(table)
+
+
+def rows_of(kind: str, library: Library) -> list[Row]:
+    """What there is, one dictionary each; the first key is always `id`."""
+    return {
+        "agents": _agents,
+        "apps": _apps,
+        "faults": _faults,
+        "noises": _noises,
+        "suites": _suites,
+        "tasks": _tasks,
+    }[kind](library)
+
+
+def _agents(library: Library) -> list[Row]:
+    from simcluster.agents import registry
+
+    return [{"id": name, "description": registry.describe(name)} for name in registry.names()]
+
+
+def _apps(library: Library) -> list[Row]:
+    from simcluster.engine import Simulation
+    from simcluster.models.apps.catalog import AppCatalog
+    from simcluster.models.machine.network import Network
+    from simcluster.models.traffic.engine import TrafficEngine
+
+    sim = Simulation(0)
+    catalog = AppCatalog(sim, TrafficEngine(sim, Network()))
+    return [{"id": app} for app in catalog.apps()]
+
+
+def _faults(library: Library) -> list[Row]:
+    from simcluster.faults import registry
+
+    specs = [registry.load(fault_id, library) for fault_id in registry.ids(library)]
+    return [{"id": spec.id, "mechanism": spec.mechanism, "description": spec.description} for spec in specs]
+
+
+def _noises(library: Library) -> list[Row]:
+    from simcluster.noise import plan
+
+    profiles = [plan.load(noise_id, library) for noise_id in plan.ids(library)]
+    return [{"id": one.id, "kinds": _kinds(one), "description": one.description} for one in profiles]
+
+
+def _kinds(profile: Any) -> list[str]:
+    return sorted({str(kind.mechanism) for kind in profile.disturbances})
+
+
+def _suites(library: Library) -> list[Row]:
+    from simcluster import tasks
+
+    return [{"id": name, "tasks": members} for name, members in tasks.suites(library).items()]
+
+
+def _tasks(library: Library) -> list[Row]:
+    from simcluster import tasks
+
+    rows = []
+    for task_id in tasks.ids(library):
+        task = tasks.load(task_id, library)
+        rows.append({"id": task.id, "app": task.app, "suites": list(task.suites), "title": task.title})
+    return rows

@@ -1,0 +1,109 @@
+"""The kubelet's own check before it runs a pod: does it fit this node after all?
+
+Source: lifecycle/predicate.go (canAdmitPod, generalFilter) and kubelet.go (rejectPod), 1.32.
+Leaves out: device plugins, topology manager, eviction under pressure, OS selectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from simcluster.api.objects import ApiObject, Json
+from simcluster.control.kubelet.podspec import (
+    Pod,
+    containers_of,
+    cpu_millis,
+    init_containers_of,
+    is_sidecar,
+    memory_bytes,
+)
+from simcluster.models.machine.machine import Machine
+
+
+class Rejection(NamedTuple):
+    """Reason (`OutOfcpu`) and message, as they stand in the event."""
+
+    reason: str
+    message: str
+
+
+def admit(pod: Pod, others: Iterable[Pod], machine: Machine, node: ApiObject | None) -> Rejection | None:
+    """Why the pod may not run here, or None."""
+    if node is not None and not matches_node(pod, node):
+        return Rejection(
+            "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+        )
+    running = list(others)
+    used = [requests_of(other) for other in running]
+    wanted = requests_of(pod)
+    capacity = (machine.cpu_cores * 1000, machine.memory_bytes)
+    if len(running) + 1 > machine.pods:
+        return _short("pods", 1, len(running), machine.pods)
+    for index, name in enumerate(("cpu", "memory")):
+        total = sum(amounts[index] for amounts in used)
+        if wanted[index] and total + wanted[index] > capacity[index]:
+            return _short(name, wanted[index], total, capacity[index])
+    return None
+
+
+def _short(name: str, wanted: int, used: int, capacity: int) -> Rejection:
+    text = f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}"
+    return Rejection(f"OutOf{name}", text)
+
+
+def requests_of(pod: Pod) -> tuple[int, int]:
+    """CPU (millicores) and memory (bytes) that a pod reserves: max(init, sum of the rest)."""
+    sums, largest = [0, 0], [0, 0]
+    for container in containers_of(pod):
+        _add(sums, container)
+    for container in init_containers_of(pod):
+        if is_sidecar(container):
+            _add(sums, container)
+            continue
+        amounts = list(sums)
+        _add(amounts, container)
+        largest = [max(a, b) for a, b in zip(largest, amounts, strict=True)]
+    return max(sums[0], largest[0]), max(sums[1], largest[1])
+
+
+def _add(sums: list[int], container: Json) -> None:
+    sums[0] += cpu_millis(container, "requests") or 0
+    sums[1] += memory_bytes(container, "requests") or 0
+
+
+def matches_node(pod: Pod, node: ApiObject) -> bool:
+    """Whether nodeSelector and required node affinity accept the node."""
+    labels: dict[str, str] = node["metadata"].get("labels") or {}
+    for key, value in (pod["spec"].get("nodeSelector") or {}).items():
+        if labels.get(key) != value:
+            return False
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
+        return True
+    return any(_matches_term(term, labels, node) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _matches_term(term: Json, labels: dict[str, str], node: ApiObject) -> bool:
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    names = {"metadata.name": node["metadata"]["name"]}
+    return all(_matches(e, labels) for e in expressions) and all(_matches(e, names) for e in fields)
+
+
+def _matches(expression: Json, values: dict[str, str]) -> bool:
+    operator, wanted = expression["operator"], expression.get("values") or []
+    value: Any = values.get(expression["key"])
+    if operator == "In":
+        return value in wanted
+    if operator == "NotIn":
+        return value not in wanted
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    if value is None or not value.lstrip("-").isdigit():
+        return False
+    return int(value) > int(wanted[0]) if operator == "Gt" else int(value) < int(wanted[0])

@@ -1,0 +1,289 @@
+"""The kubelet of one node: watches its pods, runs a worker for each, reports the node.
+
+Everything is driven by events: a watch event, a change of a container (seen at the next
+relist of a 1 s grid, as PLEG does), a probe, a due resync (picked up on a 1 s grid, as the
+sync loop does). A pod where nothing happens costs one status computation every 60 to 90 s.
+Leaves out: static pods from files, eviction, image and container garbage collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simcluster.api.client import Client
+from simcluster.api.events import EventRecorder
+from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, uid_of
+from simcluster.api.request import User
+from simcluster.api.server import Api
+from simcluster.api.store import Change
+from simcluster.control.controller import Informer
+from simcluster.control.kubelet.admission import admit
+from simcluster.control.kubelet.backoff import Backoff
+from simcluster.control.kubelet.environment import NodeFacts
+from simcluster.control.kubelet.goduration import go_duration
+from simcluster.control.kubelet.imagemanager import ImageManager
+from simcluster.control.kubelet.klog import KubeletLog
+from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
+from simcluster.control.kubelet.podworker import PodWorker
+from simcluster.control.kubelet.probing import Prober
+from simcluster.control.kubelet.volumes import VolumeBuilder
+from simcluster.engine import MINUTE, SECOND, Simulation, Timer
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
+
+#: Relist period of PLEG and period of the sync loop's ticker.
+RELIST_NS = SECOND
+#: maxWaitForContainerRuntime: after that the node says so.
+RUNTIME_DOWN_NS = 30 * SECOND
+#: relistThreshold of PLEG.
+PLEG_THRESHOLD_NS = 3 * MINUTE
+#: What kubeadm gives the node of the control plane.
+CONTROL_PLANE_LABELS = {
+    "node-role.kubernetes.io/control-plane": "",
+    "node.kubernetes.io/exclude-from-external-load-balancers": "",
+}
+CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+#: Containers of pods that are gone get this long (kubelet: orphaned pods are killed at once).
+_ORPHAN_GRACE_NS = 2 * SECOND
+
+
+class _NodePods(Informer):
+    """The kubelet's watch: pods with its own `spec.nodeName` only."""
+
+    def __init__(self, kubelet: Kubelet) -> None:
+        super().__init__(kubelet.sim, f"kubelet/{kubelet.name}", "pods", kubelet.handle)
+        self.node = kubelet.name
+
+    def notify(self, change: Change) -> None:
+        if change.object["spec"].get("nodeName") == self.node:
+            super().notify(change)
+
+
+class Kubelet:
+    """The node agent.
+
+    Args:
+        machine: its node; `kubelet.service` there starts and stops this object.
+        control_plane: register with the role and the taint that kubeadm gives.
+        labels, taints: more of them, with which the node registers.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        api: Api,
+        machine: Machine,
+        *,
+        control_plane: bool = False,
+        labels: dict[str, str] | None = None,
+        taints: Sequence[Json] = (),
+    ) -> None:
+        self.sim = sim
+        self.api = api
+        self.machine = machine
+        self.name = machine.name
+        self.client = Client(api, User(f"system:node:{self.name}", ("system:nodes", "system:authenticated")), "kubelet")
+        self.recorder = EventRecorder(sim, self.client, "kubelet", self.name)
+        self.klog = KubeletLog(machine)
+        self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
+        self.prober = Prober(machine.runtime)
+        self.volumes = VolumeBuilder(self.client.cache, sim.streams, self.facts)
+        role = (CONTROL_PLANE_LABELS, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
+        self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints])
+        self.running = False
+        self.started_ns = 0
+        self.workers: dict[str, PodWorker] = {}  # pod uid ->
+        self.images = ImageManager(sim, machine.images)
+        self.backoff = Backoff(sim)
+        phases = sim.stream("kubelet", self.name)
+        self._relist_phase = phases.uniform_ns(0, RELIST_NS - 1)
+        self._tick_phase = phases.uniform_ns(0, SECOND - 1)
+        self._dirty: dict[str, None] = {}
+        self._relist_timer: Timer | None = None
+        self._gc_timer: Timer | None = None
+        self._watch: _NodePods | None = None
+        machine.runtime.on_change = self._runtime_changed
+        unit = machine.units.units["kubelet.service"]
+        unit.on_start, unit.on_stop = self.start, self.stop
+        if unit.active:
+            self.start()
+
+    # Life.
+
+    def start(self) -> None:
+        """The process starts: register, list the node's pods, watch them."""
+        self.running = True
+        self.started_ns = self.sim.now
+        self.images = ImageManager(self.sim, self.machine.images)
+        self.backoff = Backoff(self.sim)
+        self.klog.info("server.go:520", "Kubelet version", kubeletVersion=KUBELET_VERSION)
+        self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
+        self.reporter.start()
+        self._watch = _NodePods(self)
+        for pod in self.client.cache.pods_on(self.name):
+            self._watch.notify(Change("ADDED", "pods", pod, None, int(pod["metadata"]["resourceVersion"])))
+        self.api.store.subscribe("pods", self._watch)
+        self._gc_timer = self.sim.every(MINUTE, self._collect_garbage, first_ns=self.sim.now + MINUTE)
+        self.sim.after(2 * SECOND, self._reap_orphans, self.started_ns)
+
+    def stop(self) -> None:
+        """The process ends: nothing is watched, probed or reported; containers run on."""
+        if not self.running:
+            return
+        self.running = False
+        assert self._watch is not None
+        self.api.store.unsubscribe("pods", self._watch)
+        self._watch = None
+        self.reporter.stop()
+        for worker in self.workers.values():
+            worker.die()
+        self.workers = {}
+        self.machine.images.drop_queue()
+        self._dirty = {}
+        for timer in (self._relist_timer, self._gc_timer):
+            if timer is not None:
+                timer.cancel()
+        self._relist_timer = self._gc_timer = None
+
+    # Pods.
+
+    def handle(self, change: Change) -> None:
+        """A pod of this node changed."""
+        if not self.running:
+            return
+        pod = change.object
+        worker = self.workers.get(uid_of(pod))
+        if change.kind == "DELETED":
+            self.klog.info("kubelet.go:2431", "SyncLoop REMOVE", source="api", pods=[_reference(pod)])
+            if worker is not None:
+                worker.pod_removed()
+        elif worker is not None:
+            worker.pod_changed(pod)
+        else:
+            self._add(pod)
+
+    def _add(self, pod: ApiObject) -> None:
+        self.klog.info("kubelet.go:2421", "SyncLoop ADD", source="api", pods=[_reference(pod)])
+        worker = PodWorker(self, pod)
+        phase = (pod.get("status") or {}).get("phase")
+        known = uid_of(pod) in self.machine.runtime.runs
+        if not known and phase not in ("Succeeded", "Failed") and not is_terminating(pod):
+            others = [w.pod for w in self.workers.values() if w.state != "terminated"]
+            node = self.client.cache.get("nodes", "", self.name)
+            rejection = admit(pod, others, self.machine, node)
+            if rejection is not None:
+                worker.pod_event("Warning", rejection.reason, rejection.message)
+                worker.reject(rejection.reason, f"Pod was rejected: {rejection.message}")
+        self.workers[uid_of(pod)] = worker
+        worker.start()
+
+    def forget(self, worker: PodWorker) -> None:
+        """A pod is gone for good."""
+        self.workers.pop(worker.uid, None)
+        self.backoff.forget(worker.uid)
+        self.images.forget_pod(worker.uid)
+
+    # The runtime, as PLEG sees it.
+
+    def last_relist_ns(self) -> int:
+        """Instant of the last relist."""
+        return (self.sim.now - self._relist_phase) // RELIST_NS * RELIST_NS + self._relist_phase
+
+    def next_relist_ns(self) -> int:
+        """Instant of the next relist, later than now."""
+        return self.last_relist_ns() + RELIST_NS
+
+    def sync_tick_ns(self, delay_ns: int) -> int:
+        """The sync loop's first tick at least `delay_ns` from now."""
+        due = self.sim.now + delay_ns
+        return -((self._tick_phase - due) // SECOND) * SECOND + self._tick_phase
+
+    def _runtime_changed(self, pod_uid: str) -> None:
+        if not self.running:
+            return
+        worker = self.workers.get(pod_uid)
+        if worker is not None:
+            worker.runtime_changed()
+        self._dirty[pod_uid] = None
+        if self._relist_timer is None:
+            self._relist_timer = self.sim.at(self.next_relist_ns(), self._relist)
+
+    def _relist(self) -> None:
+        self._relist_timer = None
+        if not self.machine.runtime.up:
+            self._relist_timer = self.sim.at(self.next_relist_ns(), self._relist)
+            return
+        dirty, self._dirty = self._dirty, {}
+        for pod_uid in dirty:
+            worker = self.workers.get(pod_uid)
+            if worker is not None and worker.look():
+                self.klog.info("kubelet.go:2453", "SyncLoop (PLEG): event for pod", pod=worker.reference)
+                worker.request_sync()
+
+    def runtime_errors(self) -> list[str]:
+        """What is wrong with the container runtime, in the words of the Ready condition."""
+        if self.machine.runtime.up:
+            return []
+        down_ns = self.sim.now - self.machine.units.units["containerd.service"].changed_ns
+        errors = []
+        if down_ns >= RUNTIME_DOWN_NS:
+            errors.append("container runtime is down")
+        if down_ns >= PLEG_THRESHOLD_NS:
+            ago, limit = go_duration(down_ns // 1000 * 1000), go_duration(PLEG_THRESHOLD_NS)
+            errors.append(f"PLEG is not healthy: pleg was last seen active {ago} ago; threshold is {limit}")
+        return errors
+
+    def _collect_garbage(self) -> None:
+        if not self.machine.runtime.up:
+            self.node_event("Warning", "ContainerGCFailed", SOCKET_ERROR)
+            self.klog.error("kubelet.go:1494", SOCKET_ERROR, "Container garbage collection failed")
+
+    def _reap_orphans(self, started_ns: int) -> None:
+        """Kill what was left running of pods that were deleted while no kubelet watched."""
+        if not self.running or self.started_ns != started_ns:
+            return
+        runtime = self.machine.runtime
+        for pod_uid in [uid for uid in {**runtime.runs, **runtime.sandboxes} if uid not in self.workers]:
+            for runs in runtime.runs.get(pod_uid, {}).values():
+                if runs[0].running:
+                    try:
+                        runtime.stop_container(runs[0], _ORPHAN_GRACE_NS)
+                    except RuntimeFailure:
+                        self.sim.after(10 * SECOND, self._reap_orphans, started_ns)
+                        return
+            self.sim.after(_ORPHAN_GRACE_NS + SECOND, self._bury, pod_uid)
+
+    def _bury(self, pod_uid: str) -> None:
+        if pod_uid not in self.workers:
+            self.machine.runtime.stop_sandbox(pod_uid)
+            self.machine.runtime.remove_pod(pod_uid)
+
+    # Reporting.
+
+    def node_event(self, kind: str, reason: str, message: str) -> None:
+        """An event about the node; the kubelet uses the node's name as its uid."""
+        reference = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "uid": self.name}}
+        self.recorder.event(reference, kind, reason, message)
+
+    def reachable(self) -> bool:
+        """Whether the kubelet's server answers."""
+        return self.running
+
+    def container_stats(self) -> list[tuple[str, str, str, int, int, int]]:
+        """Namespace, pod, container, start (ns), CPU (ns of one core), memory (bytes) of what runs.
+
+        The counters are those of the run that began at the start; looking changes nothing.
+        """
+        return [
+            (c.spec.namespace, c.spec.pod_name, c.spec.name, c.started_ns, c.cpu_ns, c.memory_bytes)
+            for c in self.machine.runtime.containers()
+            if c.running
+        ]
+
+    def node_stats(self) -> tuple[int, int]:
+        """CPU time since boot (ns of one core) and working set (bytes) of the machine."""
+        return self.machine.cpu_ns(), self.machine.memory_used()
+
+
+def _reference(pod: ApiObject) -> str:
+    return f"{namespace_of(pod)}/{name_of(pod)}"

@@ -1,0 +1,266 @@
+"""The Node object as its kubelet reports it: registration, Lease, conditions, events.
+
+Source: kubelet_node_status.go, nodestatus/setters.go, nodelease; shapes and event wording
+from a recorded 1.32 cluster. Leaves out: disk and PID pressure (always fine), eviction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api.errors import ApiError
+from simcluster.api.objects import ApiObject, Json, condition, uid_of
+from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
+from simcluster.models.machine.machine import Machine
+
+if TYPE_CHECKING:
+    from simcluster.control.kubelet.kubelet import Kubelet
+
+KUBELET_VERSION = "v1.32.5"
+#: nodeStatusUpdateFrequency and nodeStatusReportFrequency.
+STATUS_PERIOD_NS = 10 * SECOND
+REPORT_PERIOD_NS = 300 * SECOND
+#: Lease of 40 s, renewed every 40 s * 0.25 with 4 % jitter (kubelet.go, nodelease).
+LEASE_SECONDS = 40
+_RENEW_NS = (10 * SECOND, 10 * SECOND + 400 * MILLISECOND)
+LEASE_NAMESPACE = "kube-node-lease"
+#: Hard eviction threshold memory.available < 100Mi: reserved from allocatable.
+_EVICTION_KIB = 100 << 10
+
+_FINE = {
+    "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+}
+_FINE_EVENTS = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID")
+
+
+class NodeReporter:
+    """Keeps one Node and its Lease up to date."""
+
+    def __init__(self, kubelet: Kubelet, labels: dict[str, str], taints: list[Json]) -> None:
+        self.kubelet = kubelet
+        self.labels = labels
+        self.taints = taints
+        self._stream = kubelet.sim.stream("node-status", kubelet.name)
+        self._sent: Json = {}
+        self._sent_ns = 0
+        self._settled = False  # the first status after a start says NotReady
+        self._timers: list[Timer] = []
+        self._lease_timer: Timer | None = None
+
+    def start(self) -> None:
+        """Register, then report and renew until `stop`."""
+        kubelet = self.kubelet
+        self._settled = False
+        kubelet.node_event("Normal", "Starting", "Starting kubelet.")
+        self._register()
+        for reason in _FINE_EVENTS:
+            kubelet.node_event("Normal", reason, f"Node {kubelet.name} status is now: {reason}")
+        kubelet.node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+        kubelet.klog.info("kubelet_node_status.go:78", "Successfully registered node", node=kubelet.name)
+        self._renew()
+        sim = kubelet.sim
+        self._timers = [
+            # The first statuses follow each other quickly (fastStatusUpdateOnce).
+            sim.after(self._stream.uniform_ns(600 * MILLISECOND, 1200 * MILLISECOND), self._settle),
+            sim.every(
+                STATUS_PERIOD_NS, self.report, first_ns=sim.now + self._stream.uniform_ns(2 * SECOND, STATUS_PERIOD_NS)
+            ),
+        ]
+
+    def stop(self) -> None:
+        """The kubelet is gone: nothing is reported any more."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = []
+        if self._lease_timer is not None:
+            self._lease_timer.cancel()
+
+    def _settle(self) -> None:
+        self._settled = True
+        self.report()
+
+    def _node(self) -> ApiObject | None:
+        return self.kubelet.client.cache.get("nodes", "", self.kubelet.name)
+
+    def _register(self) -> None:
+        kubelet = self.kubelet
+        if self._node() is None:
+            machine = kubelet.machine
+            node: Json = {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": kubelet.name,
+                    "labels": self._labels(),
+                    "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+                },
+                "spec": {"podCIDR": machine.pod_cidr, "podCIDRs": [machine.pod_cidr]},
+                "status": self._status(None),
+            }
+            if self.taints:
+                node["spec"]["taints"] = [dict(taint) for taint in self.taints]
+            try:
+                kubelet.client.create("nodes", "", node)
+            except ApiError as error:
+                kubelet.klog.error(
+                    "kubelet_node_status.go:99", error.message, "Unable to register node with API server"
+                )
+        self._sent = {}
+        self.report()
+
+    def _labels(self) -> dict[str, str]:
+        identity = self.kubelet.machine.identity
+        return {
+            "beta.kubernetes.io/arch": identity.architecture,
+            "beta.kubernetes.io/os": identity.operating_system,
+            "kubernetes.io/arch": identity.architecture,
+            "kubernetes.io/hostname": self.kubelet.name,
+            "kubernetes.io/os": identity.operating_system,
+            **self.labels,
+        }
+
+    def report(self) -> None:
+        """Compute the status; send it when something changed or it is five minutes old."""
+        node = self._node()
+        if node is None:
+            return
+        status = self._status(node)
+        now = self.kubelet.sim.now
+        if self._sent and _essence(status) == _essence(self._sent) and now - self._sent_ns < REPORT_PERIOD_NS:
+            return
+        was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
+        try:
+            self.kubelet.client.patch(
+                "nodes", "", self.kubelet.name, {"status": status}, kind="merge", subresource="status"
+            )
+        except ApiError as error:
+            self.kubelet.klog.error(
+                "kubelet_node_status.go:549", error.message, "Error updating node status, will retry"
+            )
+            return
+        self._sent, self._sent_ns = status, now
+        self._tell(was, became)
+
+    def _tell(self, was: Json | None, became: Json | None) -> None:
+        assert became is not None
+        if was is not None and was["status"] == became["status"]:
+            return
+        reason = "NodeReady" if became["status"] == "True" else "NodeNotReady"
+        if reason == "NodeNotReady" and not self._settled:
+            return
+        self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
+        if reason == "NodeReady":
+            self.kubelet.klog.info("kubelet_node_status.go:501", "Fast updating node status as it just became ready")
+
+    def _status(self, node: ApiObject | None) -> Json:
+        machine = self.kubelet.machine
+        identity = machine.identity
+        capacity, allocatable = resources_of(machine)
+        return {
+            "capacity": capacity,
+            "allocatable": allocatable,
+            "conditions": self._conditions(node),
+            "addresses": [
+                {"type": "InternalIP", "address": machine.address},
+                {"type": "Hostname", "address": self.kubelet.name},
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "nodeInfo": {
+                "machineID": identity.machine_id,
+                "systemUUID": identity.system_uuid,
+                "bootID": identity.boot_id,
+                "kernelVersion": identity.kernel_version,
+                "osImage": identity.os_image,
+                "containerRuntimeVersion": identity.container_runtime,
+                "kubeletVersion": KUBELET_VERSION,
+                "kubeProxyVersion": KUBELET_VERSION,
+                "operatingSystem": identity.operating_system,
+                "architecture": identity.architecture,
+            },
+            "images": self._images(),
+        }
+
+    def _images(self) -> list[Json]:
+        # The 50 largest, as nodeStatusMaxImages cuts the list.
+        images = sorted(self.kubelet.machine.images.images.values(), key=lambda i: (-i.size_bytes, i.name))
+        return [{"names": [image.image_id, image.name], "sizeBytes": image.size_bytes} for image in images[:50]]
+
+    def _conditions(self, node: ApiObject | None) -> list[Json]:
+        known: Json = {} if node is None else node.get("status") or {}
+        old = {entry["type"]: entry for entry in known.get("conditions") or ()}
+        now = format_rfc3339(self.kubelet.sim.now)
+        entries = [
+            {"type": kind, "status": "False", "reason": reason, "message": message}
+            for kind, (reason, message) in _FINE.items()
+        ]
+        entries.append(self._ready())
+        for entry in entries:
+            before = old.pop(entry["type"], None)
+            same = before is not None and before["status"] == entry["status"]
+            entry["lastHeartbeatTime"] = now
+            entry["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else now
+        return [*entries, *old.values()]
+
+    def _ready(self) -> Json:
+        errors = self.kubelet.runtime_errors()
+        if not self._settled:
+            errors = ["container runtime status check may not have completed yet"]
+        if not errors:
+            return {
+                "type": "Ready",
+                "status": "True",
+                "reason": "KubeletReady",
+                "message": "kubelet is posting ready status",
+            }
+        message = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+        return {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": message}
+
+    def _renew(self) -> None:
+        kubelet = self.kubelet
+        self._lease_timer = kubelet.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
+        now = format_rfc3339(kubelet.sim.now, digits=6)
+        spec = {"holderIdentity": kubelet.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
+        try:
+            if kubelet.client.cache.get("leases.coordination.k8s.io", LEASE_NAMESPACE, kubelet.name) is not None:
+                patch = {"spec": {"renewTime": now}}
+                kubelet.client.patch("leases.coordination.k8s.io", LEASE_NAMESPACE, kubelet.name, patch, kind="merge")
+                return
+            metadata: Json = {"name": kubelet.name, "namespace": LEASE_NAMESPACE}
+            node = self._node()
+            if node is not None:
+                owner = {"apiVersion": "v1", "kind": "Node", "name": kubelet.name, "uid": uid_of(node)}
+                metadata["ownerReferences"] = [owner]
+            lease: Json = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": metadata,
+                "spec": spec,
+            }
+            kubelet.client.create("leases.coordination.k8s.io", LEASE_NAMESPACE, lease)
+        except ApiError as error:
+            kubelet.klog.error("controller.go:145", error.message, "Failed to ensure lease exists, will retry")
+
+
+def resources_of(machine: Machine) -> tuple[Json, Json]:
+    """`capacity` and `allocatable`; the hard eviction threshold is taken from memory."""
+    memory = machine.memory_bytes >> 10
+    capacity = {
+        "cpu": str(machine.cpu_cores),
+        "ephemeral-storage": "101202000Ki",
+        "hugepages-1Gi": "0",
+        "hugepages-2Mi": "0",
+        "memory": f"{memory}Ki",
+        "pods": str(machine.pods),
+    }
+    allocatable = {**capacity, "ephemeral-storage": "93267763200", "memory": f"{memory - _EVICTION_KIB}Ki"}
+    return capacity, allocatable
+
+
+def _essence(status: Json) -> Json:
+    """The status without heartbeats: what must differ for a report before its time."""
+    conditions = [
+        {key: value for key, value in entry.items() if key != "lastHeartbeatTime"} for entry in status["conditions"]
+    ]
+    return {**status, "conditions": conditions}

@@ -1,0 +1,113 @@
+"""The kubelets' own servers (port 10250): logs and exec, as the API server dials them.
+
+Source: kubelet.go (validateContainerLogStatus), server.go, and recorded error texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simcluster.api.backends import ExecAnswer, LogOptions
+from simcluster.api.errors import ApiError, bad_request
+from simcluster.api.objects import ApiObject, name_of, namespace_of, uid_of
+from simcluster.control.kubelet.kubelet import Kubelet
+from simcluster.engine import format_rfc3339
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.runtime import RuntimeFailure
+
+
+class KubeletServers:
+    """Every kubelet of the cluster, by node name (implements `api.backends.KubeletProxy`)."""
+
+    def __init__(self, kubelets: dict[str, Kubelet]) -> None:
+        self.kubelets = kubelets
+
+    def logs(self, pod: ApiObject, options: LogOptions) -> str:
+        """Log text of a container. Raises ApiError as the real server answers."""
+        if not pod["spec"].get("nodeName"):
+            return ""
+        path = f"containerLogs/{namespace_of(pod)}/{name_of(pod)}/{options.container}"
+        kubelet = self._dial(pod, path)
+        container = self._log_source(kubelet, pod, options)
+        lines = container.log.read(tail=options.tail_lines, since_ns=options.since_ns)
+        if options.timestamps:
+            text = "".join(f"{format_rfc3339(line.t_ns, digits=9)} {line.text}\n" for line in lines)
+        else:
+            text = "".join(f"{line.text}\n" for line in lines)
+        if options.limit_bytes is not None:
+            return text.encode()[: options.limit_bytes].decode("utf-8", "ignore")
+        return text
+
+    def exec(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> ExecAnswer:
+        """Run a command in a container. Raises ApiError if it cannot be started."""
+        kubelet = self._dial(pod, f"exec/{namespace_of(pod)}/{name_of(pod)}/{container}")
+        runtime = kubelet.machine.runtime
+        target = runtime.newest(uid_of(pod), container)
+        if target is None or not target.running:
+            message = f'unable to upgrade connection: container not found ("{container}")'
+            raise ApiError(500, "InternalError", f"Internal error occurred: {message}")
+        try:
+            result = runtime.execute(target, tuple(argv), stdin)
+        except RuntimeFailure as failure:
+            message = f"error executing command in container: {failure}"
+            raise ApiError(500, "InternalError", f"Internal error occurred: {message}") from None
+        return ExecAnswer(result.stdout, result.stderr, result.code)
+
+    def _dial(self, pod: ApiObject, path: str) -> Kubelet:
+        node = pod["spec"].get("nodeName", "")
+        kubelet = self.kubelets.get(node)
+        if kubelet is None:
+            message = f"dial tcp: lookup {node} on 127.0.0.53:53: no such host"
+            raise ApiError(500, "", f'Get "https://{node}:10250/{path}": {message}')
+        if not kubelet.running:
+            address = f"{kubelet.machine.address}:10250"
+            message = f"dial tcp {address}: connect: connection refused"
+            raise ApiError(500, "", f'Get "https://{address}/{path}": {message}')
+        return kubelet
+
+    def _log_source(self, kubelet: Kubelet, pod: ApiObject, options: LogOptions) -> Container:
+        name, runtime = options.container, kubelet.machine.runtime
+        shown = f'container "{name}" in pod "{name_of(pod)}"'
+        status = _reported(kubelet, pod, name)
+        if status is None:
+            raise bad_request(f"{shown} is not available")
+        state, last = status["state"], status["lastState"]
+        ended = (last.get("terminated") or {}).get("containerID", "")
+        if options.previous:
+            found = _run(runtime.runs.get(uid_of(pod), {}).get(name, []), ended)
+            if found is None:
+                raise bad_request(f"previous terminated {shown} not found")
+            return found
+        waiting = state.get("waiting")
+        wanted = ended if waiting else status.get("containerID", "")
+        found = _run(runtime.runs.get(uid_of(pod), {}).get(name, []), wanted)
+        if found is not None:
+            return found
+        reason = waiting["reason"] if waiting else "ContainerCreating"
+        if reason == "ErrImagePull":
+            reason = "image can't be pulled"
+        elif reason == "ImagePullBackOff":
+            reason = "trying and failing to pull image"
+        raise bad_request(f"{shown} is waiting to start: {reason}")
+
+
+def _reported(kubelet: Kubelet, pod: ApiObject, name: str) -> dict[str, Any] | None:
+    worker = kubelet.workers.get(uid_of(pod))
+    status = worker.status if worker is not None else pod.get("status") or {}
+    for key in ("containerStatuses", "initContainerStatuses"):
+        for entry in status.get(key) or ():
+            if entry["name"] == name:
+                found: dict[str, Any] = entry
+                return found
+    spec = pod["spec"]
+    if any(c["name"] == name for c in [*spec["containers"], *(spec.get("initContainers") or [])]):
+        return {"state": {"waiting": {"reason": "ContainerCreating"}}, "lastState": {}}
+    return None
+
+
+def _run(runs: list[Container], reported_id: str) -> Container | None:
+    for run in runs:
+        if reported_id and reported_id.endswith(run.container_id):
+            return run
+    return None

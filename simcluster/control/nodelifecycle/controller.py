@@ -1,0 +1,320 @@
+"""The node lifecycle controller.
+
+Every 5 s it looks at each node's Lease and status; a node that renewed neither for 50 s gets
+its conditions set to Unknown, its pods marked not ready, and, one look later and at a
+limited rate, the NoExecute taint that lets the taint manager evict them. Conditions and
+cordons are mirrored as NoSchedule taints at once.
+Leaves out the taint-based eviction of nodes excluded from disruption checks.
+Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, 1.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simcluster.api.errors import ApiError
+from simcluster.api.objects import ApiObject, Json, condition, is_pod_ready, name_of, thaw
+from simcluster.api.server import Api
+from simcluster.api.store import Change
+from simcluster.control.controller import Controller
+from simcluster.control.nodelifecycle import taints as t
+from simcluster.control.nodelifecycle.zones import FULL_DISRUPTION, eviction_interval_ns, zone_of, zone_state
+from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
+
+#: --node-monitor-period, --node-monitor-grace-period (50 s since 1.32), --node-startup-grace-period.
+MONITOR_PERIOD_NS = 5 * SECOND
+GRACE_PERIOD_NS = 50 * SECOND
+STARTUP_GRACE_PERIOD_NS = 60 * SECOND
+#: nodeEvictionPeriod: how often the queue of nodes to taint is served.
+EVICTION_PERIOD_NS = 100 * MILLISECOND
+
+NODE_STATUS_UNKNOWN = "NodeStatusUnknown"
+NODE_STATUS_NEVER_UPDATED = "NodeStatusNeverUpdated"
+STOPPED_POSTING = "Kubelet stopped posting node status."
+NEVER_POSTED = "Kubelet never posted node status."
+
+#: Conditions that turn Unknown with Ready (updateNodeFunc in tryUpdateNodeHealth).
+_WATCHED = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+
+#: Condition type -> status -> key of the NoSchedule taint (nodeConditionToTaintKeyStatusMap).
+_CONDITION_TAINTS = {
+    "Ready": {"False": t.NOT_READY, "Unknown": t.UNREACHABLE},
+    "MemoryPressure": {"True": t.MEMORY_PRESSURE},
+    "DiskPressure": {"True": t.DISK_PRESSURE},
+    "NetworkUnavailable": {"True": t.NETWORK_UNAVAILABLE},
+    "PIDPressure": {"True": t.PID_PRESSURE},
+}
+_MIRRORED = (
+    t.NOT_READY,
+    t.UNREACHABLE,
+    t.MEMORY_PRESSURE,
+    t.DISK_PRESSURE,
+    t.NETWORK_UNAVAILABLE,
+    t.PID_PRESSURE,
+    t.UNSCHEDULABLE,
+)
+
+
+def ready_status(node: Mapping[str, Any]) -> str:
+    """Status of the condition Ready: True, False or Unknown."""
+    entry = condition(node, "Ready")
+    return "Unknown" if entry is None else str(entry["status"])
+
+
+def wanted_no_schedule(node: Mapping[str, Any]) -> list[str]:
+    """Keys of the NoSchedule taints that conditions and cordon call for."""
+    keys = []
+    for kind, by_status in _CONDITION_TAINTS.items():
+        entry = condition(node, kind)
+        key = by_status.get(entry["status"]) if entry is not None else None
+        if key:
+            keys.append(key)
+    if (node.get("spec") or {}).get("unschedulable"):
+        keys.append(t.UNSCHEDULABLE)
+    return keys
+
+
+class _Health:
+    """What the controller last saw of a node.
+
+    Attributes:
+        probe_ns: when it last saw a sign of life (a new heartbeat or Lease renewal).
+    """
+
+    __slots__ = ("heartbeat", "probe_ns", "renewed")
+
+    def __init__(self, heartbeat: str, renewed: str, now_ns: int) -> None:
+        self.heartbeat = heartbeat
+        self.renewed = renewed
+        self.probe_ns = now_ns
+
+
+class NodeLifecycleController(Controller):
+    """Watches over nodes. Work-queue keys are nodes whose NoSchedule taints may be wrong."""
+
+    name = "node-controller"
+    workers = 8
+
+    def __init__(self, sim: Simulation, api: Api) -> None:
+        super().__init__(sim, api)
+        self._health: dict[str, _Health] = {}
+        self._known: dict[str, str] = {}  # node -> uid
+        self._unmarked: dict[str, None] = {}  # nodes whose pods could not all be marked
+        self._to_taint: dict[str, dict[str, None]] = {}  # zone -> nodes waiting for NoExecute
+        self._tainted_at: dict[str, int] = {}  # zone -> last time a node of it was tainted
+        self._interval: dict[str, int | None] = {}
+        self.watch("nodes", self._on_node)
+        sim.every(MONITOR_PERIOD_NS, self._monitor)
+        self._serving = False
+
+    # NoSchedule taints.
+
+    def _on_node(self, change: Change) -> None:
+        if change.kind != "DELETED":
+            self.enqueue_object(change)
+
+    def sync(self, namespace: str, name: str) -> None:
+        """Mirror conditions and cordon as NoSchedule taints."""
+        node = self.client.cache.get("nodes", "", name)
+        if node is None:
+            return
+        wanted = wanted_no_schedule(node)
+        current = t.taints_of(node)
+        kept = [
+            thaw(entry)
+            for entry in current
+            if entry["effect"] != t.NO_SCHEDULE or entry["key"] not in _MIRRORED or entry["key"] in wanted
+        ]
+        have = {entry["key"] for entry in kept if entry["effect"] == t.NO_SCHEDULE}
+        added: list[Json] = []
+        for key in wanted:
+            if key not in have:
+                added.append({"key": key, "effect": t.NO_SCHEDULE, "timeAdded": format_rfc3339(self.sim.now)})
+        if added or len(kept) != len(current):
+            self._write_taints(node, [*kept, *added])
+
+    def _write_taints(self, node: ApiObject, taints: list[Json]) -> None:
+        changed = thaw(node)
+        changed["spec"]["taints"] = taints
+        if not taints:
+            del changed["spec"]["taints"]
+        self.client.update("nodes", changed)
+
+    # The look every 5 s.
+
+    def _monitor(self) -> None:
+        nodes = self.client.cache.objects("nodes")
+        self._notice_new_and_gone(nodes)
+        ready: dict[str, list[bool]] = {}
+        for node in nodes:
+            try:
+                observed, current = self._update_health(node)
+                self._queue_no_execute(node, observed)
+                self._mark_pods(name_of(node), observed, current)
+            except ApiError:
+                continue  # somebody else changed the node: the next look repairs it
+            ready.setdefault(zone_of(node), []).append(current == "True")
+        self._set_rates(ready)
+
+    def _notice_new_and_gone(self, nodes: list[ApiObject]) -> None:
+        present = {name_of(node): node for node in nodes}
+        for name, node in present.items():
+            if name not in self._known:
+                message = f"Node {name} event: Registered Node {name} in Controller"
+                self.recorder.event(node, "Normal", "RegisteredNode", message)
+                self._known[name] = node["metadata"]["uid"]
+        for name in [name for name in self._known if name not in present]:
+            uid = self._known.pop(name)
+            gone: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": uid}}
+            message = f"Node {name} event: Removing Node {name} from Controller"
+            self.recorder.event(gone, "Normal", "RemovingNode", message)
+            self._health.pop(name, None)
+            for waiting in self._to_taint.values():
+                waiting.pop(name, None)
+
+    def _update_health(self, node: ApiObject) -> tuple[str, str]:
+        """(Ready as the kubelet reported it, Ready after this look)."""
+        name, now = name_of(node), self.sim.now
+        entry = condition(node, "Ready")
+        observed = ready_status(node)
+        heartbeat = str((entry or {}).get("lastHeartbeatTime") or "")
+        lease = self.client.cache.get("leases.coordination.k8s.io", "kube-node-lease", name)
+        renewed = str(((lease or {}).get("spec") or {}).get("renewTime") or "")
+        health = self._health.get(name)
+        if health is None:
+            health = self._health[name] = _Health(heartbeat, renewed, now)
+        elif (heartbeat, renewed) != (health.heartbeat, health.renewed):
+            # Our own change to Unknown touches no heartbeat, so it is no sign of life.
+            health.heartbeat, health.renewed, health.probe_ns = heartbeat, renewed, now
+        grace = STARTUP_GRACE_PERIOD_NS if entry is None else GRACE_PERIOD_NS
+        if now <= health.probe_ns + grace:
+            return observed, observed
+        self._set_unknown(node)
+        return observed, "Unknown"
+
+    def _set_unknown(self, node: ApiObject) -> None:
+        now = format_rfc3339(self.sim.now)
+        changed = thaw(node)
+        conditions = changed.setdefault("status", {}).setdefault("conditions", [])
+        by_type = {entry["type"]: entry for entry in conditions}
+        for kind in _WATCHED:
+            entry = by_type.get(kind)
+            if entry is None:
+                created = node["metadata"]["creationTimestamp"]
+                conditions.append(
+                    {
+                        "type": kind,
+                        "status": "Unknown",
+                        "lastHeartbeatTime": created,
+                        "lastTransitionTime": now,
+                        "reason": NODE_STATUS_NEVER_UPDATED,
+                        "message": NEVER_POSTED,
+                    }
+                )
+            elif entry["status"] != "Unknown":
+                entry.update(
+                    status="Unknown", reason=NODE_STATUS_UNKNOWN, message=STOPPED_POSTING, lastTransitionTime=now
+                )
+        if changed["status"] != (node.get("status") or {}):
+            self.client.update_status("nodes", changed)
+
+    # NoExecute taints.
+
+    def _queue_no_execute(self, node: ApiObject, observed: str) -> None:
+        """Queue the node for its taint, swap it, or take it away (processTaintBaseEviction)."""
+        fresh = self.client.cache.get("nodes", "", name_of(node)) or node
+        zone, name = zone_of(node), name_of(node)
+        waiting = self._to_taint.setdefault(zone, {})
+        have = {entry["key"] for entry in t.taints_of(fresh) if entry["effect"] == t.NO_EXECUTE}
+        if observed == "True":
+            waiting.pop(name, None)
+            if have & {t.NOT_READY, t.UNREACHABLE}:
+                self._set_no_execute(fresh, None)
+            return
+        wanted, other = (t.NOT_READY, t.UNREACHABLE) if observed == "False" else (t.UNREACHABLE, t.NOT_READY)
+        if other in have:
+            self._set_no_execute(fresh, wanted)
+        elif wanted not in have:
+            waiting[name] = None
+            self._serve_soon()
+
+    def _set_no_execute(self, node: ApiObject, key: str | None) -> None:
+        kept = [
+            thaw(entry)
+            for entry in t.taints_of(node)
+            if entry["effect"] != t.NO_EXECUTE or entry["key"] not in (t.NOT_READY, t.UNREACHABLE)
+        ]
+        added: list[Json] = []
+        if key is not None:
+            added.append({"key": key, "effect": t.NO_EXECUTE, "timeAdded": format_rfc3339(self.sim.now)})
+        self._write_taints(node, [*kept, *added])
+
+    def _set_rates(self, ready: dict[str, list[bool]]) -> None:
+        states = {zone: zone_state(entries) for zone, entries in ready.items()}
+        all_down = bool(states) and all(state == FULL_DISRUPTION for state in states.values())
+        for zone, state in states.items():
+            self._interval[zone] = eviction_interval_ns(state, len(ready[zone]), all_down)
+
+    def _serve_soon(self) -> None:
+        if not self._serving:
+            self._serving = True
+            self.sim.after(EVICTION_PERIOD_NS, self._serve_taint_queue)
+
+    def _serve_taint_queue(self) -> None:
+        """Taint at most one node of each zone per interval (doNoExecuteTaintingPass)."""
+        now = self.sim.now
+        self._serving = False
+        self._taint_next(now)
+        if any(self._to_taint.values()):
+            self._serve_soon()
+
+    def _taint_next(self, now: int) -> None:
+        for zone, waiting in self._to_taint.items():
+            interval = self._interval.get(zone)
+            if not waiting or interval is None:
+                continue
+            last = self._tainted_at.get(zone)
+            if last is not None and now - last < interval:
+                continue
+            name = next(iter(waiting))
+            del waiting[name]
+            node = self.client.cache.get("nodes", "", name)
+            if node is None or ready_status(node) == "True":
+                continue
+            key = t.NOT_READY if ready_status(node) == "False" else t.UNREACHABLE
+            try:
+                self._set_no_execute(node, key)
+            except ApiError:
+                waiting[name] = None
+                continue
+            self._tainted_at[zone] = now
+
+    # Pods of nodes that are not ready.
+
+    def _mark_pods(self, name: str, observed: str, current: str) -> None:
+        if current != "True" and observed == "True":
+            self._report_not_ready(name)
+        elif not (name in self._unmarked and observed != "True"):
+            return
+        self._unmarked.pop(name, None)
+        for pod in self.client.cache.pods_on(name):
+            if not is_pod_ready(pod):
+                continue
+            changed = thaw(pod)
+            for entry in changed["status"]["conditions"]:
+                if entry["type"] == "Ready":
+                    entry["status"] = "False"
+                    entry["lastTransitionTime"] = format_rfc3339(self.sim.now)
+            try:
+                self.client.update_status("pods", changed)
+            except ApiError as error:
+                if error.code != 404:
+                    self._unmarked[name] = None
+                continue
+            self.recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
+
+    def _report_not_ready(self, name: str) -> None:
+        node = self.client.cache.get("nodes", "", name)
+        if node is not None:
+            self.recorder.event(node, "Normal", "NodeNotReady", f"Node {name} status is now: NodeNotReady")

@@ -1,0 +1,76 @@
+"""`kubectl exec`: one command in a container, without a terminal."""
+
+from __future__ import annotations
+
+from simcluster.api.objects import name_of, namespace_of
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
+from simcluster.surface.kubectl.flags import Arguments, Flag, switch
+from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.podchoice import choose_pod, default_container
+
+FLAGS = (
+    Flag("container", "c"),
+    Flag("filename", "f", "list"),
+    Flag("pod-running-timeout", kind="duration", default="1m0s"),
+    switch("quiet", "q"),
+    switch("stdin", "i"),
+    switch("tty", "t"),
+)
+
+#: Programs that, without arguments, read commands from a terminal.
+_SHELLS = ("sh", "bash", "ash", "zsh", "dash")
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl exec`."""
+    words, dash = arguments.positional, arguments.dash
+    if not words:
+        raise plain("pod, type/name or --filename must be specified")
+    if dash < 0 and len(words) > 1:
+        raise usage(
+            "exec",
+            "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead",
+        )
+    command = words[1:]
+    if dash == 0:
+        raise plain("pod, type/name or --filename must be specified")
+    if not command:
+        raise plain("you must specify at least one command for the container")
+    _refuse_terminal(arguments, command, invocation.stdin)
+    pod = choose_pod(invocation, words[0])
+    phase = (pod.get("status") or {}).get("phase")
+    if phase in ("Succeeded", "Failed"):
+        raise plain(f"cannot exec into a container in a completed pod; current phase is {phase}")
+    container = arguments.text("container") or default_container(invocation, pod, quiet=arguments.on("quiet"))
+    query = [("command", word) for word in command]
+    query.append(("container", container))
+    body = None
+    if arguments.on("stdin"):
+        query.append(("stdin", "true"))
+        body = {"stdin": invocation.stdin}
+    query += [("stderr", "true"), ("stdout", "true")]
+    path = f"/api/v1/namespaces/{namespace_of(pod)}/pods/{name_of(pod)}/exec"
+    try:
+        answer = invocation.ask("POST", path, tuple(query), body=body).body
+    except StatusError as error:
+        raise _explained(error) from None
+    invocation.write(answer.get("stdout", ""))
+    if answer.get("stderr"):
+        invocation.err.append(answer["stderr"])
+    code = int(answer.get("code", 0))
+    if code:
+        raise KubectlError(f"command terminated with exit code {code}", code)
+
+
+def _refuse_terminal(arguments: Arguments, command: list[str], stdin: str) -> None:
+    if arguments.on("tty") and not stdin and command[0].rpartition("/")[2] in _SHELLS and len(command) == 1:
+        raise plain(
+            "an interactive shell needs a terminal, and there is none here; give the command to run, "
+            f"as in: kubectl exec POD -- {command[0]} -c 'COMMAND'"
+        )
+
+
+def _explained(error: StatusError) -> KubectlError:
+    if error.reason == "InternalError":
+        return plain(f"Internal error occurred: {error.message.removeprefix('Internal error occurred: ')}")
+    return error

@@ -1,0 +1,149 @@
+"""`kubectl expose`: a service for what a workload, pod or service selects."""
+
+from __future__ import annotations
+
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.invocation import Invocation, object_path
+from simcluster.surface.kubectl.selection import Target, fetch
+
+FLAGS = (
+    *FILES,
+    *OUTPUT,
+    DRY_RUN,
+    manager("kubectl-expose"),
+    Flag("cluster-ip"),
+    Flag("external-ip"),
+    Flag("labels", "l"),
+    Flag("load-balancer-ip"),
+    Flag("name"),
+    Flag("override-type", default="merge"),
+    Flag("overrides"),
+    Flag("port"),
+    Flag("protocol"),
+    switch("save-config"),
+    Flag("selector"),
+    Flag("session-affinity"),
+    Flag("target-port"),
+    Flag("type"),
+)
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl expose`."""
+    change = Change(invocation, arguments)
+    targets, failures = fetch(invocation, _without_selector(arguments), arguments.positional)
+    failures.raise_all()
+    for target in targets:
+        service = _service(arguments, target)
+        if change.mode != "client":
+            service["metadata"]["namespace"] = target.namespace
+        services = invocation.find("services")
+        created = change.create(object_path(services, target.namespace), service)
+        change.report(services, created, "exposed")
+
+
+class _Unselected(Arguments):
+    """The arguments, in which `--selector` chooses pods of the service and not what to expose."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        super().__init__(arguments.path, (flag for flag in FLAGS if flag.name != "selector"))
+        self._given = arguments
+
+    def texts(self, name: str) -> list[str]:
+        return self._given.texts(name)
+
+    def text(self, name: str) -> str:
+        return self._given.text(name)
+
+
+def _without_selector(arguments: Arguments) -> Arguments:
+    return _Unselected(arguments)
+
+
+def _service(arguments: Arguments, target: Target) -> Json:
+    selector = _selector(arguments, target)
+    ports = _ports(arguments, target)
+    spec: Json = {"ports": ports, "selector": selector}
+    for flag, field in (
+        ("cluster-ip", "clusterIP"),
+        ("load-balancer-ip", "loadBalancerIP"),
+        ("session-affinity", "sessionAffinity"),
+        ("type", "type"),
+    ):
+        if arguments.text(flag):
+            spec[field] = arguments.text(flag)
+    if arguments.text("external-ip"):
+        spec["externalIPs"] = [arguments.text("external-ip")]
+    labels = target.obj["metadata"].get("labels")
+    if arguments.text("labels"):
+        labels = dict(_pair(part) for part in arguments.text("labels").split(","))
+    metadata: Json = {"name": arguments.text("name") or target.name}
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def _pair(part: str) -> tuple[str, str]:
+    key, equals, value = part.partition("=")
+    if not equals:
+        raise plain(f"unexpected label spec: {part}")
+    return key, value
+
+
+def _selector(arguments: Arguments, target: Target) -> dict[str, str]:
+    if arguments.text("selector"):
+        return dict(_pair(part) for part in arguments.text("selector").split(","))
+    spec, name = target.obj.get("spec") or {}, target.resource.name
+    if name == "pods":
+        labels = target.obj["metadata"].get("labels")
+        if not labels:
+            raise plain(
+                "couldn't retrieve selectors via --selector flag or introspection: "
+                "the pod has no labels and cannot be exposed"
+            )
+        return dict(labels)
+    if name == "services":
+        return dict(spec.get("selector") or {})
+    if name in ("deployments.apps", "replicasets.apps"):
+        if (spec.get("selector") or {}).get("matchExpressions"):
+            raise plain(
+                "couldn't retrieve selectors via --selector flag or introspection: "
+                f"couldn't convert expressions - \"{spec['selector']['matchExpressions']}\" to map-based selector format"
+            )
+        return dict((spec.get("selector") or {}).get("matchLabels") or {})
+    raise plain(f"cannot expose a {target.resource.kind}")
+
+
+def _ports(arguments: Arguments, target: Target) -> list[Json]:
+    protocol = arguments.text("protocol") or "TCP"
+    if arguments.text("port"):
+        numbers = [int(part) for part in arguments.text("port").split(",")]
+    else:
+        numbers = _container_ports(target)
+        if not numbers:
+            raise plain(
+                "couldn't find port via --port flag or introspection\nSee 'kubectl expose -h' for help and examples"
+            )
+    wanted = arguments.text("target-port")
+    ports = []
+    for i, number in enumerate(numbers):
+        port: Json = {"port": number, "protocol": protocol, "targetPort": number}
+        if wanted:
+            port["targetPort"] = int(wanted) if wanted.isdigit() else wanted
+        if len(numbers) > 1:
+            port["name"] = f"port-{i + 1}"
+        ports.append(port)
+    return ports
+
+
+def _container_ports(target: Target) -> list[int]:
+    spec = target.obj.get("spec") or {}
+    if target.resource.name == "services":
+        return [port["port"] for port in spec.get("ports") or ()]
+    pod = spec if target.resource.name == "pods" else (spec.get("template") or {}).get("spec") or {}
+    return [
+        port["containerPort"] for container in pod.get("containers") or () for port in container.get("ports") or ()
+    ]

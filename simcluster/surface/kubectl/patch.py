@@ -1,0 +1,79 @@
+"""`kubectl patch`: strategic, merge and JSON patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcluster.api.objects import Json
+from simcluster.api.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from simcluster.api.schema import YamlSyntaxError, decode_yaml
+from simcluster.surface.kubectl import manifests
+from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.selection import Target, fetch
+
+FLAGS = (
+    *FILES,
+    *OUTPUT,
+    DRY_RUN,
+    manager("kubectl-patch"),
+    switch("local"),
+    Flag("patch", "p"),
+    Flag("patch-file"),
+    Flag("subresource"),
+    Flag("type", default="strategic"),
+)
+
+_TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl patch`."""
+    if bool(arguments.text("patch")) == bool(arguments.text("patch-file")):
+        raise plain(
+            "must specify --patch or --patch-file containing the contents of the patch"
+            if not arguments.text("patch")
+            else "cannot specify --patch and --patch-file together"
+        )
+    content_type = _TYPES.get(arguments.text("type").lower())
+    if content_type is None:
+        raise plain(f'--type must be one of [json merge strategic], not "{arguments.text("type")}"')
+    patch = _parsed(invocation, arguments)
+    change = Change(invocation, arguments)
+    targets, failures = fetch(invocation, arguments, arguments.positional)
+    for target in targets:
+        failures.attempt(_Patching(change, target, patch, content_type).run)
+    failures.raise_all()
+
+
+def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
+    text = arguments.text("patch") or manifests.read(invocation, arguments.text("patch-file"))
+    try:
+        documents, _ = decode_yaml(text)
+    except YamlSyntaxError as error:
+        raise plain(f'unable to parse "{text}": {error}') from None
+    return documents[0] if documents else None
+
+
+class _Patching:
+    """Patches one object."""
+
+    def __init__(self, change: Change, target: Target, patch: Any, content_type: str) -> None:
+        self.change = change
+        self.target = target
+        self.patch = patch
+        self.content_type = content_type
+
+    def run(self) -> None:
+        change, target = self.change, self.target
+        subresource = change.arguments.text("subresource")
+        changed: Json = change.patch(target, self.patch, self.content_type, subresource=subresource)
+        same = changed == target.obj or (
+            changed["metadata"].get("resourceVersion") == target.obj["metadata"].get("resourceVersion")
+            and change.mode == "none"
+        )
+        change.report(target.resource, changed, "patched (no change)" if same else "patched")
+
+

@@ -1,0 +1,65 @@
+"""`kubectl scale`."""
+
+from __future__ import annotations
+
+from simcluster.api.request import MERGE_PATCH
+from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, switch
+from simcluster.surface.kubectl.invocation import Failures, Invocation
+from simcluster.surface.kubectl.selection import Target, fetch
+
+FLAGS = (
+    *FILES,
+    SELECTOR,
+    *OUTPUT,
+    DRY_RUN,
+    switch("all"),
+    Flag("current-replicas", kind="int", default="-1"),
+    Flag("replicas", kind="int", default="0"),
+    Flag("resource-version"),
+    Flag("timeout", kind="duration", default="0s"),
+)
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl scale`."""
+    if not arguments.given("replicas"):
+        raise plain('required flag(s) "replicas" not set')
+    if arguments.number("replicas") < 0:
+        raise plain("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+    change = Change(invocation, arguments)
+    targets, failures = fetch(invocation, arguments, arguments.positional)
+    if not targets and failures.errors:
+        raise plain("no objects passed to scale " + " ".join(error.inner for error in failures.errors))
+    if not targets:
+        raise plain("no objects passed to scale")
+    failures = Failures()
+    for target in targets:
+        failures.attempt(_Scaling(change, target).run)
+    failures.raise_all()
+
+
+class _Scaling:
+    """Scales one object."""
+
+    def __init__(self, change: Change, target: Target) -> None:
+        self.change = change
+        self.target = target
+
+    def run(self) -> None:
+        change, target, arguments = self.change, self.target, self.change.arguments
+        if "scale" not in target.resource.subresources:
+            raise plain(f"cannot scale {target.resource.plural}: the server could not find the requested resource")
+        replicas = target.obj["spec"].get("replicas", 1)
+        expected = arguments.number("current-replicas")
+        if expected >= 0 and expected != replicas:
+            raise plain(f"Expected replicas to be {expected}, was {replicas}")
+        version = arguments.text("resource-version")
+        if version and version != target.obj["metadata"]["resourceVersion"]:
+            raise plain(
+                f"Expected resource version to be {version}, was {target.obj['metadata']['resourceVersion']}"
+            )
+        patch = {"spec": {"replicas": arguments.number("replicas")}}
+        change.patch(target, patch, MERGE_PATCH, subresource="scale")
+        change.report(target.resource, target.obj, "scaled")

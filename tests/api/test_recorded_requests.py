@@ -1,0 +1,164 @@
+"""Requests recorded against a real kube-apiserver 1.32, replayed against ours.
+
+The store is filled with the recorded lists; then each recorded request is sent and the
+answer compared as JSON, after versions, times and generated values are folded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simcluster.api.request import Request, Response, request_of
+from simcluster.api.server import Api
+from simcluster.engine import Simulation
+from simcluster.testing.shared import shared_folder
+
+SHARED = shared_folder()
+FOLDER = SHARED / "golden" / "kubernetes-http" / "raw-1.32" if SHARED is not None else Path("absent")
+
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the recordings of a real API server are not at hand")
+
+_FOLDED = {
+    "resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "time", "managedFields", "continue",
+    "serverAddressByClientCIDRs",
+}  # fmt: skip
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def fold(value: Any) -> Any:
+    """A JSON value without what differs between two runs of the same server."""
+    if isinstance(value, dict):
+        return {
+            k: "*" if k in _FOLDED and k != "managedFields" else fold(v)
+            for k, v in value.items()
+            if k != "managedFields"
+        }
+    if isinstance(value, list):
+        return [fold(item) for item in value]
+    return _UUID.sub("*", value) if isinstance(value, str) else value
+
+
+def recorded(number: int) -> tuple[Request, int, str, str]:
+    """Request, code, head and body of one recording."""
+    (path,) = FOLDER.glob(f"{number:03d}_*.req")
+    head, _, body = path.read_text(encoding="utf-8").partition("\n\n")
+    line, *headers = head.splitlines()
+    method, target = line.split(" ", 1)
+    named = {k.lower(): v for k, v in (h.split(": ", 1) for h in headers)}
+    answer_head = path.with_suffix(".head").read_text(encoding="utf-8")
+    answer = path.with_suffix(".body").read_text(encoding="utf-8")
+    request = request_of(
+        method,
+        target,
+        body=body.strip().encode() or None,
+        accept=named.get("accept", "application/json"),
+        content_type=named.get("content-type", "application/json"),
+    )
+    return request, int(answer_head.split()[1]), answer_head, answer
+
+
+@pytest.fixture(scope="module", name="api")
+def served() -> Api:
+    return recorded_cluster()
+
+
+def recorded_cluster() -> Api:
+    """A server with the recorded objects, its requests answered in the recorded order."""
+    api = Api(Simulation(1))
+    for path in sorted(FOLDER.glob("*_list_*.body")):
+        listed = json.loads(path.read_text(encoding="utf-8"))
+        group, _, version = listed["apiVersion"].rpartition("/")
+        resource = api.resources.by_kind.get((group, version, listed["kind"].removesuffix("List")))
+        if resource is None or resource.storage_name or group == "metrics.k8s.io":
+            continue
+        for item in listed["items"]:
+            api.store.put(resource.name, {"apiVersion": listed["apiVersion"], "kind": resource.kind, **item})
+    # Before the requests were sent, the recorder raised minAvailable to the number of pods.
+    budget = api.store.get("poddisruptionbudgets.policy", "hotel", "frontend-pdb")
+    assert budget is not None
+    status = {**budget["status"], "disruptionsAllowed": 0, "desiredHealthy": 3}
+    api.store.put("poddisruptionbudgets.policy", {**budget, "metadata": {**budget["metadata"]}, "status": status})
+    return api
+
+
+def answer(api: Api, number: int) -> tuple[Response, int, str, str]:
+    request, code, head, body = recorded(number)
+    return api.handle(request), code, head, body
+
+
+WHOLE = [
+    104, 105, 106, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 133, 134, 135,
+    136, 137, 138, 139, 140, 141, 142, 144, 145, 147, 150, 154, 155,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", WHOLE)
+def test_answers_as_recorded(api: Api, number: int) -> None:
+    response, code, head, body = answer(api, number)
+    assert response.code == code
+    if response.body is None:
+        assert response.text == body
+        return
+    got, wanted = fold(response.body), fold(json.loads(body))
+    if number in (144,):
+        wanted["details"].pop("uid", None), got["details"].pop("uid", None)
+    assert got == wanted
+    for warning in response.warnings:
+        assert warning in head.replace('\\"', '"')
+
+
+def test_wrong_type_in_a_merge_patch() -> None:
+    response, code, _, body = answer(recorded_cluster(), 132)
+    assert response.code == code
+    wanted = json.loads(body)
+    got = response.body
+    assert got["message"].startswith(' "" is invalid: patch: Invalid value: "{')
+    assert got["message"].rsplit(": ", 1)[1] == wanted["message"].rsplit(": ", 1)[1]
+    assert list(got["details"]) == list(wanted["details"])
+
+
+@pytest.mark.parametrize("number", [110, 109])
+def test_first_page(api: Api, number: int) -> None:
+    response, code, _, body = answer(api, number)
+    wanted = json.loads(body)
+    assert response.code == code
+    assert [i["metadata"]["name"] for i in response.body["items"]] == [i["metadata"]["name"] for i in wanted["items"]]
+    assert response.body["metadata"]["remainingItemCount"] == wanted["metadata"]["remainingItemCount"]
+    assert fold(response.body["metadata"]) == fold(wanted["metadata"])
+
+
+def test_deleting_a_pod_answers_with_the_pod(api: Api) -> None:
+    response, code, _, body = answer(api, 146)
+    assert (response.code, response.body["kind"]) == (code, "Pod")
+    wanted = json.loads(body)
+    assert response.body["metadata"]["deletionGracePeriodSeconds"] == wanted["metadata"]["deletionGracePeriodSeconds"]
+
+
+@pytest.mark.parametrize("number", [7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20])
+def test_discovery(number: int) -> None:
+    response, _, _, body = answer(Api(Simulation(1)), number)
+    wanted = json.loads(body)
+    for entry in wanted["resources"]:
+        entry.pop("storageVersionHash", None)
+    served = {entry["name"]: entry for entry in response.body["resources"]}
+    not_served = {"pods/attach", "pods/portforward", "pods/proxy", "nodes/proxy", "services/proxy"}
+    names = [entry["name"] for entry in wanted["resources"] if entry["name"] not in not_served]
+    assert list(served) == names
+    for entry in wanted["resources"]:
+        if entry["name"] in served:
+            assert served[entry["name"]] == entry
+    assert {k: v for k, v in wanted.items() if k != "resources"} == {
+        k: v for k, v in response.body.items() if k != "resources"
+    }
+
+
+def test_version_and_groups() -> None:
+    api = Api(Simulation(1))
+    assert api.handle(request_of("GET", "/version")).body == json.loads(recorded(1)[3])
+    wanted = [g for g in json.loads(recorded(6)[3])["groups"] if g["name"] != "metrics.k8s.io"]
+    assert api.handle(request_of("GET", "/apis")).body["groups"] == wanted

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcluster.api.client import Client
+from simcluster.api.objects import ApiObject, owner_reference
+from simcluster.api.request import User
+from simcluster.api.server import Api
+from simcluster.control.garbagecollector import GarbageCollector
+from simcluster.engine import SECOND, Simulation
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.sim = Simulation(0)
+        self.api = Api(self.sim)
+        self.user = Client(self.api, User(), "kubectl")
+        self.collector = GarbageCollector(self.sim, self.api)
+
+    def create(self, name: str, *owners: ApiObject, finalizers: tuple[str, ...] = ()) -> ApiObject:
+        metadata: dict[str, Any] = {"name": name, "namespace": "default"}
+        if owners:
+            metadata["ownerReferences"] = [owner_reference(o, controller=n == 0) for n, o in enumerate(owners)]
+        if finalizers:
+            metadata["finalizers"] = list(finalizers)
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        return self.user.create("configmaps", "default", body)
+
+    def delete(self, name: str, propagation: str = "Background") -> None:
+        self.user.delete("configmaps", "default", name, propagation=propagation)
+        self.sim.run_for(2 * SECOND)
+
+    @property
+    def names(self) -> list[str]:
+        return [o["metadata"]["name"] for o in self.api.store.objects("configmaps", "default")]
+
+    def get(self, name: str) -> ApiObject:
+        found = self.api.store.get("configmaps", "default", name)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def test_background_deletes_the_whole_tree(cluster: Cluster) -> None:
+    root = cluster.create("root")
+    child = cluster.create("child", root)
+    cluster.create("grandchild", child)
+    cluster.create("other")
+    cluster.delete("root")
+    assert cluster.names == ["other"]
+
+
+def test_a_second_owner_keeps_the_dependent(cluster: Cluster) -> None:
+    one, two = cluster.create("one"), cluster.create("two")
+    cluster.create("child", one, two)
+    cluster.delete("one")
+    assert cluster.names == ["child", "two"]
+    assert [r["name"] for r in cluster.get("child")["metadata"]["ownerReferences"]] == ["two"]
+
+
+def test_orphan_leaves_the_dependents(cluster: Cluster) -> None:
+    root = cluster.create("root")
+    cluster.create("child", root)
+    cluster.delete("root", "Orphan")
+    assert cluster.names == ["child"]
+    assert "ownerReferences" not in cluster.get("child")["metadata"]
+
+
+def test_foreground_waits_for_blocking_dependents(cluster: Cluster) -> None:
+    root = cluster.create("root")
+    child = cluster.create("child", root)
+    cluster.create("held", child, finalizers=("example.com/hold",))
+    cluster.delete("root", "Foreground")
+    assert cluster.names == ["child", "held", "root"]
+    assert cluster.get("root")["metadata"]["finalizers"] == ["foregroundDeletion"]
+    cluster.user.patch("configmaps", "default", "held", {"metadata": {"finalizers": None}}, kind="merge")
+    cluster.sim.run_for(2 * SECOND)
+    assert cluster.names == []
+
+
+def test_an_object_whose_owner_never_existed_is_collected(cluster: Cluster) -> None:
+    ghost = ApiObject({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ghost", "uid": "nope"}})
+    cluster.create("child", ghost)
+    cluster.sim.run_for(2 * SECOND)
+    assert cluster.names == []

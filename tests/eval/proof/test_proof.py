@@ -1,0 +1,164 @@
+"""The proof itself, on a hand-made world: what it accepts and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("simcluster.surface.kubectl.kubectl", reason="the kubectl room is not built")
+
+from simcluster import tasks
+from simcluster.engine import SECOND, fork
+from simcluster.engine.content import ContentError, UnknownName
+from simcluster.eval.oracles import Baseline
+from simcluster.eval.proof import ProofReport, check, check_task
+from simcluster.eval.proof.attempts import ATTEMPTS, attempt
+from simcluster.eval.proof.leaks import leaks, secret_words
+from simcluster.eval.trajectory import Recorder
+from simcluster.faults.incident import Incident
+from simcluster.surface.protocols import CommandResult
+from simcluster.tasks.model import FORBIDDEN, Task
+from simcluster.testing.shop import NAMESPACE, ShopWorld
+
+ID = "shop_selector"
+
+
+def document() -> dict[str, Any]:
+    """A task on the shop, as its author writes it."""
+    found: dict[str, Any] = yaml.safe_load(tasks.path_of("wrong_service_selector_online_boutique").read_text())
+    found.update(id=ID, app="shop", namespace=NAMESPACE, users={"entry": "frontend", "rps": 10})
+    found["incident"] = [{**found["incident"][0], "target": {"kind": "Service", "name": "cart"}}]
+    found["protects"] = ["frontend"]
+    found["truth"] = {**found["truth"], "component": "Service/cart", "scope": ["cart"]}
+    found["accepted_when"][0]["args"] = {"service": "cart", "pods_of": "cart"}
+    found["reference_fixes"] = [[{"kubectl": "repair"}, {"wait": "30s"}]]
+    right = "The selector of Service cart has the label version=v2 that no pod carries, so frontend fails."
+    wrong = "Deployment geo is out of memory."
+    found["reference_diagnoses"] = {"right": [right], "plausible_but_wrong": [wrong]}
+    return found
+
+
+class ShopEpisode:
+    """An episode on the shop; its controllers are this class."""
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self.world: Any = ShopWorld(seed)
+        self.task = task
+        self.baseline = Baseline.take(self.world, NAMESPACE)
+        self.recorder = Recorder(self.world, task)
+        self.incident = Incident(self.world, NAMESPACE, task.incident)
+        self.recorder.mark("incident")
+        self.incident.start()
+        self.world.run_for(60 * SECOND)
+        self.alert = "[FIRING] EntrySuccessLow"
+        self.react()
+
+    def react(self) -> None:
+        broken = bool(self.incident.still_present())
+        self.world.set_endpoints("cart", [] if broken else ["10.244.1.10"])
+        self.world.traffic.users["shop/frontend"].ratio = 0.2 if broken else 1.0
+
+    def fork(self) -> ShopEpisode:
+        return fork(self)
+
+    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
+        if command != "repair":
+            return CommandResult("", "error: unknown command", 1)
+        client = self.world.client("kubernetes-admin", "kubectl")
+        client.patch("services", NAMESPACE, "cart", {"spec": {"selector": {"version": None}}}, kind="merge")
+        self.react()
+        return CommandResult("service/cart patched\n")
+
+    def node(self, name: str) -> Any:
+        raise AssertionError(name)
+
+    def wait(self, duration: str) -> None:
+        self.world.run_for(30 * SECOND)
+
+
+def prove(folder: Path, changed: dict[str, Any]) -> ProofReport:
+    path = folder / f"{ID}.yaml"
+    path.write_text(yaml.safe_dump(changed))
+    task = tasks.load(str(path))
+
+    def opener(task_id: str, seed: int) -> ShopEpisode:
+        return ShopEpisode(task, seed)
+
+    return check_task(str(path), 3, opener=opener)
+
+
+def failed(report: ProofReport) -> list[str]:
+    return [finding.name for finding in report.findings if not finding.passed]
+
+
+def test_a_good_task_is_proved(tmp_path: Path) -> None:
+    report = prove(tmp_path, document())
+    assert report.passed, report.explain()
+    names = [finding.name for finding in report.findings]
+    assert [f"{name} is refused" for name in FORBIDDEN] == [name for name in names if name.split()[0] in FORBIDDEN]
+    assert "reference fix 1 is accepted" in names
+    assert json.loads(json.dumps(report.to_dict()))["passed"] is True
+
+
+def test_an_oracle_that_accepts_too_much_is_found(tmp_path: Path) -> None:
+    changed = document()
+    changed["accepted_when"] = [{"check": "deployment_available", "args": {"deployment": "geo"}}]
+    assert "noop is refused" in failed(prove(tmp_path, changed))
+
+
+def test_a_fix_that_does_not_work_is_found(tmp_path: Path) -> None:
+    changed = document()
+    changed["reference_fixes"] = [[{"wait": "30s"}], [{"kubectl": "nonsense"}]]
+    report = prove(tmp_path, changed)
+    assert failed(report) == ["reference fix 1 is accepted", "reference fix 2 is accepted"]
+    assert "nonsense: exit status 1: error: unknown command" in report.explain()
+
+
+def test_wrong_reference_diagnoses_are_found(tmp_path: Path) -> None:
+    changed = document()
+    both = changed["reference_diagnoses"]
+    changed["reference_diagnoses"] = {"right": both["plausible_but_wrong"], "plausible_but_wrong": both["right"]}
+    assert failed(prove(tmp_path, changed)) == ["diagnosis right 1 is accepted", "diagnosis wrong 1 is refused"]
+
+
+def test_what_only_grading_knows_names_the_line(tmp_path: Path) -> None:
+    changed = document()
+    changed["accepted_when"][1]["check"] = "user_succeed"
+    with pytest.raises(ContentError, match=r"shop_selector.yaml:\d+: unknown check .*did you mean users_succeed"):
+        prove(tmp_path, changed)
+    changed = document()
+    changed["truth"]["mechanism"] = "it is broken"
+    with pytest.raises(ContentError, match="no mechanism of the vocabulary"):
+        prove(tmp_path, changed)
+
+
+def test_leaks_are_found() -> None:
+    task = Task.model_validate(document())
+    world: Any = ShopWorld()
+    assert leaks(world, task) == []
+    patch = {"metadata": {"annotations": {"note": "Service-Selector-Mismatch"}}}
+    world.client("a", "kubectl").patch("services", NAMESPACE, "geo", patch, kind="merge")
+    assert leaks(world, task) == ["'service-selector-mismatch' stands in services geo"]
+    assert "simcluster" in secret_words(task)
+
+
+def test_every_forbidden_attempt_can_be_made() -> None:
+    assert tuple(ATTEMPTS) == FORBIDDEN
+    task = Task.model_validate(document())
+    for name in FORBIDDEN:
+        assert attempt(name, ShopWorld(), task) == ""  # type: ignore[arg-type]
+    other = task.model_copy(update={"truth": task.truth.model_copy(update={"component": "Service/none"})})
+    assert 'services "none" not found' in attempt("delete_target", ShopWorld(), other)  # type: ignore[arg-type]
+
+
+def test_other_content(tmp_path: Path) -> None:
+    assert check("default").passed
+    with pytest.raises(UnknownName, match="did you mean kubelet_stopped"):
+        check("kubelet_stoped")
+    path = tmp_path / "calm.yaml"
+    path.write_text("id: calm\ndescription: x\ndisturbances:\n  - {mechanism: pod_kill}\n")
+    assert check(str(path)).passed

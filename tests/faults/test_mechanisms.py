@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from simcluster.faults import registry
+from simcluster.faults.deployer import LAST_APPLIED
+from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.mechanisms.container_image import ContainerImage
+from simcluster.faults.target import ImpossibleTarget, ObjectRef
+from simcluster.testing.shop import NAMESPACE, REGISTRY, ShopWorld
+
+CASES: dict[str, tuple[ObjectRef, dict[str, Any]]] = {
+    "service_selector_mismatch": (ObjectRef(kind="Service", name="cart"), {"label": "version", "value": "v2"}),
+    "wrong_image_tag": (ObjectRef(kind="Deployment", name="cart"), {"tag": "v9"}),
+    "wrong_env_address": (ObjectRef(kind="Deployment", name="cart"), {"variable": "GEO_ADDR", "value": "geo:8081"}),
+    "cpu_limit_too_low": (ObjectRef(kind="Deployment", name="cart"), {"limit": "10m"}),
+    "kubelet_stopped": (ObjectRef(kind="Node", name="worker-1"), {}),
+}
+
+
+def build(fault: str, ref: ObjectRef | None = None, **params: Any) -> Mechanism:
+    default, given = CASES[fault]
+    return registry.build(registry.load(fault), ref or default, NAMESPACE, {**given, **params})
+
+
+def container(world: ShopWorld) -> dict[str, Any]:
+    found: dict[str, Any] = world.get("deployments.apps", "cart")["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def test_every_fault_has_a_case_and_every_mechanism_a_fault() -> None:
+    assert registry.ids() == sorted(CASES)
+    assert sorted({registry.load(fault).mechanism for fault in CASES}) == sorted(registry.MECHANISMS)
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_the_cause_stands_after_the_injection_and_not_before(fault: str) -> None:
+    world, mechanism = ShopWorld(), build(fault)
+    assert mechanism.still_present(world) == ""
+    mechanism.check(world)
+    mechanism.inject(world)
+    assert mechanism.still_present(world)
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_a_second_injection_is_impossible(fault: str) -> None:
+    world, mechanism = ShopWorld(), build(fault)
+    mechanism.inject(world)
+    with pytest.raises(ImpossibleTarget):
+        mechanism.check(world)
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_a_missing_or_unfit_target_is_refused_before_the_run(fault: str) -> None:
+    world = ShopWorld()
+    kind = CASES[fault][0].kind
+    with pytest.raises(ImpossibleTarget, match="there is no"):
+        build(fault, ObjectRef(kind=kind, name="nobody")).check(world)
+    other = "Node" if kind != "Node" else "Service"
+    with pytest.raises(ImpossibleTarget, match="takes"):
+        build(fault, ObjectRef(kind=other, name="cart")).check(world)
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_no_object_tells_the_fault(fault: str) -> None:
+    world, mechanism = ShopWorld(), build(fault)
+    mechanism.inject(world)
+    text = json.dumps([world.api.store.objects(resource) for resource in world.api.store.resources()])
+    for word in (fault, fault.replace("_", "-"), "simcluster", "inject", "chaos"):
+        assert word not in text
+
+
+def test_the_selector_changes_alike_in_the_object_and_its_manifest() -> None:
+    world = ShopWorld()
+    build("service_selector_mismatch").inject(world)
+    service = world.get("services", "cart")
+    manifest = json.loads(service["metadata"]["annotations"][LAST_APPLIED])
+    assert service["spec"]["selector"] == manifest["spec"]["selector"] == {"app": "cart", "version": "v2"}
+    assert service["spec"]["clusterIP"] == "10.96.0.10"
+
+
+def test_a_selector_that_still_matches_is_refused() -> None:
+    with pytest.raises(ImpossibleTarget, match="still selects"):
+        build("service_selector_mismatch", label="app", value="cart").check(ShopWorld())
+
+
+def test_labelling_the_workload_instead_also_removes_the_cause() -> None:
+    world, mechanism = ShopWorld(), build("service_selector_mismatch")
+    mechanism.inject(world)
+    patch = {"spec": {"template": {"metadata": {"labels": {"version": "v2"}}}}}
+    world.client("kubernetes-admin", "kubectl").patch("deployments.apps", NAMESPACE, "cart", patch, kind="merge")
+    assert mechanism.still_present(world) == ""
+
+
+def test_an_image_keeps_its_repository_and_the_port_of_its_registry() -> None:
+    world = ShopWorld()
+    build("wrong_image_tag").inject(world)
+    assert container(world)["image"] == f"{REGISTRY}/cart:v9"
+    mechanism = build("wrong_image_tag")
+    assert isinstance(mechanism, ContainerImage)
+    assert mechanism._wrong("host:5000/a/b") == "host:5000/a/b:v9"
+    assert mechanism._wrong("a/b@sha256:00") == "a/b:v9"
+
+
+def test_the_request_falls_with_the_limit() -> None:
+    world = ShopWorld()
+    build("cpu_limit_too_low").inject(world)
+    assert container(world)["resources"] == {"limits": {"cpu": "10m"}, "requests": {"cpu": "10m"}}
+
+
+def test_a_higher_limit_or_none_removes_the_cause() -> None:
+    for limit in ("50m", None):
+        world, mechanism = ShopWorld(), build("cpu_limit_too_low")
+        mechanism.inject(world)
+        changed = json.loads(json.dumps(container(world)))
+        changed["resources"] = {"limits": {"cpu": limit}} if limit else {}
+        patch = {"spec": {"template": {"spec": {"containers": [changed]}}}}
+        world.client("kubernetes-admin", "kubectl").patch("deployments.apps", NAMESPACE, "cart", patch, kind="merge")
+        assert mechanism.still_present(world) == ""
+
+
+def test_an_unknown_variable_is_refused() -> None:
+    with pytest.raises(ImpossibleTarget, match="no environment variable NOPE"):
+        build("wrong_env_address", variable="NOPE").check(ShopWorld())
+
+
+def test_wrong_parameters_are_named() -> None:
+    with pytest.raises(ValueError, match="fault kubelet_stopped: params: unknown key 'unti'; did you mean 'unit'"):
+        build("kubelet_stopped", unti="x")
+
+
+def test_mechanisms_survive_a_fork() -> None:
+    world = ShopWorld()
+    for fault in CASES:
+        mechanism = pickle.loads(pickle.dumps(build(fault)))
+        mechanism.inject(world)
+        assert mechanism.still_present(world)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from simcluster import tasks
+from simcluster.engine.content import ContentError, UnknownName
+from simcluster.eval.oracles.registry import CHECKS, WrongCheck, checks_of
+from simcluster.faults import registry
+from simcluster.tasks.loader import CATALOG
+from simcluster.tasks.model import FORBIDDEN, TARGET, resolve
+from simcluster.testing.shop import ShopWorld
+
+
+def source(task_id: str) -> str:
+    return tasks.path_of(task_id).read_text()
+
+
+def broken(folder: Path, old: str, new: str, task_id: str = "wrong_service_selector_online_boutique") -> ContentError:
+    text = source(task_id)
+    assert old in text
+    path = folder / f"{task_id}.yaml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ContentError) as caught:
+        tasks.load(str(path))
+    return caught.value
+
+
+@pytest.mark.parametrize("task_id", tasks.ids())
+def test_every_task_loads_with_checks_that_exist(task_id: str) -> None:
+    task = tasks.load(task_id)
+    assert task.id == task_id
+    names = [check.name for check in checks_of(task)]
+    assert {"cause_gone", "nothing_worse_than_before", "users_succeed"} <= set(names)
+    assert len(task.reference_fixes) >= 2
+    assert sorted(task.must_not_pass) == sorted(FORBIDDEN)
+    assert "online_boutique" in task_id
+
+
+def test_there_is_a_task_for_every_fault_and_for_every_check() -> None:
+    loaded = [tasks.load(task_id) for task_id in tasks.ids()]
+    assert sorted({step.fault for task in loaded for step in task.incident if step.fault}) == registry.ids()
+    used = {spec.check for task in loaded for spec in task.accepted_when}
+    assert set(CHECKS) - used == {"deployment_available", "service_reachable"}  # for other tasks to come
+
+
+def test_suites() -> None:
+    assert tasks.suite("all") == tasks.ids()
+    assert set(tasks.suite("lite")) < set(tasks.ids())
+    with pytest.raises(UnknownName, match="did you mean lite"):
+        tasks.suite("lita")
+
+
+def test_an_unknown_task_lists_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="did you mean kubelet_stopped_online_boutique"):
+        tasks.load("kubelet_stoped_online_boutique")
+
+
+def test_mistakes_name_file_line_and_the_right_word(tmp_path: Path) -> None:
+    error = broken(tmp_path, "protects:", "protect:")
+    assert "unknown key 'protect'; did you mean 'protects'?" in str(error)
+    assert error.line == 1 + source("wrong_service_selector_online_boutique").split("protects:")[0].count("\n")
+    error = broken(tmp_path, "service_selector_mismatch", "service_selector_mismatc")
+    assert "did you mean service_selector_mismatch?" in error.problem
+    error = broken(tmp_path, "params: {label: version", "params: {lable: version")
+    assert "unknown key 'lable'; did you mean 'label'?" in error.problem
+    error = broken(tmp_path, "target: {kind: Service,", "target: {kind: Deployment,")
+    assert error.problem == "fault service_selector_mismatch takes a Service, not a Deployment"
+    error = broken(
+        tmp_path, "component: Service/cartservice\n  mechanism", "component: Servce/cartservice\n  mechanism"
+    )
+    assert "unknown kind 'Servce'; did you mean Service" in error.problem
+    error = broken(tmp_path, "id: wrong", "id: other")
+    assert error.problem.startswith("id must be the file's name")
+
+
+def test_an_exemption_needs_a_reason(tmp_path: Path) -> None:
+    document = yaml.safe_load(source("kubelet_stopped_online_boutique"))
+    document["must_not_pass"] = ["noop"]
+    path = tmp_path / "kubelet_stopped_online_boutique.yaml"
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(ContentError, match="must_not_pass lacks restart_all"):
+        tasks.load(str(path))
+    document["exempt"] = [{"attempt": name, "reason": "because"} for name in FORBIDDEN[1:]]
+    path.write_text(yaml.safe_dump(document))
+    assert tasks.load(str(path)).must_not_pass == ("noop",)
+
+
+def test_wrong_checks_say_which() -> None:
+    task = tasks.load("kubelet_stopped_online_boutique")
+    wrong = task.accepted_when[0].model_copy(update={"check": "unit_activ"})
+    with pytest.raises(WrongCheck, match="did you mean unit_active"):
+        checks_of(task.model_copy(update={"accepted_when": (wrong,)}))
+    wrong = task.accepted_when[0].model_copy(update={"args": {"node": "x", "unti": "y"}})
+    with pytest.raises(WrongCheck, match="did you mean 'unit'"):
+        checks_of(task.model_copy(update={"accepted_when": (wrong,)}))
+
+
+def test_a_rule_is_resolved_everywhere() -> None:
+    world = ShopWorld()
+    task = tasks.load("kubelet_stopped_online_boutique").model_copy(update={"namespace": "shop"})
+    assert not task.resolved
+    found = resolve(task, world)
+    assert found.resolved
+    assert found.truth.component == "Node/worker-2"
+    assert found.reference_fixes[0][0].node == "worker-2"
+    assert TARGET not in str(found.model_dump())
+    assert resolve(found, world) is found
+
+
+def test_the_catalogue_holds_tasks_only() -> None:
+    assert sorted(path.stem for path in CATALOG.rglob("*.*")) == tasks.ids()
