@@ -6,6 +6,7 @@ import re
 
 from simcluster.agents.restarter import application_namespaces
 from simcluster.agents.runbook.reading import Act, Finding, Reading
+from simcluster.agents.runbook.deployments import suspicious_addresses
 from simcluster.agents.runbook.rules import RULES
 from simcluster.surface.protocols import Session
 
@@ -58,7 +59,7 @@ class Runbook:
         known = [(finding.component, finding.mechanism) for finding in self.found]
         for rule in RULES:
             fresh = [one for one in rule(reading) if (one.component, one.mechanism) not in known]
-            if fresh:
+            if fresh and (rule is not suspicious_addresses or not self.found):
                 return fresh
         return []
 

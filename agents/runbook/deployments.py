@@ -50,7 +50,16 @@ def wrong_images(reading: Reading) -> list[Finding]:
 
 
 def wrong_addresses(reading: Reading) -> list[Finding]:
-    """Variables that name a Service, or a port of it, that does not exist."""
+    """Variables that the last rollout pointed at a Service, or a port of it, that does not exist."""
+    return _unreachable(reading, changed=True)
+
+
+def suspicious_addresses(reading: Reading) -> list[Finding]:
+    """The same where no former revision tells that it was ever otherwise: a last resort."""
+    return _unreachable(reading, changed=False)
+
+
+def _unreachable(reading: Reading, changed: bool) -> list[Finding]:
     findings = []
     for namespace in reading.namespaces:
         ports = {
@@ -61,8 +70,12 @@ def wrong_addresses(reading: Reading) -> list[Finding]:
             for box in containers_of(deployment["spec"]["template"]):
                 for entry in box.get("env") or []:
                     value = entry.get("value") or ""
-                    if _is_wrong(value, namespace, ports):
-                        findings.append(_address_finding(reading, deployment, box["name"], entry["name"], value, ports))
+                    if not _is_wrong(value, namespace, ports):
+                        continue
+                    former = _former_value(reading, deployment, box["name"], entry["name"])
+                    if (former not in ("", value)) == changed:
+                        right = former if changed else ""
+                        findings.append(_address_finding(reading, deployment, entry["name"], value, right, ports))
     return findings
 
 
@@ -79,13 +92,12 @@ def _is_wrong(value: str, namespace: str, ports: dict[str, list[str]]) -> bool:
 
 
 def _address_finding(
-    reading: Reading, deployment: Json, container: str, variable: str, value: str, ports: dict[str, list[str]]
+    reading: Reading, deployment: Json, variable: str, value: str, right: str, ports: dict[str, list[str]]
 ) -> Finding:
     name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
-    right = _former_value(reading, deployment, container, variable)
-    if right in ("", value):
+    if not right:
         right = _value_elsewhere(reading, namespace, variable, value, ports)
-    if right in ("", value):
+    if not right:
         host = value.rpartition(":")[0].rpartition("/")[2].partition(".")[0]
         known = ports.get(host, [])
         right = value.replace(":" + value.rpartition(":")[2], ":" + known[0]) if len(known) == 1 else ""

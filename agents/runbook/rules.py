@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simcluster.agents.runbook.deployments import failing_rollouts, wrong_addresses, wrong_images
+from simcluster.agents.runbook.deployments import failing_rollouts, suspicious_addresses, wrong_addresses, wrong_images
 from simcluster.agents.runbook.nodes import cordoned_nodes, stopped_kubelets
 from simcluster.agents.runbook.reading import Finding, Reading
 from simcluster.agents.runbook.resources import scaled_to_zero, throttled
@@ -22,4 +22,5 @@ RULES: tuple[Rule, ...] = (
     cordoned_nodes,
     scaled_to_zero,
     failing_rollouts,
+    suspicious_addresses,
 )

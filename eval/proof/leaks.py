@@ -16,10 +16,14 @@ FORBIDDEN_WORDS = ("simcluster", "injected", "injection", "ground truth", "fault
 
 
 def secret_words(task: Task) -> list[str]:
-    """Texts that would give the answer away, lower case: ids of task and faults, the truth's sentence."""
-    words = [task.id, task.truth.mechanism, *(step.fault for step in task.incident if step.fault)]
-    spellings = [form for word in words for form in (word, word.replace("_", "-"), word.replace("_", " "))]
-    return list(dict.fromkeys([*(word.lower() for word in spellings), *FORBIDDEN_WORDS]))
+    """Texts that would give the answer away, lower case: ids of task and faults, the truth's sentence.
+
+    Ids are not looked for with spaces in place of underscores: Kubernetes itself says
+    "Kubelet stopped posting node status."
+    """
+    names = [task.id, *(step.fault for step in task.incident if step.fault)]
+    spelled = [form for name in names for form in (name, name.replace("_", "-"), name.replace("_", ""))]
+    return list(dict.fromkeys([*(word.lower() for word in spelled), task.truth.mechanism.lower(), *FORBIDDEN_WORDS]))
 
 
 def leaks(world: World, task: Task) -> list[str]:

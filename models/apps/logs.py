@@ -82,8 +82,8 @@ class RequestLines(LazyLines):
     @property
     def count(self) -> int:
         """How many lines there are."""
-        served = sum(min(s.requests, SPOKEN_PER_OPERATION) * len(s.log) for s in self._served)
-        return served + sum(min(f.calls, SPOKEN_PER_OPERATION) * len(f.call.log) for f in self._failed)
+        served = sum(min(s.requests, SPOKEN_PER_OPERATION) * len(s.log) for s in self._served)  # integers
+        return served + sum(min(f.calls, SPOKEN_PER_OPERATION) * len(f.call.log) for f in self._failed)  # integers
 
     def lines(self) -> list[LogLine]:
         """The lines, in order of time."""

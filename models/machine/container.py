@@ -172,6 +172,8 @@ class Container:
 
     def set_memory(self, memory_bytes: int) -> None:
         """The working set changes; beyond the limit the OOM killer takes the process."""
+        if not self.running:
+            return
         self._hold_memory(memory_bytes)
         limit = self.spec.memory_limit
         if limit is not None and memory_bytes > limit:

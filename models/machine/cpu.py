@@ -28,19 +28,26 @@ class CpuAccount:
         self._demand: dict[str, int] = {}  # container id -> nanocores
         self._weight: dict[str, int] = {}
         self._total = 0
+        self._weights = 0
 
     def report(self, container: Container, nanocores: int) -> None:
         """The container wants so much in this window."""
         key = container.container_id
         self._total += nanocores - self._demand.get(key, 0)
         self._demand[key] = nanocores
-        self._weight[key] = weight_of(container)
+        if key not in self._weight:
+            self._weight[key] = weight_of(container)
+            self._weights += self._weight[key]
 
     def release(self, container: Container) -> None:
         """The container wants nothing any more."""
         key = container.container_id
         self._total -= self._demand.pop(key, 0)
-        self._weight.pop(key, None)
+        self._weights -= self._weight.pop(key, 0)
+
+    def demanded(self) -> int:
+        """Nanocores that all want together, the system included."""
+        return self._total + self.system
 
     def share(self, container: Container) -> float:
         """Cores the container could use now, at most its limit."""
@@ -54,17 +61,21 @@ class CpuAccount:
 
     def _fair(self, container: Container, available: int) -> int:
         """Water filling: those who want less than their share leave the rest to the others."""
-        weights = {**self._weight, container.container_id: weight_of(container)}
-        rest, total_weight = available, sum(weights.values())
-        wanting = dict(self._demand)
-        wanting.pop(container.container_id, None)
+        key, own = container.container_id, weight_of(container)
+        total_weight = self._weights + (0 if key in self._weight else own)
+        weights = self._weight
+        if not any(
+            want * total_weight > available * weights[other] for other, want in self._demand.items() if other != key
+        ):
+            return 0  # all others are modest: what they leave is the answer
+        rest, wanting = available, {other: want for other, want in self._demand.items() if other != key}
         while True:
-            modest = [key for key, want in wanting.items() if want * total_weight <= rest * weights[key]]
+            modest = [other for other, want in wanting.items() if want * total_weight <= rest * weights[other]]
             if not modest:
-                return rest * weights[container.container_id] // total_weight
-            for key in modest:
-                rest -= wanting.pop(key)
-                total_weight -= weights[key]
+                return rest * own // total_weight
+            for other in modest:
+                rest -= wanting.pop(other)
+                total_weight -= weights[other]
 
 
 def weight_of(container: Container) -> int:

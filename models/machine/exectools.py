@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from importlib.util import find_spec
+from typing import NamedTuple
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import ExecResult
@@ -11,12 +11,19 @@ from simcluster.models.machine.program import ExecResult
 _TOOLS = "simcluster.models.machine.tools"
 
 
-def run_tool(container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+class Executed(NamedTuple):
+    """What a command gave, and how long it took in nanoseconds."""
+
+    result: ExecResult
+    delay_ns: int = 0
+
+
+def run_tool(container: Container, argv: tuple[str, ...], stdin: str) -> Executed | None:
     """Run a tool that most images carry; None if there is no such executable.
 
     The import is late because the shell's tools run containers' commands themselves.
     """
-    if not argv or find_spec(_TOOLS) is None:
+    if not argv:
         return None
-    result: ExecResult | None = importlib.import_module(_TOOLS).run(container, argv, stdin)
-    return result
+    answer = importlib.import_module(_TOOLS).timed(container, argv, stdin)
+    return None if answer is None else Executed(answer.result, answer.delay_ns)

@@ -14,11 +14,12 @@ from simcluster.engine.clock import format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import EXIT_SIGKILL, Container
 from simcluster.models.machine.cpu import NANOCORES, CpuAccount
+from simcluster.models.machine.hosttools import run_on_host
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.imagestore import ImageStore
 from simcluster.models.machine.journal import Journal, JournalLine
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import ProgramCatalog
+from simcluster.models.machine.program import ExecResult, ProgramCatalog
 from simcluster.models.machine.runtime import Runtime
 from simcluster.models.machine.units import Unit, UnitTable
 
@@ -119,6 +120,10 @@ class Machine:
     def journal(self) -> Iterable[JournalLine]:
         """The journal, oldest first."""
         return self.log
+
+    def run(self, argv: Sequence[str]) -> ExecResult | None:
+        """Any other program of the host (`crictl`, `hostname`, `free`); None if there is none."""
+        return run_on_host(self, argv)
 
     # CPU.
 

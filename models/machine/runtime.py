@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
 from simcluster.models.machine.container import Container, ContainerSpec, Sandbox
-from simcluster.models.machine.exectools import run_tool
+from simcluster.models.machine.exectools import Executed, run_tool
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import ExecResult, ProgramCatalog, StartFailure
+from simcluster.models.machine.program import ProgramCatalog, StartFailure
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -194,11 +194,11 @@ class Runtime:
 
     def cpu_ns(self) -> int:
         """CPU time of all containers since the machine started."""
-        live = sum(run.cpu_ns for names in self.runs.values() for runs in names.values() for run in runs)
+        live = sum(run.cpu_ns for names in self.runs.values() for runs in names.values() for run in runs)  # integers
         return self.retired_cpu_ns + live
 
-    def execute(self, container: Container, argv: tuple[str, ...], stdin: str = "") -> ExecResult:
-        """Run a command in a container.
+    def execute(self, container: Container, argv: tuple[str, ...], stdin: str = "") -> Executed:
+        """Run a command in a container; the world does not move meanwhile.
 
         Raises:
             RuntimeFailure: the container does not run, or the executable does not exist.
@@ -210,16 +210,17 @@ class Runtime:
                 f"rpc error: code = Unknown desc = failed to exec in container: container is in {state} state"
             )
         result = container.program.run(argv)
-        if result is None:
-            result = run_tool(container, argv, stdin)
-        if result is None:
+        if result is not None:
+            return Executed(result)
+        executed = run_tool(container, argv, stdin)
+        if executed is None:
             exec_id = self.sim.stream("exec", container.container_id, *argv).text("0123456789abcdef", 64)
             raise RuntimeFailure(
                 f'rpc error: code = Unknown desc = failed to exec in container: failed to start exec "{exec_id}": '
                 "OCI runtime exec failed: exec failed: unable to start container process: "
-                f'exec: "{argv[0]}": executable file not found in $PATH: unknown'
+                f'exec: "{argv[0] if argv else ""}": executable file not found in $PATH: unknown'
             )
-        return result
+        return executed
 
     # Inside.
 

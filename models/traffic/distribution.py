@@ -77,8 +77,12 @@ def quantile(latency: Latency, p: float) -> float:
 
 def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) -> list[float]:
     """Quantiles of a mixture, in nanoseconds, by bisection; zeros if it is empty."""
-    live = [c for c in components if c.requests > 0 and c.latency.mean > 0.0]
-    total = sum(c.requests for c in live)
+    counts: dict[Latency, int] = {}  # a calm service has one latency for many ticks
+    for requests, latency in components:
+        if requests > 0 and latency.mean > 0.0:
+            counts[latency] = counts.get(latency, 0) + requests
+    live = [Component(requests, latency) for latency, requests in counts.items()]
+    total = sum(c.requests for c in live)  # integers
     if not total:
         return [0.0 for _ in shares]
     if len(live) == 1:

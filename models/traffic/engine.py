@@ -167,7 +167,11 @@ class TrafficEngine:
                     work += count * node.operation.cpu_ns
                     square += count * _mean_square(node.operation)
                     busy += count * node.stay_ns
-            changed = server.advance(TICK_NS, requests, work, square, busy) if requests else server.settle(TICK_NS)
+            refused = flow.refused.get(index, 0)
+            if requests or refused:
+                changed = server.advance(TICK_NS, requests, work, square, busy, refused)
+            else:
+                changed = server.settle(TICK_NS)
             self._stale = self._stale or changed
 
     def _write_logs(self, now: int, flow: Flow) -> None:

@@ -7,6 +7,8 @@ out: correlation between calls of one request, and requests that overlap a chang
 
 from __future__ import annotations
 
+import math
+
 from simcluster.engine import MILLISECOND, arithmetic
 from simcluster.models.traffic.causes import DEADLINE, PROTOCOL, RESET, STATUS, TIMEOUT, Cause
 from simcluster.models.traffic.distribution import Latency, probability_above
@@ -60,7 +62,7 @@ def _evaluate_node(plan: Plan, node: Node) -> None:
     node.ok = alive
     node.latency = Latency(mean, variance)
     node.failures = _limited(failures)
-    stay = alive * mean + sum(f.probability * f.after_ns for f in node.failures)
+    stay = alive * mean + math.fsum(f.probability * f.after_ns for f in node.failures)
     node.stay_ns = min(stay, float(node.patience_ns))
 
 
@@ -76,7 +78,7 @@ def _duration(edge: Edge) -> tuple[float, float]:
     """Mean and variance of the time a surviving request spends on the edge's calls."""
     count, (mean, variance) = edge.call.count, edge.latency
     if not edge.call.required and edge.causes:
-        mean = edge.ok * mean + sum(f.probability * f.after_ns for f in edge.causes)
+        mean = edge.ok * mean + math.fsum(f.probability * f.after_ns for f in edge.causes)
         variance += mean * mean * (1.0 - edge.ok)
     if count < 1.0:
         return count * mean, count * (variance + mean * mean) - count * count * mean * mean
@@ -85,7 +87,7 @@ def _duration(edge: Edge) -> tuple[float, float]:
 
 def _shares(edge: Edge, lost: float, before_ns: float) -> list[Failure]:
     """The ways of an edge, scaled to `lost` in total, after what went before."""
-    total = sum(f.probability for f in edge.causes)
+    total = math.fsum(f.probability for f in edge.causes)
     return [Failure(lost * f.probability / total, f.cause, before_ns + f.after_ns) for f in edge.causes]
 
 
@@ -127,7 +129,7 @@ def _retry(edge: Edge) -> None:
         attempts += failing
         failing *= lost
     if edge.ok > 0.0:
-        wasted = sum(f.probability * f.after_ns for f in edge.causes) / lost
+        wasted = math.fsum(f.probability * f.after_ns for f in edge.causes) / lost
         edge.latency = Latency(edge.latency.mean + (attempts - 1.0) * wasted, edge.latency.variance + wasted * wasted)
     scale = failing / lost
     per_call = float(1 + edge.call.retries)
@@ -208,7 +210,7 @@ def _limited(failures: list[Failure]) -> list[Failure]:
     ranked = sorted(merged.values(), key=_probability, reverse=True)
     kept, rest = ranked[:MAX_CAUSES], ranked[MAX_CAUSES:]
     if rest:
-        extra = sum(f.probability for f in rest)
+        extra = math.fsum(f.probability for f in rest)
         kept[0] = kept[0]._replace(probability=kept[0].probability + extra)
     return kept
 

@@ -6,7 +6,7 @@ function of the edge and the tick, so nothing is stored and reading changes noth
 
 from __future__ import annotations
 
-from math import floor
+import math
 from typing import NamedTuple
 
 from simcluster.engine import SECOND
@@ -26,13 +26,14 @@ class Flow(NamedTuple):
     Attributes:
         sent: calls on each edge.
         failures: edge, kind, count of calls that failed for good or were repeated.
-        arrived: requests accepted by each node.
+        arrived: requests accepted by each node; `refused` those that found the queue full, by server.
         served, failed: per server index, what its log tells.
     """
 
     sent: list[int]
     failures: list[tuple[int, int, int]]
     arrived: list[int]
+    refused: dict[int, int]
     served: dict[int, list[Served]]
     failed: dict[int, list[Failed]]
 
@@ -44,7 +45,7 @@ class FlowWalk:
         self._plan = plan
         self._counter = tick * DRAWS
         self._draws = 0
-        self._flow = Flow([0] * len(plan.edges), [], [0] * len(plan.nodes), {}, {})
+        self._flow = Flow([0] * len(plan.edges), [], [0] * len(plan.nodes), {}, {}, {})
 
     def run(self, users: list[UserLoad], tick_ns: int) -> Flow:
         """Let the users' requests of one tick run through the plan."""
@@ -64,7 +65,7 @@ class FlowWalk:
         mean_ns = 0.0
         if load.concurrency is not None:
             for edge, share in zip(edges, shares, strict=True):
-                lost = sum(f.probability * f.after_ns for f in edge.causes)
+                lost = math.fsum(f.probability * f.after_ns for f in edge.causes)
                 mean_ns += share * (edge.ok * edge.latency.mean + lost)
         per_tick = load.rate(mean_ns) * tick_ns / SECOND
         for edge, share in zip(edges, shares, strict=True):
@@ -107,7 +108,7 @@ class FlowWalk:
             for _ in range(whole):
                 through *= edge.ok
             # sum of a geometric series: calls until the first failure
-            return floor(requests * (1.0 - through) / (1.0 - edge.ok) + 0.5)
+            return math.floor(requests * (1.0 - through) / (1.0 - edge.ok) + 0.5)
         calls = requests * whole
         if count != whole:
             calls += binomial_from_uniform(requests, count - whole, self._uniform(edge))
@@ -145,12 +146,15 @@ class FlowWalk:
             refused = self._tell(edge, target.failures, failed, caller)
             if target.node >= 0:
                 flow.arrived[target.node] += here - refused
+                if refused:
+                    server = self._plan.nodes[target.node].server
+                    flow.refused[server] = flow.refused.get(server, 0) + refused
         return bad
 
     def _tell(self, edge: Edge, failures: list[Failure], failed: int, caller: Node | None) -> int:
         """Record failures by cause; how many of them never reached the server."""
         flow, left, refused = self._flow, failed, 0
-        total = sum(f.probability for f in failures)
+        total = math.fsum(f.probability for f in failures)
         for position, failure in enumerate(failures):
             if not left:
                 break

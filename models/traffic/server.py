@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.address import parse_address
 from simcluster.models.traffic.causes import Cause
@@ -32,6 +33,12 @@ MEMORY_OF_DEMAND = 0.85
 #: A change of the wait that nobody would notice: 4 per cent of the request, or 30 us.
 NOTICEABLE_SHARE = 0.04
 NOTICEABLE_NS = 30_000.0
+#: Beyond this nobody waits any more: how much longer makes no difference.
+HOPELESS_NS = 60.0 * SECOND
+#: Fill of the queue from which on requests are refused now and then.
+NEARLY_FULL = 0.8
+#: A change of the share of refused requests that nobody would notice.
+NOTICEABLE_REFUSALS = 0.02
 #: Memory is written to the container in such steps (the working set is known in pages, read in MiB).
 MEMORY_STEP = 1 << 18
 #: A demand that changed by less than this many cores is not reported to the machine anew.
@@ -89,10 +96,10 @@ class Server:
         self.wait = _NO_WAIT
         self.rejected = 0.0
         self.published = 0
-        self.cores = 0.0
-        self.demand_cores = 0.0
+        self.cores = container.cpu_cores()
         self.in_flight = 0.0
-        self._arrivals = 0.0  # moving averages per tick: requests, work, squared work
+        self._arrivals = 0.0  # moving averages per tick: requests, refused ones too, work, squared work
+        self._offered = 0.0
         self._work = 0.0
         self._square = 0.0
         self._carry_ns = 0.0  # fraction of a nanosecond of idle CPU not yet accounted
@@ -126,18 +133,19 @@ class Server:
 
     def delay_ns(self, cpu_ns: int) -> int:
         """How long a small request that arrives now takes: a probe queues behind the others."""
-        limit = self._quota()
-        if limit is None and self.cores > 0.0:
-            limit = self.cores if self.cores < 1.0 else None
-        return math.floor(self.wait.mean_ns + service_time(cpu_ns, limit))
+        cores = self.container.cpu_cores()
+        return math.floor(self.wait.mean_ns + service_time(cpu_ns, cores if cores < 1.0 else None))
 
-    def advance(self, tick_ns: int, requests: int, work_ns: int, square: float, busy_ns: float) -> bool:
+    def advance(
+        self, tick_ns: int, requests: int, work_ns: int, square: float, busy_ns: float, refused: int = 0
+    ) -> bool:
         """Serve one tick.
 
         Args:
             tick_ns: its length.
             requests: how many arrived, `work_ns` their CPU cost, `square` the sum of mean squared
                 costs, `busy_ns` the sum of their mean times inside (Little's law gives concurrency).
+            refused: how many came besides and found the queue full.
 
         Returns:
             Whether what callers may count on has changed.
@@ -154,6 +162,7 @@ class Server:
         self.backlog_ns = max(0, before + work_ns - max(0, used - whole_idle))
         keep = MEMORY_OF_DEMAND
         self._arrivals = self._arrivals * keep + requests * (1.0 - keep)
+        self._offered = self._offered * keep + (requests + refused) * (1.0 - keep)
         self._work = self._work * keep + work_ns * (1.0 - keep)
         self._square = self._square * keep + square * (1.0 - keep)
         self.in_flight = self.in_flight * keep + busy_ns / tick_ns * (1.0 - keep)
@@ -169,8 +178,7 @@ class Server:
         idle_ns = self.spec.idle_cores * tick_ns + self._carry_ns
         whole_idle = int(idle_ns)
         self._carry_ns = idle_ns - whole_idle
-        self.cores = self.container.cpu_cores()
-        self.container.use_cpu(min(whole_idle, int(self.cores * tick_ns)))
+        self.container.use_cpu(whole_idle)
         self._tell_machine(self.spec.idle_cores)
         if self.wait != _NO_WAIT or self.rejected:
             self.wait, self.rejected, self._arrivals, self.in_flight = _NO_WAIT, 0.0, 0.0, 0.0
@@ -181,15 +189,17 @@ class Server:
     def _quota(self) -> float | None:
         """Speed the kernel grants in the long run, if that is less than a whole core."""
         limit = self.container.spec.cpu_limit
-        if self.cores > 0.0 and (limit is None or self.cores < limit):
-            return self.cores if self.cores < 1.0 else limit
+        if self.cores < 1.0 and (limit is None or self.cores < limit):
+            return self.cores
         return limit
 
     def _publish(self, tick_ns: int, cores: float) -> bool:
         wait, rejected = self._current(tick_ns, cores)
         mean_service = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
         noticeable = NOTICEABLE_SHARE * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
-        if abs(wait.mean_ns - self.wait.mean_ns) <= noticeable and abs(rejected - self.rejected) <= 0.01:
+        hopeless = min(wait.mean_ns, self.wait.mean_ns) > HOPELESS_NS
+        same_wait = hopeless or abs(wait.mean_ns - self.wait.mean_ns) <= noticeable
+        if same_wait and abs(rejected - self.rejected) <= NOTICEABLE_REFUSALS:
             return False
         self.wait, self.rejected = wait, rejected
         self.published += 1
@@ -224,11 +234,14 @@ class Server:
     def _refusals(self, tick_ns: int, mean: float, speed: float) -> float:
         """Share of arrivals that finds the queue full; the work of those refused is not done."""
         bound = int(self.spec.queue * mean)
-        if self.backlog_ns < 0.9 * bound:
-            return 0.0 if self.rejected < 0.02 else 0.5 * self.rejected
+        if self.backlog_ns <= NEARLY_FULL * bound:
+            return 0.0
+        fill = self.backlog_ns / bound
         self.backlog_ns = min(self.backlog_ns, bound)
-        offered = self._work / tick_ns / max(1.0 - self.rejected, 0.01)
-        return min(0.99, max(0.0, 1.0 - speed / offered))
+        offered = self._offered * mean / tick_ns
+        # In balance it takes as much as it serves, at a fill in the middle between nearly and quite full.
+        pressure = min(1.0, 2.0 * (fill - NEARLY_FULL) / (1.0 - NEARLY_FULL))
+        return min(0.99, max(0.0, 1.0 - speed / offered)) * pressure
 
     def _throttled(self, tick_ns: int, used: int, capacity: int) -> float:
         """Time for which the quota stopped it, as cpu.stat counts it."""
@@ -240,7 +253,6 @@ class Server:
         return self.wait.throttled * max(0.0, 1.0 - limit) * tick_ns
 
     def _tell_machine(self, cores: float) -> None:
-        self.demand_cores = cores
         if abs(cores - self._reported) > NOTICEABLE_CORES + 0.05 * abs(self._reported):
             self._reported = cores
             self.container.machine.report_demand(self.container, cores)

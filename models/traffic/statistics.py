@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from simcluster.engine import AppendLog, Shared
@@ -48,8 +47,7 @@ class SharedTick(Tick, Shared):
     __slots__ = ()
 
 
-@dataclass(frozen=True)
-class EdgeStats:
+class EdgeStats(NamedTuple):
     """What happened on one edge in one tick; `latency` is that of calls that succeeded."""
 
     t_ns: int
@@ -107,29 +105,43 @@ class History:
         for tick in self.ticks(from_ns, to_ns):
             yield from edges_of(tick)
 
+    def of_users(self, namespace: str, name: str, from_ns: int, to_ns: int) -> Iterator[EdgeStats]:
+        """The edges by which one user load enters, as `between` gives them."""
+        layout: Layout | None = None
+        own: list[int] = []
+        for tick in self.ticks(from_ns, to_ns):
+            if tick.layout is not layout:
+                layout = tick.layout
+                own = [
+                    i for i, k in enumerate(layout) if k.pod == name and not k.container and k.namespace == namespace
+                ]
+            yield from edges_of(tick, own)
+
     def summary(self, edges: list[EdgeStats]) -> Summary:
         """Sums and quantiles over edges and ticks."""
         errors: dict[str, int] = {}
         for edge in edges:
             for kind, count in edge.errors.items():
                 errors[kind] = errors.get(kind, 0) + count
-        sent, ok = sum(e.sent for e in edges), sum(e.ok for e in edges)
+        sent, ok = sum(e.sent for e in edges), sum(e.ok for e in edges)  # integers
         parts = [Component(e.ok, e.latency) for e in edges]
         quantiles = [q * 1e-6 for q in mixture_quantiles(parts, (0.5, 0.9, 0.95, 0.99))]
-        total_ns = sum(int(e.ok * e.latency.mean) for e in edges)
+        total_ns = sum(int(e.ok * e.latency.mean) for e in edges)  # integers
         return Summary(sent, ok, errors, total_ns / ok * 1e-6 if ok else 0.0, *quantiles)
 
 
-def edges_of(tick: Tick) -> list[EdgeStats]:
-    """The edges of one tick that had calls."""
+def edges_of(tick: Tick, indices: Sequence[int] | None = None) -> list[EdgeStats]:
+    """The edges of one tick that had calls, all or those of `indices`."""
     errors: dict[int, dict[str, int]] = {}
     for edge, kind, count in tick.failures:
         of_edge = errors.setdefault(edge, {})
         of_edge[KINDS[kind]] = of_edge.get(KINDS[kind], 0) + count
+    calls = array("i", tick.sent)
     result = []
-    for index, sent in enumerate(array("i", tick.sent)):
+    for index in range(len(calls)) if indices is None else indices:
+        sent = calls[index]
         if sent:
             failed = errors.get(index, {})
-            ok = sent - sum(failed.values())
+            ok = sent - sum(failed.values())  # integers
             result.append(EdgeStats(tick.t_ns, tick.layout[index], sent, ok, failed, tick.latencies[index]))
     return result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.traffic.causes import USER_WORDS
@@ -14,25 +15,44 @@ if TYPE_CHECKING:
     from simcluster.models.traffic.statistics import History
 
 
-class UserStats(NamedTuple):
-    """What users met in a stretch of time. Latencies are those of requests that succeeded.
+@dataclass(frozen=True)
+class UserStats:
+    """What users met in a stretch of time.
 
     Attributes:
         errors: failed requests by kind: `refused`, `timeout`, `no such host`, `reset`, `5xx`, `protocol`.
+        latencies: of requests that succeeded; quantiles are worked out when they are asked for.
     """
 
     sent: int
     ok: int
     failed: int
     errors: dict[str, int]
-    latency_ms_p50: float
-    latency_ms_p95: float
-    latency_ms_p99: float
+    latencies: tuple[Component, ...] = field(default=(), repr=False)
 
     @property
     def success_ratio(self) -> float:
         """Share of requests that succeeded; 1.0 if none were sent."""
         return self.ok / self.sent if self.sent else 1.0
+
+    @property
+    def latency_ms_p50(self) -> float:
+        """Median latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.5)
+
+    @property
+    def latency_ms_p95(self) -> float:
+        """95th percentile of the latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.95)
+
+    @property
+    def latency_ms_p99(self) -> float:
+        """99th percentile of the latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.99)
+
+    def latency_ms(self, share: float) -> float:
+        """The latency that a share of the successful requests stays below, milliseconds."""
+        return mixture_quantiles(self.latencies, (share,))[0] / MILLISECOND
 
 
 class UserLoad:
@@ -75,7 +95,7 @@ class UserLoad:
     def shares(self, described: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
         """Operations and their shares, which add to 1."""
         mix = self.mix or described or ((ANY_PATH, 1.0),)
-        total = sum(int(weight * 1_000_000) for _, weight in mix)
+        total = sum(int(weight * 1_000_000) for _, weight in mix)  # integers
         return tuple((name, int(weight * 1_000_000) / total) for name, weight in mix)
 
     def rate(self, latency_ns: float) -> float:
@@ -86,26 +106,14 @@ class UserLoad:
 
     def window(self, from_ns: int, to_ns: int) -> UserStats:
         """What happened to requests sent in the ticks that end in (from_ns, to_ns]."""
-        sent = 0
+        sent, failed = 0, 0
         errors: dict[str, int] = {}
         parts: list[Component] = []
-        for edge in self._history.between(from_ns, to_ns):
-            key = edge.key
-            if key.container or key.pod != self.name or key.namespace != self.namespace:
-                continue
+        for edge in self._history.of_users(self.namespace, self.name, from_ns, to_ns):
             sent += edge.sent
             for kind, count in edge.errors.items():
                 word = USER_WORDS.get(kind, kind)
                 errors[word] = errors.get(word, 0) + count
+                failed += count
             parts.append(Component(edge.ok, edge.latency))
-        failed = sum(errors.values())
-        p50, p95, p99 = (q / MILLISECOND for q in mixture_quantiles(_merged(parts), (0.5, 0.95, 0.99)))
-        return UserStats(sent, sent - failed, failed, errors, p50, p95, p99)
-
-
-def _merged(parts: list[Component]) -> list[Component]:
-    counts: dict[tuple[float, float], Component] = {}
-    for part in parts:
-        before = counts.get(part.latency)
-        counts[part.latency] = part if before is None else before._replace(requests=before.requests + part.requests)
-    return list(counts.values())
+        return UserStats(sent, sent - failed, failed, errors, tuple(parts))

@@ -21,7 +21,7 @@ from simcluster.api.reading import view_of
 from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
-from simcluster.api.schema import TypeSchema, type_of
+from simcluster.api.schema import TypeSchema, decode, type_of
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
@@ -46,6 +46,7 @@ def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> R
     attributes.old = api.store.get(route.resource.storage, route.namespace, route.name)
     force = request.flag("force")
     obj, entries = _merged(api, route, attributes, configuration, force=force)
+    obj = decode(route.resource, obj).object  # private, so that it may be defaulted
     obj["apiVersion"], obj["kind"] = route.resource.api_version, route.resource.kind
     if attributes.old is None:
         attributes.operation, attributes.name = CREATE, ""

@@ -146,11 +146,11 @@ def parse(text: str | int | float) -> Quantity:
     >>> parse("1.5Gi").value, parse("250m").milli, parse(2).milli
     (1610612736, 250, 2000)
     """
-    if isinstance(text, Quantity):
-        return text
-    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+    if isinstance(text, str):
+        return _parse(text.strip())
+    if type(text) not in (int, float):  # a manifest may hold anything there
         raise QuantityError(FORMAT_ERROR)
-    return _parse(text.strip() if isinstance(text, str) else repr(text))
+    return _parse(repr(text))
 
 
 def canonical(text: str | int | float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from simcluster.api import conversion, vetting
+from simcluster.api import conversion, printing
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON
@@ -66,14 +66,14 @@ class View(NamedTuple):
             return conversion.from_storage(self.resource, obj)
         if self.form == METADATA:
             return _partial(obj)
-        version = int(obj["metadata"].get("resourceVersion") or 0)
-        return vetting.table(self.resource, [obj], now_ns=now_ns, version=version, include=self.include)
+        version = obj["metadata"].get("resourceVersion", "")
+        return printing.table(self.resource, [obj], now_ns=now_ns, version=version, include=self.include)
 
     def collection(self, objects: Sequence[Any], metadata: Json, *, now_ns: int) -> Json:
         """A list of objects with the list's metadata."""
         if self.form == TABLE:
-            version = int(metadata["resourceVersion"])
-            table = vetting.table(self.resource, list(objects), now_ns=now_ns, version=version, include=self.include)
+            version = metadata["resourceVersion"]
+            table = printing.table(self.resource, objects, now_ns=now_ns, version=version, include=self.include)
             return {**table, "metadata": metadata}
         if self.form == METADATA:
             items = [_partial(obj) for obj in objects]

@@ -42,7 +42,7 @@ def parse_duration(text: str) -> int:
     """
     body = text.strip()
     sign = -1 if body.startswith("-") else 1
-    body = body.lstrip("+-")
+    body = body[1:] if body[:1] in ("+", "-") else body
     if body == "0":
         return 0
     total, position = 0, 0

@@ -40,11 +40,41 @@ class Clock(Protocol):
 class JournalEntry(Protocol):
     """One line of a node's journal."""
 
-    t_ns: int
-    unit: str  # "kubelet.service"
-    identifier: str  # "kubelet", "systemd"
-    pid: int
-    text: str
+    @property
+    def t_ns(self) -> int:
+        """Instant, simulated nanoseconds."""
+
+    @property
+    def unit(self) -> str:
+        """`kubelet.service`; empty for the kernel."""
+
+    @property
+    def identifier(self) -> str:
+        """`kubelet`, `systemd`, `kernel`."""
+
+    @property
+    def pid(self) -> int:
+        """Process that wrote it."""
+
+    @property
+    def text(self) -> str:
+        """The line without its head."""
+
+
+class HostAnswer(Protocol):
+    """What a program of a host printed."""
+
+    @property
+    def stdout(self) -> str:
+        """Standard output."""
+
+    @property
+    def stderr(self) -> str:
+        """Standard error."""
+
+    @property
+    def code(self) -> int:
+        """Exit status."""
 
 
 class Unit(Protocol):
@@ -77,7 +107,7 @@ class Host(Protocol):
     def journal(self) -> Iterable[JournalEntry]:
         """The journal, oldest first."""
 
-    def run(self, argv: Sequence[str]) -> CommandResult | None:
+    def run(self, argv: Sequence[str]) -> HostAnswer | None:
         """Any other program of the host (`crictl`, `hostname`, `free`); None if there is none."""
 
 

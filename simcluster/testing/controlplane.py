@@ -16,7 +16,6 @@ from simcluster.api.store import Change
 from simcluster.control.controller import Informer
 from simcluster.engine import MILLISECOND, Simulation, format_rfc3339
 
-
 _NODES = User("system:node:fake", ("system:nodes", "system:authenticated", "system:masters"))
 
 

@@ -97,4 +97,8 @@ def _charge(attributes: Attributes, quota: ApiObject, requested: dict[str, Quant
 
 
 def _pretty(amounts: Mapping[str, Any]) -> str:
-    return ",".join(f"{name}={parse(amounts[name])}" for name in sorted(amounts))
+    return ",".join(f"{name}={_quantity(amounts[name])}" for name in sorted(amounts))
+
+
+def _quantity(value: Any) -> Quantity:
+    return value if isinstance(value, Quantity) else parse(value)

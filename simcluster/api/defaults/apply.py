@@ -11,16 +11,12 @@ from simcluster.api.schema.decoding import KindOf
 Json = dict[str, Any]
 
 
-def _apply_pod_template(template: Json) -> None:
-    pods.apply_template(template)
-
-
 _RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
 
 DEFAULTS: dict[tuple[str, str, str], Callable[[Json], None]] = {
     ("", "v1", "Pod"): pods.apply_pod,
-    ("", "v1", "PodTemplate"): _apply_pod_template,
+    ("", "v1", "PodTemplate"): pods.apply_template,
     ("", "v1", "ReplicationController"): workloads.apply_replication_controller,
     ("", "v1", "Service"): cluster.apply_service,
     ("", "v1", "Endpoints"): cluster.apply_endpoints,

@@ -21,7 +21,9 @@ def name_and_age(obj: Obj, now_ns: int) -> list[Any]:
 
 
 def _binding(binding: Obj, now_ns: int) -> list[Any]:
-    users, groups, accounts = [], [], []
+    users: list[str] = []
+    groups: list[str] = []
+    accounts: list[str] = []
     for subject in binding.get("subjects") or ():
         if subject["kind"] == "ServiceAccount":
             accounts.append(f"{subject.get('namespace', '')}/{subject['name']}")

@@ -159,7 +159,8 @@ def _service_account(obj: Obj, now_ns: int) -> list[Any]:
 def _quota(quota: Obj, now_ns: int) -> list[Any]:
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
-    requests, limits = [], []
+    requests: list[str] = []
+    limits: list[str] = []
     for name in sorted(hard):
         text = f"{name}: {used.get(name, '0')}/{hard[name]}"
         (limits if "limits" in name else requests).append(text)

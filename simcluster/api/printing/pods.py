@@ -5,6 +5,7 @@ Source: pkg/printers/internalversion/printers.go, printPod (Kubernetes 1.32).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from simcluster.api.printing.cells import NONE, Obj, Printer, age, columns, instant, since
@@ -46,7 +47,7 @@ class _Summary:
         if finished and (not self.last_restart or instant(self.last_restart) < instant(finished)):
             self.last_restart = finished
 
-    def _init(self, specs: list[Any], statuses: list[Any]) -> bool:
+    def _init(self, specs: Sequence[Any], statuses: Sequence[Any]) -> bool:
         """Whether the pod still initializes; counts restarts of (restartable) init containers."""
         restartable = {c["name"] for c in specs if c.get("restartPolicy") == "Always"}
         self.total += len(restartable)
@@ -70,7 +71,7 @@ class _Summary:
                 self._terminated(container)
         return initializing
 
-    def _main(self, statuses: list[Any]) -> None:
+    def _main(self, statuses: Sequence[Any]) -> None:
         running = False
         for container in reversed(statuses):
             self.restarts += container.get("restartCount", 0)

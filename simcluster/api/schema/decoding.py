@@ -83,7 +83,8 @@ class _Walk:
     def _type_error(self, value: str, go_type: str) -> str:
         if not self.names:
             return f"json: cannot unmarshal {value} into Go value of type {go_type}"
-        return f"json: cannot unmarshal {value} into Go struct field {self.struct}.{'.'.join(self.names)} of type {go_type}"
+        field = f"{self.struct}.{'.'.join(self.names)}"
+        return f"json: cannot unmarshal {value} into Go struct field {field} of type {go_type}"
 
     def _mismatch(self, value: Any, field: Field) -> None:
         if self.error is None:  # Go reports the first one
@@ -94,7 +95,8 @@ class _Walk:
     def struct_value(self, value: Any, schema: TypeSchema, path: str) -> dict[str, Any]:
         """The fields of an object."""
         outer, self.struct = self.struct, schema.go_struct
-        fields, out = schema.fields, {}
+        fields = schema.fields
+        out: dict[str, Any] = {}
         kept = KEPT_WHEN_EMPTY.get(schema.name, ())
         for name, entry in value.items():
             field = fields.get(name)
@@ -261,7 +263,7 @@ def _copy(value: Any) -> Any:
     return value
 
 
-def decode(resource: KindOf, body: Mapping[str, Any]) -> Decoded:
+def decode(resource: KindOf, body: Any) -> Decoded:
     """Read a body as an object of the resource. `body` is not changed.
 
     A kind without published definition (a custom resource) is copied as it stands.

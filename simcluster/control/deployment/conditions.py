@@ -85,9 +85,7 @@ def calculate_status(
         verdict = ("True", MINIMUM_REPLICAS_AVAILABLE, "Deployment has minimum availability.")
     else:
         verdict = ("False", MINIMUM_REPLICAS_UNAVAILABLE, "Deployment does not have minimum availability.")
-    status["conditions"] = with_condition(
-        old.get("conditions") or [], new_condition(AVAILABLE, *verdict, now_ns)
-    )
+    status["conditions"] = with_condition(old.get("conditions") or [], new_condition(AVAILABLE, *verdict, now_ns))
     if old.get("collisionCount") is not None:
         status["collisionCount"] = old["collisionCount"]
     return status
@@ -96,7 +94,7 @@ def calculate_status(
 def is_complete(deployment: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
     """Whether all replicas are updated and available and no old pod is left."""
     wanted = replicas_of(deployment)
-    return (
+    return bool(
         status.get("updatedReplicas", 0) == wanted
         and status.get("replicas", 0) == wanted
         and status.get("availableReplicas", 0) == wanted
@@ -111,7 +109,7 @@ def is_progressing(deployment: Mapping[str, Any], status: Mapping[str, Any]) -> 
         return int(entry.get("replicas", 0)) - int(entry.get("updatedReplicas", 0))
 
     before = deployment.get("status") or {}
-    return (
+    return bool(
         status.get("updatedReplicas", 0) > before.get("updatedReplicas", 0)
         or old_pods(status) < old_pods(before)
         or status.get("readyReplicas", 0) > before.get("readyReplicas", 0)
@@ -126,7 +124,7 @@ def has_timed_out(deployment: Mapping[str, Any], status: Mapping[str, Any], now_
         return False
     if entry.get("reason") == PROGRESS_DEADLINE_EXCEEDED:
         return True
-    deadline_ns = parse_rfc3339(entry["lastUpdateTime"]) + deployment["spec"]["progressDeadlineSeconds"] * SECOND
+    deadline_ns: int = parse_rfc3339(entry["lastUpdateTime"]) + deployment["spec"]["progressDeadlineSeconds"] * SECOND
     return deadline_ns < now_ns
 
 
@@ -150,9 +148,7 @@ def progress_verdict(
     return None
 
 
-def with_progress(
-    deployment: Mapping[str, Any], status: Json, new_set: ApiObject | None, now_ns: int
-) -> list[Json]:
+def with_progress(deployment: Mapping[str, Any], status: Json, new_set: ApiObject | None, now_ns: int) -> list[Json]:
     """`status.conditions` after a rollout step (syncRolloutStatus)."""
     conditions: list[Json] = status["conditions"]
     if not has_deadline(deployment):

@@ -65,6 +65,8 @@ class DeploymentController(Controller):
 
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
+        #: ReplicaSets without controller by namespace: an index of the cache, to find what to adopt.
+        self._orphans: dict[str, dict[str, None]] = {}
         self.watch(DEPLOYMENTS, self.enqueue_object)
         self.watch(REPLICA_SETS, self._on_replica_set)
         self.watch("pods", self._on_pod)
@@ -78,7 +80,11 @@ class DeploymentController(Controller):
             reference = controller_of(entry)
             if reference is not None and reference["kind"] == "Deployment":
                 self.enqueue(namespace_of(entry), reference["name"])
-        if controller_of(change.object) is None and change.kind != "DELETED":
+        orphans = self._orphans.setdefault(namespace_of(change.object), {})
+        if controller_of(change.object) is not None or change.kind == "DELETED":
+            orphans.pop(name_of(change.object), None)
+        else:
+            orphans[name_of(change.object)] = None
             for deployment in self.client.cache.objects(DEPLOYMENTS, namespace_of(change.object)):
                 if selector_matches(deployment["spec"].get("selector"), labels_of(change.object)):
                     self.enqueue(namespace_of(deployment), name_of(deployment))
@@ -128,9 +134,9 @@ class DeploymentController(Controller):
 
     def _claim(self, deployment: ApiObject) -> list[ApiObject]:
         """ReplicaSets of the Deployment, after adopting and releasing."""
-        cache, selector = self.client.cache, deployment["spec"]["selector"]
+        selector = deployment["spec"]["selector"]
         claimed = []
-        for entry in cache.objects(REPLICA_SETS, namespace_of(deployment)):
+        for entry in self._candidates(deployment):
             reference = controller_of(entry)
             matches = selector_matches(selector, labels_of(entry))
             if reference is not None and reference["uid"] != uid_of(deployment):
@@ -145,6 +151,16 @@ class DeploymentController(Controller):
                 continue
             claimed.append(entry)
         return claimed
+
+    def _candidates(self, deployment: ApiObject) -> list[ApiObject]:
+        """Own and ownerless ReplicaSets, by name."""
+        cache, namespace = self.client.cache, namespace_of(deployment)
+        names = dict.fromkeys(self._orphans.get(namespace, ()))
+        for resource, _, name in cache.owned_by(uid_of(deployment)):
+            if resource == REPLICA_SETS:
+                names[name] = None
+        found = [cache.get(REPLICA_SETS, namespace, name) for name in sorted(names)]
+        return [entry for entry in found if entry is not None]
 
     def _set_owner(self, entry: ApiObject, references: list[dict[str, object]]) -> ApiObject:
         patch = {"metadata": {"uid": uid_of(entry), "ownerReferences": references or None}}
@@ -194,9 +210,7 @@ class DeploymentController(Controller):
             return deployment, None, old
         return (*self._create_new_set(deployment, old, revision), old)
 
-    def _keep_new_set(
-        self, deployment: ApiObject, found: ApiObject, revision: int
-    ) -> tuple[ApiObject, ApiObject]:
+    def _keep_new_set(self, deployment: ApiObject, found: ApiObject, revision: int) -> tuple[ApiObject, ApiObject]:
         annotations = annotations_for(deployment, found, revision)
         seconds = deployment["spec"].get("minReadySeconds", 0)
         if annotations != annotations_of(found) or seconds != found["spec"].get("minReadySeconds", 0):

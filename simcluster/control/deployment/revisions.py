@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simcluster.api.objects import ApiObject, Json, is_terminating, labels_of, name_of, namespace_of, owner_reference, thaw
+from simcluster.api.objects import (
+    ApiObject,
+    Json,
+    is_terminating,
+    name_of,
+    namespace_of,
+    owner_reference,
+    thaw,
+)
 from simcluster.control.deployment.arithmetic import DESIRED_REPLICAS, MAX_REPLICAS, max_surge, replicas_of
 from simcluster.control.deployment.hashing import template_hash
 
@@ -138,5 +146,3 @@ def _is_settled_empty(entry: ApiObject) -> bool:
     status = entry.get("status") or {}
     observed = status.get("observedGeneration", 0) >= entry["metadata"].get("generation", 1)
     return not status.get("replicas") and replicas_of(entry) == 0 and observed
-
-

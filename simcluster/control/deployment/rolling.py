@@ -16,9 +16,7 @@ from simcluster.control.deployment.arithmetic import max_unavailable, replicas_o
 from simcluster.control.deployment.revisions import by_age
 
 
-def most_to_remove(
-    deployment: ApiObject, all_sets: Sequence[ApiObject], new_set: ApiObject | None
-) -> int:
+def most_to_remove(deployment: ApiObject, all_sets: Sequence[ApiObject], new_set: ApiObject | None) -> int:
     """How many old pods may go at most, if those that are not available go first.
 
     New pods that are not available yet keep old ones alive, so that a bad new revision

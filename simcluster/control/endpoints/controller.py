@@ -167,6 +167,8 @@ class EndpointsController(SelectingController):
         except ApiError as error:
             if error.code == 403 and "NamespaceTerminating" in str(error.details):
                 return
-            message = f"Failed to create endpoint for service {namespace_of(service)}/{name_of(service)}: {error.message}"
+            message = (
+                f"Failed to create endpoint for service {namespace_of(service)}/{name_of(service)}: {error.message}"
+            )
             self.recorder.event(service, "Warning", "FailedToCreateEndpoint", message)
             raise

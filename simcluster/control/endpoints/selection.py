@@ -67,6 +67,8 @@ class SelectingController(Controller):
         super().__init__(sim, api)
         self._members: dict[str, dict[str, dict[str, None]]] = {}  # namespace -> service -> pods
         self._selectors: dict[str, dict[str, dict[str, str]]] = {}  # namespace -> service -> selector
+        # (namespace, first label of the selector) -> services: who may select a pod at all
+        self._by_label: dict[tuple[str, str, str], dict[str, None]] = {}
         self.watch("services", self._on_service)
         self.watch("pods", self._on_pod)
         self.watch(self.resource, self._on_result)
@@ -92,12 +94,15 @@ class SelectingController(Controller):
         namespace, name = namespace_of(change.object), name_of(change.object)
         selector = change.object["spec"].get("selector") or {}
         known = self._selectors.setdefault(namespace, {})
+        if name in known and (known[name] != selector or change.kind == "DELETED"):
+            self._by_label[namespace, *next(iter(known[name].items()))].pop(name)
         members = self._members.setdefault(namespace, {})
         if change.kind == "DELETED" or not selector:
             known.pop(name, None)
             members.pop(name, None)
         elif known.get(name) != selector:
             known[name] = selector
+            self._by_label.setdefault((namespace, *next(iter(selector.items()))), {})[name] = None
             pods = self.client.cache.objects("pods", namespace)
             members[name] = {name_of(pod): None for pod in pods if matches_labels(pod, selector)}
         self.enqueue(namespace, name)
@@ -107,16 +112,26 @@ class SelectingController(Controller):
         if change.kind == "MODIFIED" and old is not None and not endpoint_changed(old, pod):
             return
         namespace, name = namespace_of(pod), name_of(pod)
-        members = self._members.get(namespace, {})
-        for service, selector in self._selectors.get(namespace, {}).items():
+        members, selectors = self._members.get(namespace, {}), self._selectors.get(namespace, {})
+        for service in self._candidates(namespace, pod, old):
             was = name in members[service]
-            now = change.kind != "DELETED" and matches_labels(pod, selector)
+            now = change.kind != "DELETED" and matches_labels(pod, selectors[service])
             if now:
                 members[service][name] = None
             elif was:
                 del members[service][name]
             if was or now:
                 self.enqueue(namespace, service)
+
+    def _candidates(self, namespace: str, pod: ApiObject, old: ApiObject | None) -> dict[str, None]:
+        """Services whose selector may match the pod, as it is or as it was."""
+        pairs = dict.fromkeys(labels_of(pod).items())
+        if old is not None:
+            pairs.update(dict.fromkeys(labels_of(old).items()))
+        found: dict[str, None] = {}
+        for key, value in pairs:
+            found.update(self._by_label.get((namespace, key, value), {}))
+        return found
 
     def _on_result(self, change: Change) -> None:
         """Somebody deleted or edited what this controller owns: put it right."""

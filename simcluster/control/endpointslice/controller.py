@@ -7,7 +7,7 @@ Source: kubernetes pkg/controller/endpointslice and staging/src/k8s.io/endpoints
 from __future__ import annotations
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, labels_of, name_of, namespace_of, owner_reference, thaw
+from simcluster.api.objects import ApiObject, Json, labels_of, name_of, namespace_of, owner_reference, thaw, uid_of
 from simcluster.control.endpoints.ports import endpoint_ports
 from simcluster.control.endpoints.selection import (
     HEADLESS,
@@ -49,8 +49,9 @@ class EndpointSliceController(SelectingController):
         for pod in pods:
             if belongs_to_endpoints(pod, with_terminating=True):
                 node = self.client.cache.get("nodes", "", pod["spec"].get("nodeName", ""))
-                wanted.append((endpoint_ports(service, pod), endpoint_of(pod, service, node)))
-        existing = self._slices(namespace, name)
+                ports = [{"name": "", **entry} for entry in endpoint_ports(service, pod)]
+                wanted.append((ports, endpoint_of(pod, service, node)))
+        existing = self._slices(service)
         plan = plan_slices(existing, wanted)
         changed_at = last_change(service, pods)
         for ports, endpoints in plan.create:
@@ -65,10 +66,13 @@ class EndpointSliceController(SelectingController):
             elif labels_of(entry) != labels:
                 self._update(entry, labels, entry.get("ports") or [], entry.get("endpoints") or [], changed_at)
 
-    def _slices(self, namespace: str, service: str) -> list[ApiObject]:
-        found = [
-            entry for entry in self.client.cache.objects(SLICES, namespace) if self.service_of(entry) == service
-        ]
+    def _slices(self, service: ApiObject) -> list[ApiObject]:
+        """Our slices of the Service, oldest first."""
+        found = []
+        for resource, namespace, name in self.client.cache.owned_by(uid_of(service)):
+            entry = self.client.cache.get(resource, namespace, name) if resource == SLICES else None
+            if entry is not None and self.service_of(entry) == name_of(service):
+                found.append(entry)
         return sorted(found, key=_age)
 
     def _labels(self, service: ApiObject) -> dict[str, str]:

@@ -10,7 +10,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from simcluster.api.objects import ApiObject, Json, is_pod_ready, is_terminating, labels_of, name_of, namespace_of, uid_of
+from simcluster.api.objects import (
+    ApiObject,
+    Json,
+    is_pod_ready,
+    is_terminating,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from simcluster.control.endpoints.selection import pod_ip
 
 #: `--max-endpoints-per-slice`.

@@ -72,10 +72,12 @@ class GarbageCollector(Controller):
         if is_terminating(obj):
             if FOREGROUND in finalizers_of(obj) or ORPHAN in finalizers_of(obj):
                 self._enqueue(change.resource, namespace_of(obj), name_of(obj))
-        elif references_of(obj) and (change.previous is None or references_of(change.previous) != references_of(obj)):
-            if any(self._owner(reference, namespace_of(obj)) is None for reference in references_of(obj)):
-                self._enqueue(change.resource, namespace_of(obj), name_of(obj))
-        if change.previous is not None and references_of(change.previous) != references_of(obj):
+            return
+        if change.previous is not None and references_of(change.previous) == references_of(obj):
+            return
+        if any(self._owner(reference, namespace_of(obj)) is None for reference in references_of(obj)):
+            self._enqueue(change.resource, namespace_of(obj), name_of(obj))
+        if change.previous is not None:
             for reference in references_of(change.previous):
                 self._enqueue_owner(reference, namespace_of(obj))
 
@@ -189,7 +191,5 @@ class GarbageCollector(Controller):
 
     def _drop_finalizer(self, resource: str, obj: ApiObject, finalizer: str) -> None:
         kept = [entry for entry in finalizers_of(obj) if entry != finalizer]
-        patch: Json = {
-            "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"], "finalizers": kept or None}
-        }
+        patch: Json = {"metadata": {"resourceVersion": obj["metadata"]["resourceVersion"], "finalizers": kept or None}}
         self.client.patch(resource, namespace_of(obj), name_of(obj), patch, kind="merge")

@@ -9,6 +9,7 @@ Leaves out: static pods from files, eviction, image and container garbage collec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from simcluster.api.client import Client
 from simcluster.api.events import EventRecorder
@@ -45,6 +46,28 @@ CONTROL_PLANE_LABELS = {
 CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 #: Containers of pods that are gone get this long (kubelet: orphaned pods are killed at once).
 _ORPHAN_GRACE_NS = 2 * SECOND
+
+
+class ContainerUsage(NamedTuple):
+    """Counters of one running container, as cAdvisor reads them.
+
+    Attributes:
+        cpu_ns: CPU time since the container started, nanoseconds of one core.
+        memory_bytes: working set.
+        started_ns: start of this run; the counter began at zero then.
+    """
+
+    cpu_ns: int
+    memory_bytes: int
+    started_ns: int
+
+
+class PodUsage(NamedTuple):
+    """Counters of one pod's running containers, by container name."""
+
+    namespace: str
+    name: str
+    containers: dict[str, ContainerUsage]
 
 
 class _NodePods(Informer):
@@ -265,24 +288,21 @@ class Kubelet:
         reference = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "uid": self.name}}
         self.recorder.event(reference, kind, reason, message)
 
-    def reachable(self) -> bool:
-        """Whether the kubelet's server answers."""
-        return self.running
+    def stats(self) -> list[PodUsage]:
+        """Counters of every pod with a running container (`/stats/summary`); changes nothing."""
+        found = []
+        for runs in self.machine.runtime.runs.values():
+            running = [r[0] for r in runs.values() if r and r[0].running]
+            if running:
+                spec = running[0].spec
+                usage = {c.spec.name: ContainerUsage(c.cpu_ns, c.memory_bytes, c.started_ns) for c in running}
+                found.append(PodUsage(spec.namespace, spec.pod_name, usage))
+        return found
 
-    def container_stats(self) -> list[tuple[str, str, str, int, int, int]]:
-        """Namespace, pod, container, start (ns), CPU (ns of one core), memory (bytes) of what runs.
-
-        The counters are those of the run that began at the start; looking changes nothing.
-        """
-        return [
-            (c.spec.namespace, c.spec.pod_name, c.spec.name, c.started_ns, c.cpu_ns, c.memory_bytes)
-            for c in self.machine.runtime.containers()
-            if c.running
-        ]
-
-    def node_stats(self) -> tuple[int, int]:
-        """CPU time since boot (ns of one core) and working set (bytes) of the machine."""
-        return self.machine.cpu_ns(), self.machine.memory_used()
+    def node_stats(self) -> ContainerUsage:
+        """Counters of the whole machine since it booted."""
+        machine = self.machine
+        return ContainerUsage(machine.cpu_ns(), machine.memory_used(), machine.booted_ns)
 
 
 def _reference(pod: ApiObject) -> str:

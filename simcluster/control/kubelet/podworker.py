@@ -72,6 +72,7 @@ class PodWorker:
         self._attempts: dict[str, int] = {}
         self._busy = False
         self._wanted = False
+        self._removed = False
         self._ended_ns = -1
         self._sync_timer: Timer | None = None
         self._resync_timer: Timer | None = None
@@ -158,7 +159,7 @@ class PodWorker:
                 self._deleted()
             elif self.state == "terminating" and grace_period_s(pod) < grace_period_s(before):
                 for stop in list(self.stops.values()):
-                    stop.shorten(grace_period_s(pod) * SECOND)
+                    stop.shorten(self.grace_ns())
             return
         if pod["spec"] != before["spec"] or pod["metadata"].get("labels") != before["metadata"].get("labels"):
             self.request_sync()
@@ -189,10 +190,19 @@ class PodWorker:
 
     def pod_removed(self) -> None:
         """The API object is gone: kill what is left of it, and forget it."""
+        self._removed = True
         if self.state == "terminated":
             self._forget()
         elif self.state == "syncing":
             self.terminate()
+        else:
+            for stop in list(self.stops.values()):
+                stop.shorten(self.grace_ns())
+
+    def grace_ns(self) -> int:
+        """How long containers may take to stop; a pod that was force-deleted gets one second."""
+        seconds = grace_period_s(self.pod)
+        return max(1, min(1, seconds) if self._removed else seconds) * SECOND
 
     def finished_terminating(self) -> None:
         """All is stopped; if the API object is gone already, forget the pod."""
@@ -263,7 +273,7 @@ class PodWorker:
         """Run a lifecycle hook; its duration in nanoseconds, or -1 when it failed (event written)."""
         if "sleep" in hook:
             return int(hook["sleep"]["seconds"]) * SECOND
-        outcome = self.kubelet.prober.attempt(hook, spec, container)
+        outcome = self.kubelet.prober.attempt(hook, spec, container, grace_period_s(self.pod))
         if outcome.result == "success":
             return outcome.delay_ns
         self.container_event(spec["name"], "Warning", f"Failed{kind}Hook", f"{kind}Hook failed")
@@ -401,7 +411,9 @@ class PodWorker:
                 "pods", self.namespace, self.name, {"status": patch}, kind="merge", subresource="status"
             )
         except ApiError as error:
-            self.kubelet.klog.error("status_manager.go:890", error.message, "Failed to update status for pod")
+            self.sent = {}  # the next status is sent whatever it says
+            text = "Failed to update status for pod"
+            self.kubelet.klog.error("status_manager.go:890", error.message, text, pod=self.reference)
 
     def pod_event(self, kind: str, reason: str, message: str) -> None:
         """Record an event about the pod."""

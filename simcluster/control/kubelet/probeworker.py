@@ -127,9 +127,8 @@ class ProbeWorker:
         container = worker.kubelet.machine.runtime.newest(worker.uid, self.container["name"])
         if container is None:
             return
-        if not container.running and "exec" not in self.spec:
-            return  # it died between two relists: the address may still answer, the process does not
-        outcome = worker.kubelet.prober.attempt(self.spec, self.container, container)
+        timeout_s = int(self.spec.get("timeoutSeconds") or 1)
+        outcome = worker.kubelet.prober.attempt(self.spec, self.container, container, timeout_s)
         if outcome.delay_ns:
             worker.kubelet.sim.after(outcome.delay_ns, self._finished, outcome, container.container_id)
         else:

@@ -41,11 +41,11 @@ class Prober:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    def attempt(self, handler: Json, spec: Json, container: Container) -> Outcome:
+    def attempt(self, handler: Json, spec: Json, container: Container, timeout_s: int) -> Outcome:
         """Try a handler; `spec` is the container's, for named ports."""
-        timeout_ns = int(handler.get("timeoutSeconds") or 1) * SECOND
+        timeout_ns = timeout_s * SECOND
         if "exec" in handler:
-            return self._exec(tuple(handler["exec"].get("command") or ()), container)
+            return self._exec(tuple(handler["exec"].get("command") or ()), container, timeout_ns)
         for kind, method in (("httpGet", self._http), ("tcpSocket", self._tcp), ("grpc", self._grpc)):
             if kind in handler:
                 target = handler[kind]
@@ -55,14 +55,17 @@ class Prober:
                 return method(target, target.get("host") or container.sandbox.address, port, container, timeout_ns)
         return Outcome("error", "missing probe handler")
 
-    def _exec(self, argv: tuple[str, ...], container: Container) -> Outcome:
+    def _exec(self, argv: tuple[str, ...], container: Container, timeout_ns: int) -> Outcome:
         try:
-            result = self.runtime.execute(container, argv)
+            result, delay_ns = self.runtime.execute(container, argv)
         except RuntimeFailure as failure:
             return Outcome("error", str(failure))
+        if delay_ns > timeout_ns:
+            text = f'command "{" ".join(argv)}" timed out after {go_duration(timeout_ns)}'
+            return Outcome("failure", text, timeout_ns)
         if result.code == 0:
-            return Outcome("success", result.stdout)
-        return Outcome("failure", (result.stdout + result.stderr).rstrip("\n"))
+            return Outcome("success", result.stdout, delay_ns)
+        return Outcome("failure", (result.stdout + result.stderr).rstrip("\n"), delay_ns)
 
     def _http(self, target: Json, host: str, port: int, container: Container, timeout_ns: int) -> Outcome:
         path = target.get("path") or "/"

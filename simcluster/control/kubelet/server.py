@@ -48,7 +48,7 @@ class KubeletServers:
             message = f'unable to upgrade connection: container not found ("{container}")'
             raise ApiError(500, "InternalError", f"Internal error occurred: {message}")
         try:
-            result = runtime.execute(target, tuple(argv), stdin)
+            result = runtime.execute(target, tuple(argv), stdin).result
         except RuntimeFailure as failure:
             message = f"error executing command in container: {failure}"
             raise ApiError(500, "InternalError", f"Internal error occurred: {message}") from None

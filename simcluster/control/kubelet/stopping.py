@@ -14,7 +14,6 @@ from simcluster.api.objects import Json, is_terminating
 from simcluster.control.kubelet.podspec import (
     container_named,
     containers_of,
-    grace_period_s,
     init_containers_of,
     is_sidecar,
 )
@@ -99,7 +98,7 @@ class Termination:
         worker = self.worker
         running = [run for name in names if (run := worker.container(name)) is not None and run.running]
         self._left = len(running)
-        grace_ns = grace_period_s(worker.pod) * SECOND
+        grace_ns = worker.grace_ns()
         for container in running:
             worker.stop_container(container, f"Stopping container {container.spec.name}", grace_ns, self._stopped)
         if not running:

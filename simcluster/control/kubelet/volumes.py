@@ -36,6 +36,7 @@ class VolumeBuilder:
         self.cache = cache
         self.streams = streams
         self.node = node
+        self._tokens: dict[tuple[str, str], str] = {}  # as the kubelet's token manager keeps them
 
     def build(self, pod: Pod, volume: Json, address: str) -> Volume:
         """Set up one volume. Raises VolumeError."""
@@ -92,14 +93,12 @@ class VolumeBuilder:
         account = pod["spec"].get("serviceAccountName") or "default"
         if self.cache.get("serviceaccounts", namespace, account) is None:
             raise VolumeError(f'failed to fetch token: serviceaccounts "{account}" not found')
-        stream = self.streams.stream("service-account-token", namespace, account)
-        return ".".join(
-            (
-                "eyJhbGciOiJSUzI1NiIs" + stream.text(_ALPHABET, 40),
-                stream.text(_ALPHABET, 320),
-                stream.text(_ALPHABET, 342),
-            )
-        )
+        known = self._tokens.get((namespace, account))
+        if known is None:
+            stream = self.streams.stream("service-account-token", namespace, account)
+            parts = ("eyJhbGciOiJSUzI1NiIs" + stream.text(_ALPHABET, 40), stream.text(_ALPHABET, 320))
+            known = self._tokens[namespace, account] = ".".join((*parts, stream.text(_ALPHABET, 342)))
+        return known
 
     def _object_files(
         self, pod: Pod, resource: str, kind: str, name: str, reference: Json

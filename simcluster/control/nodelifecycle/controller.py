@@ -180,7 +180,7 @@ class NodeLifecycleController(Controller):
         observed = ready_status(node)
         heartbeat = str((entry or {}).get("lastHeartbeatTime") or "")
         lease = self.client.cache.get("leases.coordination.k8s.io", "kube-node-lease", name)
-        renewed = str(((lease or {}).get("spec") or {}).get("renewTime") or "")
+        renewed = str((lease.get("spec") or {}).get("renewTime") or "") if lease is not None else ""
         health = self._health.get(name)
         if health is None:
             health = self._health[name] = _Health(heartbeat, renewed, now)

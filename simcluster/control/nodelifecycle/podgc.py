@@ -61,9 +61,7 @@ class PodGarbageCollector(Controller):
             return
         for pod in self.client.cache.pods_on(name):
             if not is_terminal(pod):
-                changed = with_disruption(
-                    pod, "DeletionByPodGC", "PodGC: node no longer exists", self.sim.now
-                )
+                changed = with_disruption(pod, "DeletionByPodGC", "PodGC: node no longer exists", self.sim.now)
                 changed["status"]["phase"] = "Failed"
                 self.client.update_status("pods", changed)
             self._remove(pod)

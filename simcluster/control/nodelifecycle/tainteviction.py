@@ -136,9 +136,7 @@ class TaintEvictionController(Controller):
         self.recorder.event(pod, "Normal", EVICTION, f"Marking for deletion Pod {key}")
         message = "Taint manager: deleting due to NoExecute taint"
         try:
-            self.client.update_status(
-                "pods", with_disruption(pod, "DeletionByTaintManager", message, self.sim.now)
-            )
+            self.client.update_status("pods", with_disruption(pod, "DeletionByTaintManager", message, self.sim.now))
             self.client.delete("pods", namespace, name, uid=uid)
         except ApiError as error:
             if error.code != 404:

@@ -68,9 +68,7 @@ def has_modes(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
     offered = volume["spec"].get("accessModes") or ()
     if not all(mode in offered for mode in claim["spec"].get("accessModes") or ()):
         return False
-    return bool(
-        volume["spec"].get("volumeMode", "Filesystem") == claim["spec"].get("volumeMode", "Filesystem")
-    )
+    return bool(volume["spec"].get("volumeMode", "Filesystem") == claim["spec"].get("volumeMode", "Filesystem"))
 
 
 def binds_late(storage_class: Mapping[str, Any] | None) -> bool:

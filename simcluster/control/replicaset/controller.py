@@ -186,9 +186,7 @@ class ReplicaSetController(Controller):
         return self.client.patch("pods", namespace_of(pod), name_of(pod), patch, kind="merge")
 
     def _release(self, replica_set: ApiObject, pod: ApiObject) -> None:
-        kept = [
-            thaw(entry) for entry in pod["metadata"]["ownerReferences"] if entry["uid"] != uid_of(replica_set)
-        ]
+        kept = [thaw(entry) for entry in pod["metadata"]["ownerReferences"] if entry["uid"] != uid_of(replica_set)]
         patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": kept or None}}
         try:
             self.client.patch("pods", namespace_of(pod), name_of(pod), patch, kind="merge")
@@ -217,9 +215,7 @@ class ReplicaSetController(Controller):
                         created += 1
                         continue
                     failure = failure or error
-                    self.recorder.event(
-                        replica_set, "Warning", FAILED_CREATE, f"Error creating: {error.message}"
-                    )
+                    self.recorder.event(replica_set, "Warning", FAILED_CREATE, f"Error creating: {error.message}")
                 else:
                     created += 1
                     self.recorder.event(replica_set, "Normal", SUCCESSFUL_CREATE, f"Created pod: {name_of(pod)}")

@@ -37,9 +37,7 @@ def deletion_cost(pod: Mapping[str, Any]) -> int:
         return 0
 
 
-def pods_to_delete(
-    pods: Sequence[ApiObject], related: Sequence[ApiObject], count: int, now_ns: int
-) -> list[ApiObject]:
+def pods_to_delete(pods: Sequence[ApiObject], related: Sequence[ApiObject], count: int, now_ns: int) -> list[ApiObject]:
     """The `count` pods that a scale-down deletes, first one first.
 
     Args:

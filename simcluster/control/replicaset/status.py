@@ -15,9 +15,7 @@ from simcluster.engine import format_rfc3339
 REPLICA_FAILURE = "ReplicaFailure"
 
 
-def calculate_status(
-    replica_set: Mapping[str, Any], pods: Sequence[ApiObject], failure: str, now_ns: int
-) -> Json:
+def calculate_status(replica_set: Mapping[str, Any], pods: Sequence[ApiObject], failure: str, now_ns: int) -> Json:
     """The new `status`; fields that are zero are absent, as on the wire.
 
     Args:

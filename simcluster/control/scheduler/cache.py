@@ -202,10 +202,10 @@ class NodeCache:
             return
         if self._place.get(key) == node:
             known = self._infos[node].pods[key]
-            if known.uid == uid_of(pod) and known.labels == labels_of(pod):
-                if known.pod["spec"]["containers"] == pod["spec"]["containers"]:
-                    known.pod = pod
-                    return
+            same = known.uid == uid_of(pod) and known.labels == labels_of(pod)
+            if same and known.pod["spec"]["containers"] == pod["spec"]["containers"]:
+                known.pod = pod
+                return
         self._put(PodInfo(pod), node)
 
     def remove_pod(self, key: str) -> None:

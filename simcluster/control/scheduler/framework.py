@@ -27,7 +27,7 @@ class Rejection(NamedTuple):
     final: bool = False
 
 
-class Skip(Exception):  # noqa: N818  a verdict, not an error
+class Skip(Exception):
     """A plugin has nothing to say about this pod."""
 
 

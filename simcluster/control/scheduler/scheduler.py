@@ -146,6 +146,10 @@ class Scheduler:
         if pod["spec"].get("nodeName"):
             self._on_bound_pod(change, key)
         elif change.kind == "DELETED" or is_terminal(pod):
+            if key in self.queue.unschedulable and change.kind == "DELETED":
+                # The deletion mark reaches the queue as an update and makes the pod's turn come
+                # once more (skipPodSchedule).
+                self.recorder.event(pod, "Warning", messages.FAILED_SCHEDULING, f"{messages.SKIP_DELETING}: {key}")
             self.queue.remove(key)
             if self._nominated.pop(key, None) is not None:
                 self._wake("pod_delete")
@@ -179,7 +183,9 @@ class Scheduler:
             return
         old = change.previous
         queued.info = PodInfo(pod)
-        if old is not None and (old["spec"] != pod["spec"] or old["metadata"].get("labels") != pod["metadata"].get("labels")):
+        if old is not None and (
+            old["spec"] != pod["spec"] or old["metadata"].get("labels") != pod["metadata"].get("labels")
+        ):
             self._enqueue(queued)
 
     def _on_volume(self, change: Change) -> None:
@@ -211,9 +217,10 @@ class Scheduler:
         if not queued.refused_by:
             return True
         for plugin in self.plugins:
-            if plugin.name in queued.refused_by and event in plugin.woken_by:
-                if node is None or self._node_helps(plugin, queued.info, *node):
-                    return True
+            if plugin.name not in queued.refused_by or event not in plugin.woken_by:
+                continue
+            if node is None or self._node_helps(plugin, queued.info, *node):
+                return True
         return False
 
     def _node_helps(self, plugin: Plugin, info: PodInfo, new: NodeInfo, old: NodeInfo | None) -> bool:
@@ -263,9 +270,8 @@ class Scheduler:
             return
         cost = self._latency.lognormal_ns(CYCLE_MEDIAN_NS, CYCLE_SIGMA)
         current = self.client.cache.get("pods", queued.info.namespace, name_of(queued.info.pod))
-        if current is not None and uid_of(current) == queued.info.uid and not is_terminating(current):
-            if not current["spec"].get("nodeName"):
-                self._place(queued, cost)
+        if current is not None and uid_of(current) == queued.info.uid and _needs_node(current):
+            self._place(queued, cost)
         self.sim.after(cost, self._attempt, epoch)
 
     def _place(self, queued: QueuedPod, cost: int) -> None:
@@ -306,9 +312,7 @@ class Scheduler:
                 return refusal
         return None
 
-    def _find(
-        self, cycle: Cycle
-    ) -> tuple[list[NodeInfo], Rejection | None, dict[str, Rejection], dict[str, None]]:
+    def _find(self, cycle: Cycle) -> tuple[list[NodeInfo], Rejection | None, dict[str, Rejection], dict[str, None]]:
         """(feasible nodes, refusal of the pod as such, refusals by node, plugins that refused)."""
         plugins: dict[str, None] = {}
         whole = self._prepare(cycle)
@@ -363,9 +367,7 @@ class Scheduler:
 
     # Binding.
 
-    def _bind(
-        self, queued: QueuedPod, node: str, volumes: list[tuple[str, str]], deadline_ns: int, epoch: int
-    ) -> None:
+    def _bind(self, queued: QueuedPod, node: str, volumes: list[tuple[str, str]], deadline_ns: int, epoch: int) -> None:
         if epoch != self._epoch or not self.running:
             return
         info = queued.info
@@ -382,7 +384,7 @@ class Scheduler:
                 return
             self.client.bind(current, node)
         except ApiError as error:
-            self._unassume(queued, f"running Bind plugin \"DefaultBinder\": {error.message}")
+            self._unassume(queued, f'running Bind plugin "DefaultBinder": {error.message}')
             return
         message = f"Successfully assigned {info.key} to {node}"
         self.recorder.event(info.pod, "Normal", messages.SCHEDULED, message)
@@ -439,9 +441,7 @@ class Scheduler:
         self._report(queued, messages.UNSCHEDULABLE, message, nominated)
         self.queue.park(queued)
 
-    def _preempt(
-        self, cycle: Cycle, whole: Rejection | None, refused: dict[str, Rejection]
-    ) -> tuple[str | None, str]:
+    def _preempt(self, cycle: Cycle, whole: Rejection | None, refused: dict[str, Rejection]) -> tuple[str | None, str]:
         """(node cleared for the pod or None, what to say about preemption)."""
         info, total = cycle.info, len(self.cache.nodes)
         if cycle.spec.get("preemptionPolicy") == "Never":
@@ -510,6 +510,10 @@ class Scheduler:
             self.client.update_status("pods", changed)
         except ApiError:
             return
+
+
+def _needs_node(pod: ApiObject) -> bool:
+    return not is_terminating(pod) and not pod["spec"].get("nodeName")
 
 
 def _set_condition(pod: Json, new: Json) -> None:

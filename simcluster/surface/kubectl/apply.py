@@ -12,7 +12,17 @@ from simcluster.api.request import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PAT
 from simcluster.surface.kubectl import strategicdiff
 from simcluster.surface.kubectl.changing import Change, is_built_in
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, VALIDATE, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import (
+    DRY_RUN,
+    FILES,
+    OUTPUT,
+    SELECTOR,
+    VALIDATE,
+    Arguments,
+    Flag,
+    manager,
+    switch,
+)
 from simcluster.surface.kubectl.invocation import Failures, Invocation
 from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.printers.jsontext import compact_json, to_json
@@ -134,13 +144,13 @@ class _Apply:
         if last is None:
             name = f"{entry.resource.plural}/{entry.name}"
             self.invocation.note(
-                f"Warning: resource {name} is missing the {LAST_APPLIED} annotation which is required by kubectl apply. "
-                "kubectl apply should only be used on resources created declaratively by either kubectl create "
+                f"Warning: resource {name} is missing the {LAST_APPLIED} annotation which is required by kubectl "
+                "apply. kubectl apply should only be used on resources created declaratively by either kubectl create "
                 "--save-config or kubectl apply. The missing annotation will be patched automatically."
             )
         base = last or {}
         if is_built_in(entry.resource):
-            patch = strategicdiff.three_way(base, modified, live, entry.resource.kind)
+            patch = strategicdiff.three_way(base, modified, live, entry.resource)
             content_type = STRATEGIC_MERGE_PATCH
         else:
             patch = strategicdiff.merge_three_way(base, modified, live)
@@ -158,9 +168,7 @@ class _Apply:
             return change.patch(target, patch, content_type)
         query = change.query(fieldValidation=self.validation)
         try:
-            answer: Json = self.invocation.ask(
-                "PATCH", target.path, query, body=patch, content_type=content_type
-            ).body
+            answer: Json = self.invocation.ask("PATCH", target.path, query, body=patch, content_type=content_type).body
         except StatusError as error:
             resource = target.resource
             group = f"{resource.group}/{resource.version}" if resource.group else f"/{resource.version}"
@@ -236,7 +244,9 @@ def last_applied(live: Json) -> Json | None:
 def view_last_applied(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl apply view-last-applied`."""
     if arguments.text("output") not in ("yaml", "json"):
-        raise plain(f"Unexpected -o output mode: {arguments.text('output')}, the flag 'output' must be one of yaml|json")
+        raise plain(
+            f"Unexpected -o output mode: {arguments.text('output')}, the flag 'output' must be one of yaml|json"
+        )
     targets, failures = fetch(invocation, arguments, arguments.positional)
     for target in targets:
         found = last_applied(target.obj)

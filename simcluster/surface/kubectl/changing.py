@@ -8,6 +8,7 @@ from simcluster.api.objects import Json
 from simcluster.api.patch import jsonpatch, merge, strategic
 from simcluster.api.request import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
 from simcluster.api.resources import Resource
+from simcluster.api.schema import type_of
 from simcluster.surface.kubectl.flags import Arguments, dry_run
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.printers.output import Output
@@ -90,7 +91,8 @@ def patched(target: Target, patch: Any, content_type: str) -> Json:
     if content_type == JSON_PATCH:
         result: Json = jsonpatch.apply(target.obj, patch)
     elif content_type == STRATEGIC_MERGE_PATCH:
-        result = strategic.merge(target.obj, patch, target.resource.kind)
+        resource = target.resource
+        result = strategic.merge(target.obj, patch, type_of(resource.group, resource.version, resource.kind))
     else:
         assert content_type == MERGE_PATCH, content_type
         result = merge.merge(target.obj, patch)

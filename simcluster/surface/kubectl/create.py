@@ -6,7 +6,17 @@ from simcluster.api.objects import thaw
 from simcluster.surface.kubectl.apply import validation, with_annotation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import StatusError, plain, usage
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, VALIDATE, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import (
+    DRY_RUN,
+    FILES,
+    OUTPUT,
+    SELECTOR,
+    VALIDATE,
+    Arguments,
+    Flag,
+    manager,
+    switch,
+)
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
 from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.selection import Wanted, of_files

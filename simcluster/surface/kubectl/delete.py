@@ -81,7 +81,7 @@ class _Options:
         policy = _POLICIES.get(arguments.text("cascade"))
         if policy is None:
             raise plain(
-                f"invalid cascade value ({arguments.text('cascade')}). Must be \"background\", \"foreground\", or \"orphan\""
+                f'invalid cascade value ({arguments.text("cascade")}). Must be "background", "foreground", or "orphan"'
             )
         self.policy = policy
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from simcluster.api.objects import Json
 from simcluster.engine import format_age, parse_rfc3339
 from simcluster.surface.kubectl.errors import plain
-from simcluster.surface.kubectl.flags import ALL_NAMESPACES, Arguments, Flag, switch
+from simcluster.surface.kubectl.flags import ALL_NAMESPACES, OUTPUT, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.printers.output import CHANGE_FORMATS, Output
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
-from simcluster.surface.kubectl.flags import OUTPUT
 
 FLAGS = (
     ALL_NAMESPACES,
@@ -52,12 +51,10 @@ def _field_selector(invocation: Invocation, arguments: Arguments) -> str:
         return ""
     kind, slash, name = text.partition("/")
     if not slash or not name:
-        raise plain('--for must be in resource/name form')
+        raise plain("--for must be in resource/name form")
     resource = invocation.find(kind)
     group = f"{resource.group}/{resource.version}" if resource.group else resource.version
-    return (
-        f"involvedObject.apiVersion={group},involvedObject.kind={resource.kind},involvedObject.name={name}"
-    )
+    return f"involvedObject.apiVersion={group},involvedObject.kind={resource.kind},involvedObject.name={name}"
 
 
 def _last_seen(event: Json) -> str:

@@ -111,7 +111,7 @@ def _selector(arguments: Arguments, target: Target) -> dict[str, str]:
         if (spec.get("selector") or {}).get("matchExpressions"):
             raise plain(
                 "couldn't retrieve selectors via --selector flag or introspection: "
-                f"couldn't convert expressions - \"{spec['selector']['matchExpressions']}\" to map-based selector format"
+                f'couldn\'t convert expressions - "{spec["selector"]["matchExpressions"]}" to map-based selector format'
             )
         return dict((spec.get("selector") or {}).get("matchLabels") or {})
     raise plain(f"cannot expose a {target.resource.kind}")
@@ -144,6 +144,4 @@ def _container_ports(target: Target) -> list[int]:
     if target.resource.name == "services":
         return [port["port"] for port in spec.get("ports") or ()]
     pod = spec if target.resource.name == "pods" else (spec.get("template") or {}).get("spec") or {}
-    return [
-        port["containerPort"] for container in pod.get("containers") or () for port in container.get("ports") or ()
-    ]
+    return [port["containerPort"] for container in pod.get("containers") or () for port in container.get("ports") or ()]

@@ -96,6 +96,10 @@ class Arguments:
         values = self._values.get(name)
         return values[-1] if values else self._flags[name].default
 
+    def text_or(self, name: str, default: str = "") -> str:
+        """The value of a flag that the command may not have."""
+        return self.text(name) if self.has(name) else default
+
     def on(self, name: str) -> bool:
         """The value of a boolean flag."""
         return _BOOLS[self.text(name)]
@@ -262,6 +266,6 @@ def dry_run(arguments: Arguments) -> str:
         return value
     if value == "unchanged":
         raise KubectlError(
-            "error: --dry-run flag without a value was specified. A value must be set: \"none\", \"server\", or \"client\"."
+            'error: --dry-run flag without a value was specified. A value must be set: "none", "server", or "client".'
         )
     raise KubectlError(f'error: Invalid dry-run value ({value}). Must be "none", "server", or "client".')

@@ -149,7 +149,7 @@ class _Get:
             if self.arguments.text("sort-by"):
                 tables = [self._sorted(tables)]
             printer = TablePrinter(self._options(resource, with_kind))
-            if not any([printer.add(table) for table in tables]):
+            if not sum(printer.add(table) for table in tables):
                 continue
             if printed and not self.arguments.on("no-headers"):
                 self.invocation.write("\n")
@@ -192,7 +192,9 @@ class _Get:
             for answer in self.answers:
                 printer.add(self._table(answer))
             printer.flush()
-        response = self.invocation.ask("GET", Wanted(resource, entry.namespace).path, self._watch_query(entry), accept=self.accept)
+        response = self.invocation.ask(
+            "GET", Wanted(resource, entry.namespace).path, self._watch_query(entry), accept=self.accept
+        )
         deadline = self.invocation.clock.now + WATCH_NS
         while self.invocation.clock.now < deadline:
             self.invocation.clock.advance(min(STEP_NS, deadline - self.invocation.clock.now))
@@ -220,7 +222,9 @@ class _Get:
         answer = Answer(entry, obj)
         if self.output.is_table:
             shown = str(event["type"]) if self.arguments.on("output-watch-events") else ""
-            printer.add(self._table(answer) if answer.is_table else fallback_table([obj], self.invocation.clock.now), shown)
+            printer.add(
+                self._table(answer) if answer.is_table else fallback_table([obj], self.invocation.clock.now), shown
+            )
             self.invocation.write(printer.flush())
             return
         name = f"{kind_name(entry.resource)}/{obj['metadata']['name']}"
@@ -279,7 +283,6 @@ def _raw(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("arguments may not be passed when --raw is specified")
     path, _, query = arguments.text("raw").partition("?")
 
-
     response = invocation.ask("GET", path, tuple(parse_qsl(query, keep_blank_values=True)))
     if response.text is not None:
         invocation.write(response.text)
@@ -290,6 +293,5 @@ def _raw(invocation: Invocation, arguments: Arguments) -> None:
 
 
 def _indented(body: Any) -> str:
-
 
     return json.dumps(body, indent=2)

@@ -159,7 +159,13 @@ def status_of(response: Response) -> Json:
         return response.body
     message = response.text or "the server responded with the status code " + str(response.code)
     reason = {404: "NotFound", 401: "Unauthorized", 403: "Forbidden"}.get(response.code, "")
-    return {"kind": "Status", "status": "Failure", "message": message.rstrip("\n"), "reason": reason, "code": response.code}
+    return {
+        "kind": "Status",
+        "status": "Failure",
+        "message": message.rstrip("\n"),
+        "reason": reason,
+        "code": response.code,
+    }
 
 
 def object_path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:

@@ -94,7 +94,7 @@ class _Marking:
             raise plain(f"at least one {self.noun} update is required")
         for key in self.removed:
             if key in self.wanted:
-                raise plain(f'can not both modify and remove a {self.noun} in the same command')
+                raise plain(f"can not both modify and remove a {self.noun} in the same command")
         targets, failures = fetch(self.invocation, arguments, self.words)
         for target in targets:
             failures.attempt(_One(self, target).run)

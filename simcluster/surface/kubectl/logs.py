@@ -74,10 +74,15 @@ class _Logs:
         if words and self.by_label:
             raise usage("logs", "only a selector (-l) or a POD name is allowed")
         if len(words) > 2:
-            raise usage("logs", "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\n"
-                "POD or TYPE/NAME is a required argument for the logs command")
+            raise usage(
+                "logs",
+                "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\n"
+                "POD or TYPE/NAME is a required argument for the logs command",
+            )
         if arguments.on("all-containers") and arguments.text("container"):
-            raise plain("--all-containers=true should not be specified with container name " + arguments.text("container"))
+            raise plain(
+                "--all-containers=true should not be specified with container name " + arguments.text("container")
+            )
         if arguments.number("tail") < -1:
             raise plain("--tail must be greater than or equal to -1")
         if arguments.duration_ns("since") and arguments.text("since-time"):
@@ -126,7 +131,7 @@ class _Logs:
         except StatusError as error:
             if error.reason == "NotFound" and "/" not in words[0]:
                 raise plain(
-                    f"error from server (NotFound): {error.message} in namespace \"{self.invocation.namespace}\""
+                    f'error from server (NotFound): {error.message} in namespace "{self.invocation.namespace}"'
                 ) from None
             raise
 
@@ -185,9 +190,7 @@ class _Logs:
 
     def _news(self, source: _Source, lengths: dict[str, int]) -> bool:
         key = f"{name_of(source.pod)}/{source.container.name}"
-        query = query_of(
-            container=source.container.name, timestamps="true" if self.arguments.on("timestamps") else ""
-        )
+        query = query_of(container=source.container.name, timestamps="true" if self.arguments.on("timestamps") else "")
         try:
             text = self.text(source, query)
         except StatusError:

@@ -91,11 +91,7 @@ def _folder(invocation: Invocation, path: str, recursive: bool) -> list[str] | N
     inside = [name for name in sorted(invocation.files) if name.startswith(prefix)]
     if not inside:
         return None
-    return [
-        name
-        for name in inside
-        if name.endswith(_SUFFIXES) and (recursive or "/" not in name[len(prefix) :])
-    ]
+    return [name for name in inside if name.endswith(_SUFFIXES) and (recursive or "/" not in name[len(prefix) :])]
 
 
 def _documents(source: str, text: str) -> list[Manifest]:
@@ -111,7 +107,8 @@ def _documents(source: str, text: str) -> list[Manifest]:
             shown = "string" if isinstance(document, str) else "array" if isinstance(document, list) else "number"
             raise plain(
                 f'error validating "{source}": error validating data: '
-                f"invalid object to validate: json: cannot unmarshal {shown} into Go value of type map[string]interface {{}}"
+                f"invalid object to validate: json: cannot unmarshal {shown} into Go value of type "
+                "map[string]interface {}"
             )
         if not document:
             continue

@@ -75,5 +75,3 @@ class _Patching:
             and change.mode == "none"
         )
         change.report(target.resource, changed, "patched (no change)" if same else "patched")
-
-

@@ -66,7 +66,7 @@ def status(invocation: Invocation, arguments: Arguments) -> None:
 
 def _follow_rollout(invocation: Invocation, arguments: Arguments, target: Target) -> None:
     if target.resource.name not in _KEPT_KINDS:
-        raise plain(f'no status viewer has been implemented for {target.resource.kind}')
+        raise plain(f"no status viewer has been implemented for {target.resource.kind}")
     timeout_ns = arguments.duration_ns("timeout") or _FOREVER_NS
     revision = arguments.number("revision")
     for obj in follow(invocation, target.resource, target.namespace, target.name, timeout_ns):
@@ -137,12 +137,17 @@ def stateful_set_status(obj: Json, revision: int = 0) -> tuple[str, bool]:
         wanted = replicas - strategy["rollingUpdate"].get("partition", 0)
         if updated < wanted:
             return (
-                f"Waiting for partitioned roll out to finish: {updated} out of {wanted} new pods have been updated...\n",
+                f"Waiting for partitioned roll out to finish: {updated} out of {wanted} new pods "
+                "have been updated...\n",
                 False,
             )
         return f"partitioned roll out complete: {updated} new pods have been updated...\n", True
     if status_.get("updateRevision") != status_.get("currentRevision"):
-        return f"waiting for statefulset rolling update to complete {updated} pods at revision {status_.get('updateRevision')}...\n", False
+        return (
+            f"waiting for statefulset rolling update to complete {updated} pods at revision "
+            f"{status_.get('updateRevision')}...\n",
+            False,
+        )
     return (
         f"statefulset rolling update complete {status_.get('currentReplicas', 0)} pods at revision "
         f"{status_.get('currentRevision')}...\n",
@@ -172,13 +177,13 @@ class _Edit:
         before = self.target.obj
         after = thaw(before)
         done = getattr(self, f"_{self.verb}")(after)
-        patch = strategicdiff.two_way(before, after, self.target.resource.kind)
+        patch = strategicdiff.two_way(before, after, self.target.resource)
         changed = self.change.patch(self.target, patch, STRATEGIC_MERGE_PATCH)
         self.change.report(self.target.resource, changed, done)
 
     def _restart(self, obj: Json) -> str:
         if self.target.resource.name not in _KEPT_KINDS:
-            raise plain(f"{self.target.resource.plural} \"{self.target.name}\" restarting is not supported")
+            raise plain(f'{self.target.resource.plural} "{self.target.name}" restarting is not supported')
         if obj["spec"].get("paused"):
             raise plain("can't restart paused deployment (run rollout resume first)")
         metadata = obj["spec"]["template"].setdefault("metadata", {})
@@ -189,20 +194,20 @@ class _Edit:
     def _pause(self, obj: Json) -> str:
         self._deployment_only("pausing")
         if obj["spec"].get("paused"):
-            raise plain(f"{self.target.resource.name} \"{self.target.name}\" is already paused")
+            raise plain(f'{self.target.resource.name} "{self.target.name}" is already paused')
         obj["spec"]["paused"] = True
         return "paused"
 
     def _resume(self, obj: Json) -> str:
         self._deployment_only("resuming")
         if not obj["spec"].get("paused"):
-            raise plain(f"{self.target.resource.name} \"{self.target.name}\" is not paused")
+            raise plain(f'{self.target.resource.name} "{self.target.name}" is not paused')
         del obj["spec"]["paused"]
         return "resumed"
 
     def _deployment_only(self, doing: str) -> None:
         if self.target.resource.name != "deployments.apps":
-            raise plain(f"{self.target.resource.name} \"{self.target.name}\" {doing} is not supported")
+            raise plain(f'{self.target.resource.name} "{self.target.name}" {doing} is not supported')
 
 
 def _edit_all(invocation: Invocation, arguments: Arguments, verb: str) -> None:
@@ -259,7 +264,11 @@ def _undo(change: Change, target: Target, to_revision: int) -> None:
     chosen = _revision_to_return_to(change.invocation, deployment, to_revision)
     template = without_hash(chosen["spec"]["template"])
     if template == without_hash(deployment["spec"]["template"]):
-        change.report(target.resource, deployment, f"skipped rollback (current template already matches revision {revision_of(chosen)})")
+        change.report(
+            target.resource,
+            deployment,
+            f"skipped rollback (current template already matches revision {revision_of(chosen)})",
+        )
         return
     annotations = _annotations_after(deployment, chosen)
     patch = [
@@ -350,4 +359,3 @@ def _with_cause(replica_set: Json) -> Json:
     metadata = template.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: cause}
     return {**template, "metadata": {**metadata, "annotations": annotations}}
-

@@ -6,6 +6,7 @@ import json
 
 from simcluster.api.objects import Json
 from simcluster.api.patch import jsonpatch, merge, strategic
+from simcluster.api.schema import type_of
 from simcluster.surface.kubectl.apply import with_annotation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import plain, usage
@@ -122,7 +123,7 @@ def _overridden(pod: Json, arguments: Arguments) -> Json:
         raise plain(f"Invalid JSON Patch: {error}") from None
     kind = arguments.text("override-type")
     if kind == "strategic":
-        return strategic.merge(pod, overrides, "Pod")
+        return strategic.merge(pod, overrides, type_of("", "v1", "Pod"))
     if kind == "json":
         patched: Json = jsonpatch.apply(pod, overrides)
         return patched

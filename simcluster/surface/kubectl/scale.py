@@ -57,9 +57,7 @@ class _Scaling:
             raise plain(f"Expected replicas to be {expected}, was {replicas}")
         version = arguments.text("resource-version")
         if version and version != target.obj["metadata"]["resourceVersion"]:
-            raise plain(
-                f"Expected resource version to be {version}, was {target.obj['metadata']['resourceVersion']}"
-            )
+            raise plain(f"Expected resource version to be {version}, was {target.obj['metadata']['resourceVersion']}")
         patch = {"spec": {"replicas": arguments.number("replicas")}}
         change.patch(target, patch, MERGE_PATCH, subresource="scale")
         change.report(target.resource, target.obj, "scaled")

@@ -24,6 +24,7 @@ NOTHING_GIVEN = (
     "   '<resource>'"
 )
 
+
 class Wanted(NamedTuple):
     """One name, or one collection.
 
@@ -94,10 +95,6 @@ def _slashed(invocation: Invocation, words: list[str], all_namespaces: bool) -> 
         if "/" not in word:
             raise plain(
                 "there is no need to specify a resource type as a separate argument when passing arguments in "
-                "resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource "
-                "resource/<resource_name>'"
-                if word == words[0]
-                else "there is no need to specify a resource type as a separate argument when passing arguments in "
                 "resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource "
                 "resource/<resource_name>'"
             )

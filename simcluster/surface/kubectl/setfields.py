@@ -31,7 +31,15 @@ ENV_FLAGS = (
 )
 RESOURCES_FLAGS = (*_COMMON, Flag("containers", "c", default="*"), Flag("limits"), Flag("requests"))
 ACCOUNT_FLAGS = _COMMON
-SELECTOR_FLAGS = (*FILES, *OUTPUT, DRY_RUN, manager("kubectl-set"), switch("all"), switch("local"), Flag("resource-version"))
+SELECTOR_FLAGS = (
+    *FILES,
+    *OUTPUT,
+    DRY_RUN,
+    manager("kubectl-set"),
+    switch("all"),
+    switch("local"),
+    Flag("resource-version"),
+)
 
 _ENV = re.compile(r"[A-Za-z0-9_.-]+=|[A-Za-z0-9_.-]+-$")
 Mutation = Callable[[Json], None]
@@ -65,7 +73,7 @@ class _Setting:
         self.mutation(after)
         if after == before:
             return
-        patch = strategicdiff.two_way(before, after, self.target.resource.kind)
+        patch = strategicdiff.two_way(before, after, self.target.resource)
         try:
             changed = self.change.patch(self.target, patch, STRATEGIC_MERGE_PATCH)
         except StatusError as error:
@@ -137,7 +145,9 @@ def image(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("at least one image update is required")
     images = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
     if len(images) > 1 and any(name == "*" for name, _ in images):
-        raise plain("all containers are already specified by *, but saw more than one container_name=container_image pairs")
+        raise plain(
+            "all containers are already specified by *, but saw more than one container_name=container_image pairs"
+        )
     _run(invocation, arguments, words, _Images(images), "image updated", "failed to patch image update to pod template")
 
 
@@ -171,7 +181,9 @@ class _Environment:
         for name, variable in self.wanted.items():
             places = [i for i, entry in enumerate(variables) if entry["name"] == name]
             if places and not self.overwrite:
-                raise plain(f"'{name}' already has a value ({variables[places[0]].get('value', '')}), and --overwrite is false")
+                raise plain(
+                    f"'{name}' already has a value ({variables[places[0]].get('value', '')}), and --overwrite is false"
+                )
             if places:
                 variables[places[0]] = variable
             else:
@@ -217,7 +229,9 @@ def _variables(invocation: Invocation, pairs: list[str]) -> tuple[dict[str, Json
         elif pair.endswith("-"):
             removed.append(pair[:-1])
         else:
-            raise plain(f"environment variables must be of the form key=value and can only contain letters, numbers: {pair}")
+            raise plain(
+                f"environment variables must be of the form key=value and can only contain letters, numbers: {pair}"
+            )
     for name in removed:
         if name in wanted:
             raise plain(f"can not both modify and remove env variable {name!r}".replace("'", '"'))
@@ -375,4 +389,3 @@ def selector(invocation: Invocation, arguments: Arguments) -> None:
     for target in targets:
         failures.attempt(_Setting(change, target, _Selector(labels), "selector updated", "").run)
     failures.raise_all()
-

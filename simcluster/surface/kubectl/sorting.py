@@ -37,7 +37,7 @@ def sort_by(items: Sequence[_Item], field: str, object_of: Callable[[_Item], Jso
             values = []
         keyed.append((values[0] if values else None, item))
     if keyed and all(value is None for value, _ in keyed):
-        raise plain(f"couldn't find any field with path \"{path.source}\" in the list of objects")
+        raise plain(f'couldn\'t find any field with path "{path.source}" in the list of objects')
     return [item for _, item in sorted(keyed, key=functools.cmp_to_key(_compare_pairs))]
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.objects import Json
-from simcluster.api.patch.structure import Field, field_of
+from simcluster.api.patch.structure import Shape, shape_of
+from simcluster.api.resources import Resource
+from simcluster.api.schema import TypeSchema, type_of
 
 _DIRECTIVE = "$patch"
 _ORDER = "$setElementOrder/"
@@ -17,16 +19,18 @@ _DELETE = "$deleteFromPrimitiveList/"
 _RETAIN = "$retainKeys"
 
 
-def two_way(original: Json, modified: Json, kind: str) -> Json:
+def two_way(original: Json, modified: Json, resource: Resource) -> Json:
     """The strategic merge patch that makes `modified` of `original`."""
-    return _objects(original, modified, kind, additions=True, deletions=True)
+    schema = type_of(resource.group, resource.version, resource.kind)
+    return _objects(original, modified, schema, additions=True, deletions=True)
 
 
-def three_way(last_applied: Json, modified: Json, live: Json, kind: str) -> Json:
+def three_way(last_applied: Json, modified: Json, live: Json, resource: Resource) -> Json:
     """Additions and changes against `live`, deletions of what was applied last and no longer is."""
-    delta = _objects(live, modified, kind, additions=True, deletions=False)
-    removals = _objects(last_applied, modified, kind, additions=False, deletions=True)
-    return _combined(removals, delta, kind)
+    schema = type_of(resource.group, resource.version, resource.kind)
+    delta = _objects(live, modified, schema, additions=True, deletions=False)
+    removals = _objects(last_applied, modified, schema, additions=False, deletions=True)
+    return _combined(removals, delta, schema)
 
 
 def merge_three_way(last_applied: Json, modified: Json, live: Json) -> Json:
@@ -72,7 +76,7 @@ def _deep_set(patch: Json, key: str, value: Any) -> None:
         patch[key] = value
 
 
-def _objects(original: Json, modified: Json, type_name: str, *, additions: bool, deletions: bool) -> Json:
+def _objects(original: Json, modified: Json, schema: TypeSchema | None, *, additions: bool, deletions: bool) -> Json:
     patch: Json = {}
     for key in sorted({**original, **modified}):
         if key not in modified:
@@ -87,11 +91,11 @@ def _objects(original: Json, modified: Json, type_name: str, *, additions: bool,
         before = original[key]
         if before == after:
             continue
-        field = field_of(type_name, key)
+        field = shape_of(schema, key)
         if isinstance(before, dict) and isinstance(after, dict):
-            inner = _objects(before, after, field.type, additions=additions, deletions=deletions)
+            inner = _objects(before, after, field.schema, additions=additions, deletions=deletions)
             if inner:
-                if field.retain_keys and additions:
+                if additions and _retains_keys(schema, key):
                     inner[_RETAIN] = sorted(after)
                 patch[key] = inner
         elif isinstance(before, list) and isinstance(after, list) and (field.merge_key or field.is_set):
@@ -101,8 +105,13 @@ def _objects(original: Json, modified: Json, type_name: str, *, additions: bool,
     return patch
 
 
+def _retains_keys(schema: TypeSchema | None, key: str) -> bool:
+    field = schema.fields.get(key) if schema is not None else None
+    return field is not None and "retainKeys" in field.patch_strategy.split(",")
+
+
 def _lists(
-    patch: Json, key: str, before: list[Any], after: list[Any], field: Field, *, additions: bool, deletions: bool
+    patch: Json, key: str, before: list[Any], after: list[Any], field: Shape, *, additions: bool, deletions: bool
 ) -> None:
     if field.is_set:
         removed = [item for item in before if item not in after]
@@ -123,7 +132,7 @@ def _lists(
             if additions:
                 items.append(item)
         elif old[value] != item:
-            inner = _objects(old[value], item, field.type, additions=additions, deletions=deletions)
+            inner = _objects(old[value], item, field.schema, additions=additions, deletions=deletions)
             if inner:
                 items.append({**inner, name: value})
     if deletions:
@@ -134,26 +143,26 @@ def _lists(
         patch[_ORDER + key] = [{name: value} for value in new]
 
 
-def _combined(removals: Json, delta: Json, type_name: str) -> Json:
+def _combined(removals: Json, delta: Json, schema: TypeSchema | None) -> Json:
     """Both patches as one; the delta wins where they meet."""
     result = dict(removals)
     for key, value in delta.items():
         before = result.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
-            result[key] = _combined(before, value, field_of(type_name, key).type)
+            result[key] = _combined(before, value, shape_of(schema, key).type)
         elif isinstance(value, list) and isinstance(before, list) and not key.startswith("$"):
-            result[key] = _combined_items(before, value, field_of(type_name, key))
+            result[key] = _combined_items(before, value, shape_of(schema, key))
         else:
             result[key] = value
     return result
 
 
-def _combined_items(removals: list[Any], delta: list[Any], field: Field) -> list[Any]:
+def _combined_items(removals: list[Any], delta: list[Any], field: Shape) -> list[Any]:
     name = field.merge_key
     if not name:
         return delta
     merged = {item.get(name): item for item in removals}
     for item in delta:
         before = merged.get(item.get(name))
-        merged[item.get(name)] = _combined(before, item, field.type) if before is not None else item
+        merged[item.get(name)] = _combined(before, item, field.schema) if before is not None else item
     return list(merged.values())

@@ -57,8 +57,9 @@ class _Taints:
             exists = exists or bool(same)
             if same and not overwrite:
                 name = node["metadata"]["name"]
-                shown = ", ".join(f"{entry['key']}:{entry['effect']}" for entry in self.added)
-                raise plain(f"node {name} already has {shown.split(',')[0].split(':')[0]} taint(s) with same effect(s) and --overwrite is false")
+                raise plain(
+                    f"node {name} already has {taint['key']} taint(s) with same effect(s) and --overwrite is false"
+                )
             present = [entry for entry in present if entry not in same] + [taint]
         spec = node.setdefault("spec", {})
         if present:
@@ -75,7 +76,9 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     words = arguments.positional
     if not words:
         raise plain("one or more resources must be specified as <resource> <name>")
-    first = next((i for i, word in enumerate(words) if _REMOVE.fullmatch(word) or "=" in word or ":" in word), len(words))
+    first = next(
+        (i for i, word in enumerate(words) if _REMOVE.fullmatch(word) or "=" in word or ":" in word), len(words)
+    )
     names, changes = words[:first], words[first:]
     if len(names) > 1 and not changes:
         raise plain("at least one taint update is required")
@@ -103,6 +106,6 @@ class _Tainting:
     def run(self) -> None:
         after = thaw(self.target.obj)
         done = self.taints.apply(after, overwrite=self.overwrite)
-        patch = strategicdiff.two_way(self.target.obj, after, "Node")
+        patch = strategicdiff.two_way(self.target.obj, after, self.target.resource)
         changed = self.change.patch(self.target, patch, STRATEGIC_MERGE_PATCH) if patch else after
         self.change.report(self.target.resource, changed, done)

@@ -107,7 +107,9 @@ def _field(text: str) -> Check:
         expression, equals, value = text.partition("=")
     value = value.strip("'\"")
     if equals and not value:
-        raise plain("jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3")
+        raise plain(
+            "jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3"
+        )
     try:
         return _FieldIs(parse(relaxed(expression)), value if equals else None)
     except JsonPathError as error:
@@ -165,4 +167,3 @@ class _Waiting:
             if state is None:
                 raise KubectlError(f'Error from server (NotFound): {target.resource.name} "{target.name}" not found')
         raise plain(f"timed out waiting for the condition on {target.resource.plural}/{target.name}")
-

@@ -212,21 +212,15 @@ def test_pause_holds_back_a_new_template_but_not_scaling(cluster: Cluster) -> No
 
 
 def test_a_name_clash_salts_the_hash(cluster: Cluster) -> None:
-    from simcluster.control.deployment.revisions import new_replica_set
-
-    draft = new_replica_set(ApiObject({**deployment_object("web", 1), "metadata": _metadata()}), 1)
-    draft["metadata"]["ownerReferences"] = []
-    draft["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
-    draft["spec"]["selector"] = {"matchLabels": {"app": "other"}}
-    draft["metadata"]["labels"] = {"app": "other"}
-    cluster.user.create("replicasets.apps", "default", draft)
+    twin = Cluster()
+    start(twin, 1)
+    taken = twin.sets[0]["metadata"]["name"]
+    other = deployment_object("other", 1, image="other")
+    spec = {key: other["spec"][key] for key in ("replicas", "selector", "template")}
+    cluster.user.create("replicasets.apps", "default", {"metadata": {"name": taken}, "spec": spec})
     start(cluster, 1)
     assert cluster.deployment["status"]["collisionCount"] == 1
     assert cluster.deployment["status"]["readyReplicas"] == 1
-
-
-def _metadata() -> dict[str, Any]:
-    return {"name": "web", "namespace": "default", "uid": "u"}
 
 
 def test_a_running_rollout_survives_a_pickle(cluster: Cluster) -> None:

@@ -160,6 +160,10 @@ def test_a_deleted_object_comes_back_and_follows_its_service(cluster: Cluster) -
     cluster.user.delete("services", "default", "web")
     cluster.run()
     assert cluster.api.store.get("endpoints", "default", "web") is None
+    cluster.report("a", ready=False)
+    cluster.pod("b")
+    cluster.run()
+    assert cluster.api.store.get("endpoints", "default", "web") is None
 
 
 def test_only_ready_pods_are_ever_ready_endpoints(cluster: Cluster) -> None:

@@ -185,8 +185,9 @@ def test_stats_read_and_change_nothing(bench):
     container.use_cpu(5 * SECOND)
     container.set_memory(1 << 20)
     digest = bench.sim.digest.hex()
-    (usage,) = bench.kubelet.container_stats()
-    assert usage == ("shop", "app", "c", container.started_ns, 5 * SECOND, 1 << 20)
+    (usage,) = bench.kubelet.stats()
+    assert (usage.namespace, usage.name) == ("shop", "app")
+    assert usage.containers["c"] == (5 * SECOND, 1 << 20, container.started_ns)
     assert bench.kubelet.node_stats() == bench.kubelet.node_stats()
     assert bench.sim.digest.hex() == digest
 

@@ -55,10 +55,9 @@ def test_pre_stop_delays_the_signal_within_the_grace_period(bench):
 
 
 def test_pre_stop_longer_than_the_grace_period_is_cut(bench):
-    spec = {"terminationGracePeriodSeconds": 4}
-    bench.pod(env={"TERM": "ignore"}, lifecycle={"preStop": {"sleep": {"seconds": 60}}}, spec=spec)
+    bench.pod(env={"TERM": "ignore"}, lifecycle={"preStop": {"sleep": {"seconds": 20}}})
     bench.run(5)
-    bench.admin.delete("pods", "shop", "app")
+    bench.admin.delete("pods", "shop", "app", grace_period_s=4)
     assert 6 <= gone_after(bench) < 8.5  # four seconds of hook, two more for the process
 
 

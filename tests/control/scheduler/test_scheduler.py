@@ -242,6 +242,14 @@ def test_a_stopped_scheduler_says_nothing(cluster: Cluster) -> None:
     assert cluster.node_of("a") is not None
 
 
+def test_a_pending_pod_that_is_deleted_is_skipped(cluster: Cluster) -> None:
+    cluster.pod("a", cpu="64")
+    cluster.run(5 * SECOND)
+    cluster.user.delete("pods", "default", "a")
+    cluster.run()
+    assert cluster.events("FailedScheduling")[-1] == "skip schedule deleting pod: default/a"
+
+
 def test_preemption_makes_room(cluster: Cluster) -> None:
     kubelets = FakeKubelets(cluster.sim, cluster.api, stop_ns=2 * SECOND)
     for n in range(3):
@@ -283,7 +291,8 @@ def test_nodes_are_never_overcommitted(cluster: Cluster) -> None:
     cluster.run(30 * SECOND)
     pending = [p for p in cluster.api.store.objects("pods") if not p["spec"].get("nodeName")]
     free = max(
-        4000 - sum(pod_requests(p).get("cpu", 0) for p in cluster.api.store.pods_on(node)) for node in ("w1", "w2", "w3")
+        4000 - sum(pod_requests(p).get("cpu", 0) for p in cluster.api.store.pods_on(node))
+        for node in ("w1", "w2", "w3")
     )
     assert all(pod_requests(p)["cpu"] > free for p in pending)
 

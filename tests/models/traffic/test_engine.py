@@ -109,7 +109,11 @@ def test_what_is_missing_behind_comes_back_as_an_error_of_the_front() -> None:
 
     assert stats.ok == 0
     assert stats.errors == {"5xx": stats.sent}
-    inner = [e for e in cluster.traffic.history.between(cluster.sim.now - 5 * SECOND, cluster.sim.now) if e.key.pod == "front-1"]
+    inner = [
+        e
+        for e in cluster.traffic.history.between(cluster.sim.now - 5 * SECOND, cluster.sim.now)
+        if e.key.pod == "front-1"
+    ]
     assert all(e.errors == {"refused": e.sent} for e in inner)
 
 
@@ -230,7 +234,11 @@ def test_equal_seeds_give_equal_days_and_a_fork_has_the_same_future() -> None:
         cluster.run(20)
 
     seen = [
-        (list(c.traffic.history.between(0, c.sim.now)), c.container("front-1").cpu_ns, c.container("front-1").log.read())
+        (
+            list(c.traffic.history.between(0, c.sim.now)),
+            c.container("front-1").cpu_ns,
+            c.container("front-1").log.read(),
+        )
         for c in (first, second, twin)
     ]
     assert seen[0] == seen[1] == seen[2]

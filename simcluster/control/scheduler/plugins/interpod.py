@@ -143,7 +143,8 @@ class InterPodAffinity(Plugin):
 
     def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """The weights of preferred terms, the pod's own and those of pods already there."""
-        info, domains = cycle.info, {}
+        info = cycle.info
+        domains: Domains = {}
         near = info.affinity("podAffinity").get(PREFERRED) or ()
         far = info.affinity("podAntiAffinity").get(PREFERRED) or ()
         if near or far:

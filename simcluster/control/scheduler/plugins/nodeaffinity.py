@@ -49,9 +49,7 @@ class NodeAffinity(Plugin):
             return None
         raw = [
             sum(
-                int(entry["weight"])
-                for entry in preferred
-                if term_matches(entry["preference"], node.labels, node.name)
+                int(entry["weight"]) for entry in preferred if term_matches(entry["preference"], node.labels, node.name)
             )
             for node in nodes
         ]

@@ -160,6 +160,5 @@ def _inverted(raw: Sequence[int], usable: Sequence[bool]) -> list[int] | None:
     if highest == 0:
         return [MAX_SCORE if ok else 0 for ok in usable]
     return [
-        MAX_SCORE * (highest + lowest - value) // highest if ok else 0
-        for value, ok in zip(raw, usable, strict=True)
+        MAX_SCORE * (highest + lowest - value) // highest if ok else 0 for value, ok in zip(raw, usable, strict=True)
     ]

@@ -28,9 +28,7 @@ class CustomColumns:
         for part in _split(spec):
             heading, colon, path = part.partition(":")
             if not colon or ":" in re.sub(r"\[[^]]*\]", "", path):
-                raise plain(
-                    f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"
-                )
+                raise plain(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>")
             self.headings.append(heading)
             self.paths.append(_template(path))
 

@@ -113,7 +113,9 @@ class _Execution:
 
     def _range(self, node: _Node, dot: Any) -> str:
         names, value = self._pipeline(node.text, dot, assign=False)
-        pairs = [(key, value[key]) for key in sorted(value)] if isinstance(value, dict) else list(enumerate(value or ()))
+        pairs = (
+            [(key, value[key]) for key in sorted(value)] if isinstance(value, dict) else list(enumerate(value or ()))
+        )
         if not pairs:
             return self.block(node.otherwise, dot)
         output = []

@@ -92,8 +92,7 @@ def relaxed(text: str) -> str:
     match = re.fullmatch(r"\{\.?([^{}]+)\}|\.?([^{}]+)", text)
     if match is None:
         raise JsonPathError(
-            f"unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{{name1.name2}}' or "
-            f"'{{.name1.name2}}'"
+            "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'"
         )
     return "{." + (match[1] or match[2]) + "}"
 

@@ -27,7 +27,15 @@ GET_FORMATS = (
     "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,"
     "name,template,templatefile,wide,yaml"
 )
-_PATTERNS = ("jsonpath-as-json", "jsonpath-file", "jsonpath", "go-template-file", "go-template", "templatefile", "template")
+_PATTERNS = (
+    "jsonpath-as-json",
+    "jsonpath-file",
+    "jsonpath",
+    "go-template-file",
+    "go-template",
+    "templatefile",
+    "template",
+)
 
 
 class Output:
@@ -61,7 +69,9 @@ class Output:
             return "custom-columns"
         if name in _PATTERNS:
             return self._parse_template(name, equals, rest, arguments, files)
-        raise plain(f'unable to match a printer suitable for the output format "{value}", allowed formats are: {formats}')
+        raise plain(
+            f'unable to match a printer suitable for the output format "{value}", allowed formats are: {formats}'
+        )
 
     def _parse_template(self, name: str, equals: str, rest: str, arguments: Arguments, files: Any) -> str:
         if not rest and arguments.has("template"):
@@ -117,14 +127,15 @@ class Output:
             raise KubectlError(
                 f'error: error executing jsonpath "{self.source}": Error executing template: {error}. '
                 "Printing more information for debugging the template:\n"
-                f"\ttemplate was:\n\t\t{self.source}\n\tobject given to jsonpath engine was:\n\t\t{go_syntax(value)}\n\n"
+                f"\ttemplate was:\n\t\t{self.source}\n"
+                f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(value)}\n\n"
             ) from None
 
     def _go_template(self, value: Json) -> str:
         try:
             return render(self.source, value)
         except GoTemplateError as error:
-            raise plain(f'error parsing template {self.source}, {error}') from None
+            raise plain(f"error parsing template {self.source}, {error}") from None
 
     def _clean(self, obj: Json) -> Json:
         if self.keep_managed or "managedFields" not in obj.get("metadata", {}):

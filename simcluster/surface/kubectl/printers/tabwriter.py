@@ -45,9 +45,7 @@ def _format(
 
 def _emit(lines: list[list[str]], start: int, end: int, widths: list[int], output: list[str]) -> None:
     for cells in lines[start:end]:
-        output.append(
-            "".join(cell.ljust(widths[i]) if i < len(widths) else cell for i, cell in enumerate(cells))
-        )
+        output.append("".join(cell.ljust(widths[i]) if i < len(widths) else cell for i, cell in enumerate(cells)))
 
 
 class ColumnWriter:

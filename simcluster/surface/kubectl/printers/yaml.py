@@ -19,7 +19,10 @@ _WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 _LETTERS = re.compile(r"[A-Za-z]+")
 #: Texts that YAML 1.1 readers take for a bool or null.
 _RESERVED = frozenset(
-    "y Y yes Yes YES n N no No NO true True TRUE false False FALSE on On ON off Off OFF ~ null Null NULL".split()
+    (
+        *("y", "Y", "yes", "Yes", "YES", "n", "N", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE"),
+        *("on", "On", "ON", "off", "Off", "OFF", "~", "null", "Null", "NULL"),
+    )
 )
 _NUMBER = re.compile(
     r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)"

@@ -1,0 +1,140 @@
+"""`kubectl version|cluster-info|api-resources|api-versions|explain`."""
+
+from __future__ import annotations
+
+from simcluster.api.objects import Json
+from simcluster.api.resources import Resource
+from simcluster.surface.kubectl.errors import StatusError, plain
+from simcluster.surface.kubectl.flags import Arguments, Flag, switch
+from simcluster.surface.kubectl.invocation import CLIENT_VERSION, KUSTOMIZE_VERSION, Invocation, query_of
+from simcluster.surface.kubectl.kubeconfig import SERVER
+from simcluster.surface.kubectl.printers.jsontext import to_json
+from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
+from simcluster.surface.kubectl.printers.yaml import to_yaml
+from simcluster.surface.kubectl.selection import kind_name
+
+VERSION_FLAGS = (switch("client"), Flag("output", "o"))
+RESOURCES_FLAGS = (
+    Flag("api-group"),
+    switch("cached"),
+    Flag("categories", kind="list"),
+    switch("namespaced", default="true"),
+    switch("no-headers"),
+    Flag("output", "o"),
+    Flag("sort-by"),
+    Flag("verbs", kind="list"),
+)
+EXPLAIN_FLAGS = (Flag("api-version"), switch("recursive"), Flag("output", default="plaintext"))
+
+
+def version(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl version`."""
+    form = arguments.text("output")
+    if form not in ("", "yaml", "json"):
+        raise plain("--output must be 'yaml' or 'json'")
+    server: Json | None = None
+    if not arguments.on("client"):
+        try:
+            server = invocation.get("/version")
+        except StatusError:
+            server = None
+    if not form:
+        invocation.line(f"Client Version: {CLIENT_VERSION}")
+        invocation.line(f"Kustomize Version: {KUSTOMIZE_VERSION}")
+        if server is not None:
+            invocation.line(f"Server Version: {server['gitVersion']}")
+        return
+    major, minor, _ = CLIENT_VERSION.removeprefix("v").split(".")
+    client = {"gitVersion": CLIENT_VERSION, "major": major, "minor": minor, "platform": "linux/amd64"}
+    found: Json = {"clientVersion": client, "kustomizeVersion": KUSTOMIZE_VERSION}
+    if server is not None:
+        found["serverVersion"] = server
+    invocation.write(to_yaml(found) if form == "yaml" else to_json(found).replace("    ", "  "))
+
+
+def cluster_info(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl cluster-info`."""
+    invocation.line(f"Kubernetes control plane is running at {SERVER}")
+    query = query_of(labelSelector="kubernetes.io/cluster-service=true")
+    for service in invocation.items("/api/v1/namespaces/kube-system/services", query):
+        metadata = service["metadata"]
+        name = (metadata.get("labels") or {}).get("kubernetes.io/name") or metadata["name"]
+        ports = service["spec"].get("ports") or [{}]
+        port = f":{ports[0]['name']}" if ports[0].get("name") else ""
+        path = f"/api/v1/namespaces/{metadata['namespace']}/services/{metadata['name']}{port}/proxy"
+        invocation.line(f"{name} is running at {SERVER}{path}")
+    invocation.line("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.")
+
+
+def api_versions(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl api-versions`."""
+    found = sorted({resource.api_version: None for resource in invocation.discovery.all(invocation.send_free)})
+    for text in found:
+        invocation.line(text)
+
+
+def api_resources(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl api-resources`."""
+    form = arguments.text("output")
+    if form not in ("", "wide", "name"):
+        raise plain(f"--output {form} is not available")
+    chosen = [r for r in invocation.discovery.all(invocation.send_free) if _chosen(r, arguments)]
+    sort_field = arguments.text("sort-by")
+    if sort_field not in ("", "name", "kind"):
+        raise plain("--sort-by accepts only name or kind")
+    chosen.sort(key=_by_kind if sort_field == "kind" else _by_name if sort_field == "name" else _by_group)
+    if form == "name":
+        for resource in chosen:
+            invocation.line(resource.name)
+        return
+    writer = ColumnWriter()
+    if not arguments.on("no-headers"):
+        head = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
+        writer.row([*head, "VERBS", "CATEGORIES"] if form == "wide" else head)
+    for resource in chosen:
+        row = [
+            resource.plural,
+            ",".join(resource.short_names),
+            resource.api_version,
+            "true" if resource.namespaced else "false",
+            resource.kind,
+        ]
+        if form == "wide":
+            row += [",".join(resource.verbs), ",".join(resource.categories)]
+        writer.row(row)
+    invocation.write(writer.flush())
+
+
+def _chosen(resource: Resource, arguments: Arguments) -> bool:
+    if arguments.given("api-group") and resource.group != arguments.text("api-group"):
+        return False
+    if arguments.given("namespaced") and resource.namespaced != arguments.on("namespaced"):
+        return False
+    if not all(verb in resource.verbs for verb in arguments.texts("verbs")):
+        return False
+    return all(category in resource.categories for category in arguments.texts("categories"))
+
+
+def _by_group(resource: Resource) -> tuple[str, str]:
+    return (resource.group, resource.plural)
+
+
+def _by_name(resource: Resource) -> str:
+    return resource.plural
+
+
+def _by_kind(resource: Resource) -> str:
+    return resource.kind
+
+
+def explain(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl explain`: known resources are named; descriptions are not part of this build."""
+    if not arguments.positional:
+        raise plain(
+            'You must specify the type of resource to explain. Use "kubectl api-resources" for a complete list of '
+            "supported resources."
+        )
+    if len(arguments.positional) > 1:
+        raise plain("We accept only this format: explain RESOURCE")
+    resource = invocation.find(arguments.positional[0].partition(".")[0])
+    raise plain(f"schema descriptions are not installed; cannot explain {kind_name(resource)}")

@@ -1,0 +1,166 @@
+"""The commands of kubectl: their names, flags and what runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from simcluster.surface.kubectl import (
+    apply,
+    clusterinfo,
+    cordon,
+    create,
+    create_kinds,
+    delete,
+    drain,
+    events,
+    expose,
+    get,
+    kubeconfig,
+    label,
+    logs,
+    patch,
+    permissions,
+    replace,
+    rollout,
+    scale,
+    setfields,
+    taint,
+    top,
+    wait,
+)
+from simcluster.surface.kubectl import exec as execution
+from simcluster.surface.kubectl import run as running
+from simcluster.surface.kubectl.describe import command as describe
+from simcluster.surface.kubectl.flags import Arguments, Flag
+from simcluster.surface.kubectl.invocation import Invocation
+
+Runner = Callable[[Invocation, Arguments], None]
+
+
+class Command(NamedTuple):
+    """One command, or a group of them.
+
+    Attributes:
+        run: None for a pure group.
+        refusal: why it cannot run here; empty if it can.
+    """
+
+    flags: Sequence[Flag] = ()
+    run: Runner | None = None
+    subcommands: Mapping[str, Command] = {}
+    refusal: str = ""
+
+
+def _created(creators: Mapping[str, create_kinds.Creator]) -> dict[str, Command]:
+    return {name: Command(creator.flags, creator.run) for name, creator in creators.items()}
+
+
+def _create() -> Command:
+    kinds = _created(create_kinds.KINDS)
+    kinds["secret"] = Command(subcommands=_created(create_kinds.SECRETS))
+    kinds["service"] = kinds["svc"] = Command(subcommands=_created(create_kinds.SERVICES))
+    for alias, name in create_kinds.ALIASES.items():
+        kinds[alias] = kinds[name]
+    return Command(create.FLAGS, create.run, kinds)
+
+
+def _refused(what: str) -> Command:
+    return Command(refusal=what)
+
+
+_TERMINAL = "needs a terminal or an open connection, and there is none here"
+_TOP_POD = Command(top.POD_FLAGS, top.pods)
+_TOP_NODE = Command(top.NODE_FLAGS, top.nodes)
+_SET = Command(
+    subcommands={
+        "env": Command(setfields.ENV_FLAGS, setfields.env),
+        "image": Command(setfields.IMAGE_FLAGS, setfields.image),
+        "resources": Command(setfields.RESOURCES_FLAGS, setfields.resources),
+        "selector": Command(setfields.SELECTOR_FLAGS, setfields.selector),
+        "serviceaccount": Command(setfields.ACCOUNT_FLAGS, setfields.service_account),
+        "sa": Command(setfields.ACCOUNT_FLAGS, setfields.service_account),
+    }
+)
+_ROLLOUT = Command(
+    subcommands={
+        "history": Command(rollout.HISTORY_FLAGS, rollout.history),
+        "pause": Command(rollout.RESTART_FLAGS, rollout.pause),
+        "restart": Command(rollout.RESTART_FLAGS, rollout.restart),
+        "resume": Command(rollout.RESTART_FLAGS, rollout.resume),
+        "status": Command(rollout.STATUS_FLAGS, rollout.status),
+        "undo": Command(rollout.UNDO_FLAGS, rollout.undo),
+    }
+)
+_TOP = Command(
+    subcommands={
+        "node": _TOP_NODE,
+        "nodes": _TOP_NODE,
+        "no": _TOP_NODE,
+        "pod": _TOP_POD,
+        "pods": _TOP_POD,
+        "po": _TOP_POD,
+    }
+)
+_AUTH = Command(
+    subcommands={
+        "can-i": Command(permissions.CAN_I_FLAGS, permissions.can_i),
+        "whoami": Command(permissions.WHOAMI_FLAGS, permissions.whoami),
+    }
+)
+_APPLY = Command(apply.FLAGS, apply.run, {"view-last-applied": Command(apply.VIEW_FLAGS, apply.view_last_applied)})
+_CONFIG = Command(
+    subcommands={
+        "current-context": Command((), kubeconfig.current_context),
+        "get-contexts": Command(kubeconfig.CONTEXTS_FLAGS, kubeconfig.get_contexts),
+        "use-context": Command((), kubeconfig.use_context),
+        "view": Command(kubeconfig.VIEW_FLAGS, kubeconfig.view),
+    }
+)
+
+#: In the order in which kubectl adds them: suggestions come in this order.
+COMMANDS: dict[str, Command] = {
+    "create": _create(),
+    "expose": Command(expose.FLAGS, expose.run),
+    "run": Command(running.FLAGS, running.run),
+    "set": _SET,
+    "explain": Command(clusterinfo.EXPLAIN_FLAGS, clusterinfo.explain),
+    "get": Command(get.FLAGS, get.run),
+    "edit": _refused(f"an editor {_TERMINAL}; use patch, set, or get -o yaml and apply"),
+    "delete": Command(delete.FLAGS, delete.run),
+    "rollout": _ROLLOUT,
+    "scale": Command(scale.FLAGS, scale.run),
+    "autoscale": _refused("autoscaling is not part of this cluster"),
+    "certificate": _refused("certificate requests are not part of this cluster"),
+    "cluster-info": Command((), clusterinfo.cluster_info),
+    "top": _TOP,
+    "cordon": Command(cordon.FLAGS, cordon.cordon),
+    "uncordon": Command(cordon.FLAGS, cordon.uncordon),
+    "drain": Command(drain.FLAGS, drain.run),
+    "taint": Command(taint.FLAGS, taint.run),
+    "describe": Command(describe.FLAGS, describe.run),
+    "logs": Command(logs.FLAGS, logs.run),
+    "attach": _refused(f"attach {_TERMINAL}; use logs"),
+    "exec": Command(execution.FLAGS, execution.run),
+    "port-forward": _refused(f"port-forward {_TERMINAL}; use exec with a client inside a pod"),
+    "proxy": _refused(f"proxy {_TERMINAL}; use get --raw"),
+    "cp": _refused(f"cp {_TERMINAL}; use exec with cat"),
+    "auth": _AUTH,
+    "debug": _refused(f"debug {_TERMINAL}; use exec"),
+    "events": Command(events.FLAGS, events.run),
+    "diff": _refused("diff needs a diff program, and there is none here; use apply --dry-run=server -o yaml"),
+    "apply": _APPLY,
+    "patch": Command(patch.FLAGS, patch.run),
+    "replace": Command(replace.FLAGS, replace.run),
+    "wait": Command(wait.FLAGS, wait.run),
+    "kustomize": _refused("kustomize is not available in this kubectl"),
+    "label": Command(label.LABEL_FLAGS, label.label),
+    "annotate": Command(label.ANNOTATE_FLAGS, label.annotate),
+    "completion": _refused("there is no shell here to complete commands for"),
+    "config": _CONFIG,
+    "plugin": _refused("unable to find any kubectl plugins in your PATH"),
+    "version": Command(clusterinfo.VERSION_FLAGS, clusterinfo.version),
+    "api-versions": Command((), clusterinfo.api_versions),
+    "api-resources": Command(clusterinfo.RESOURCES_FLAGS, clusterinfo.api_resources),
+    "options": _refused("see --help of the command"),
+}

@@ -1,0 +1,330 @@
+"""`kubectl create namespace|deployment|configmap|secret|service|job|serviceaccount|quota`."""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl import manifests
+from simcluster.surface.kubectl.apply import validation, with_annotation
+from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.errors import StatusError, plain, usage
+from simcluster.surface.kubectl.flags import DRY_RUN, OUTPUT, VALIDATE, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.invocation import Invocation, object_path
+
+_COMMON = (*OUTPUT, DRY_RUN, VALIDATE, manager("kubectl-create"), switch("save-config"))
+_DATA = (
+    switch("append-hash"),
+    Flag("from-env-file", kind="list"),
+    Flag("from-file", kind="array"),
+    Flag("from-literal", kind="array"),
+)
+
+Builder = Callable[[Invocation, Arguments, str], Json]
+
+
+class Creator(NamedTuple):
+    """How one kind is made of flags.
+
+    Attributes:
+        resource: the word discovery knows it by.
+        failed: what stands before the server's error; empty for the server's error as it is.
+    """
+
+    resource: str
+    flags: tuple[Flag, ...]
+    build: Builder
+    failed: str = ""
+
+    def run(self, invocation: Invocation, arguments: Arguments) -> None:
+        """Create one."""
+        words = arguments.positional[: arguments.dash] if arguments.dash >= 0 else arguments.positional
+        if len(words) != 1:
+            raise usage(arguments.path, f"exactly one NAME is required, got {len(words)}")
+        resource = invocation.find(self.resource)
+        obj = self.build(invocation, arguments, words[0])
+        change = Change(invocation, arguments)
+        if resource.namespaced and (change.mode != "client" or invocation.explicit_namespace):
+            obj["metadata"]["namespace"] = invocation.namespace
+        if arguments.on("save-config"):
+            obj = with_annotation(obj)
+        path = object_path(resource, invocation.namespace if resource.namespaced else "")
+        try:
+            created = change.create(path, obj, fieldValidation=validation(arguments))
+        except StatusError as error:
+            # The wrapped form hides the reason from kubectl's error printer.
+            raise (plain(f"{self.failed}{error.inner}") if self.failed else error) from None
+        change.report(resource, created, "created")
+
+
+def _metadata(name: str, labels: dict[str, str] | None = None) -> Json:
+    metadata: Json = {"creationTimestamp": None, "name": name}
+    if labels:
+        metadata["labels"] = labels
+    return metadata
+
+
+def _namespace(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(name), "spec": {}, "status": {}}
+
+
+def _service_account(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(name)}
+
+
+def _quota(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    hard = {}
+    for part in arguments.text("hard").split(",") if arguments.text("hard") else ():
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise plain(f"Invalid argument syntax {part}, expected <resource>=<value>")
+        hard[key] = value
+    spec: Json = {"hard": hard} if hard else {}
+    if arguments.text("scopes"):
+        spec["scopes"] = arguments.text("scopes").split(",")
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": _metadata(name), "spec": spec, "status": {}}
+
+
+def _deployment(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    images = arguments.texts("image")
+    if not images:
+        raise plain('required flag(s) "image" not set')
+    command = arguments.positional[arguments.dash :] if arguments.dash >= 0 else []
+    if len(images) > 1 and command:
+        raise plain("cannot specify multiple --image options and command")
+    containers: list[Json] = []
+    for image in images:
+        container: Json = {"image": image, "name": _container_name(image), "resources": {}}
+        if command:
+            container["command"] = command
+        containers.append(container)
+    if arguments.number("port") > 0:
+        containers[0]["ports"] = [{"containerPort": arguments.number("port")}]
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(name, labels),
+        "spec": {
+            "replicas": arguments.number("replicas"),
+            "selector": {"matchLabels": labels},
+            "strategy": {},
+            "template": {
+                "metadata": {"creationTimestamp": None, "labels": labels},
+                "spec": {"containers": containers},
+            },
+        },
+        "status": {},
+    }
+
+
+def _container_name(image: str) -> str:
+    """`nginx` of `registry/team/nginx:1.27@sha256:...`, made fit for a container's name."""
+    name = image.rpartition("/")[2].partition("@")[0].partition(":")[0]
+    return re.sub(r"[^a-z0-9-]", "-", name.lower()).strip("-") or "container"
+
+
+def _job(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    if arguments.text("from"):
+        return _job_of(invocation, arguments, name)
+    if not arguments.text("image"):
+        raise plain("either --image or --from must be specified")
+    command = arguments.positional[arguments.dash :] if arguments.dash >= 0 else []
+    container: Json = {"image": arguments.text("image"), "name": name, "resources": {}}
+    if command:
+        container["command"] = command
+    template = {
+        "metadata": {"creationTimestamp": None},
+        "spec": {"containers": [container], "restartPolicy": "Never"},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(name),
+        "spec": {"template": template},
+        "status": {},
+    }
+
+
+def _job_of(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    kind, _, source = arguments.text("from").partition("/")
+    resource = invocation.find(kind)
+    if resource.plural != "cronjobs":
+        raise plain("from must be an existing cronjob")
+    cron = invocation.get(object_path(resource, invocation.namespace, source))
+    template = cron["spec"]["jobTemplate"]
+    metadata = _metadata(name, (template.get("metadata") or {}).get("labels"))
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    metadata["annotations"] = {**annotations, "cronjob.kubernetes.io/instantiate": "manual"}
+    metadata["ownerReferences"] = [
+        {
+            "apiVersion": "batch/v1",
+            "controller": True,
+            "kind": "CronJob",
+            "name": source,
+            "uid": cron["metadata"]["uid"],
+        }
+    ]
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"], "status": {}}
+
+
+def _config_map(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    obj: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(name)}
+    data = _data(invocation, arguments)
+    if data:
+        obj["data"] = data
+    return obj
+
+
+def _secret(invocation: Invocation, arguments: Arguments, name: str) -> Json:
+    obj: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(name)}
+    data = _data(invocation, arguments)
+    if data:
+        obj["data"] = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    if arguments.text("type"):
+        obj["type"] = arguments.text("type")
+    return obj
+
+
+def _data(invocation: Invocation, arguments: Arguments) -> dict[str, str]:
+    data: dict[str, str] = {}
+    for pair in arguments.texts("from-literal"):
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise plain(f"invalid literal source {pair}, expected key=value")
+        _put(data, key, value.strip("\"'") if value[:1] == value[-1:] and value[:1] in "\"'" else value)
+    for part in arguments.texts("from-file"):
+        key, equals, path = part.partition("=")
+        if not equals:
+            key, path = posixpath.basename(part), part
+        for inner, text in _files(invocation, key, path, named=bool(equals)):
+            _put(data, inner, text)
+    for path in arguments.texts("from-env-file"):
+        for line in manifests.read(invocation, path).splitlines():
+            if line.strip() and not line.lstrip().startswith("#"):
+                key, _, value = line.lstrip().partition("=")
+                _put(data, key, value)
+    return data
+
+
+def _files(invocation: Invocation, key: str, path: str, *, named: bool) -> list[tuple[str, str]]:
+    prefix = posixpath.normpath(path) + "/"
+    inside = [name for name in sorted(invocation.files) if name.startswith(prefix) and "/" not in name[len(prefix) :]]
+    if inside and not named:
+        return [(name[len(prefix) :], invocation.files[name]) for name in inside]
+    try:
+        return [(key, invocation.files[path])]
+    except KeyError:
+        raise plain(f"error reading {path}: open {path}: no such file or directory") from None
+
+
+def _put(data: dict[str, str], key: str, value: str) -> None:
+    if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
+        raise plain(
+            f'"{key}" is not a valid key name for a ConfigMap: a valid config key must consist of alphanumeric '
+            "characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation "
+            "is '[-._a-zA-Z0-9]+')"
+        )
+    if key in data:
+        raise plain(f'cannot add key "{key}", another key by that name already exists in Data for ConfigMap ""')
+    data[key] = value
+
+
+class _ServiceBuilder:
+    """Builds services of one type."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __call__(self, invocation: Invocation, arguments: Arguments, name: str) -> Json:
+        labels = {"app": name}
+        spec: Json = {"selector": labels, "type": self.kind}
+        if self.kind == "ExternalName":
+            spec["externalName"] = arguments.text("external-name")
+        ports = [_service_port(text) for text in arguments.texts("tcp")]
+        if ports:
+            spec["ports"] = ports
+        elif self.kind in ("ClusterIP", "NodePort", "LoadBalancer") and arguments.text_or("clusterip") != "None":
+            raise plain("at least one tcp port specifier must be provided")
+        if arguments.text_or("clusterip"):
+            spec["clusterIP"] = arguments.text("clusterip")
+        if arguments.text_or("node-port") not in ("", "0"):
+            for port in ports:
+                port["nodePort"] = arguments.number("node-port")
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": _metadata(name, labels),
+            "spec": spec,
+            "status": {"loadBalancer": {}},
+        }
+
+
+def _service_port(text: str) -> Json:
+    first, _, second = text.partition(":")
+    if not first.isdigit() or not 0 < int(first) < 65536:
+        raise plain(f"invalid port number {first}")
+    target: int | str = int(first)
+    if second:
+        target = int(second) if second.isdigit() else second
+    return {"name": text.replace(":", "-"), "port": int(first), "protocol": "TCP", "targetPort": target}
+
+
+_TCP = Flag("tcp", kind="list")
+
+SERVICES: dict[str, Creator] = {
+    "clusterip": Creator(
+        "services",
+        (*_COMMON, _TCP, Flag("clusterip")),
+        _ServiceBuilder("ClusterIP"),
+        "failed to create ClusterIP service: ",
+    ),
+    "externalname": Creator(
+        "services",
+        (*_COMMON, _TCP, Flag("external-name")),
+        _ServiceBuilder("ExternalName"),
+        "failed to create ExternalName service: ",
+    ),
+    "loadbalancer": Creator(
+        "services", (*_COMMON, _TCP), _ServiceBuilder("LoadBalancer"), "failed to create LoadBalancer service: "
+    ),
+    "nodeport": Creator(
+        "services",
+        (*_COMMON, _TCP, Flag("node-port", kind="int", default="0")),
+        _ServiceBuilder("NodePort"),
+        "failed to create NodePort service: ",
+    ),
+}
+SECRETS: dict[str, Creator] = {
+    "generic": Creator("secrets", (*_COMMON, *_DATA, Flag("type")), _secret, "failed to create secret "),
+}
+KINDS: dict[str, Creator] = {
+    "configmap": Creator("configmaps", (*_COMMON, *_DATA), _config_map, "failed to create configmap: "),
+    "deployment": Creator(
+        "deployments",
+        (
+            *_COMMON,
+            Flag("image", kind="list"),
+            Flag("port", kind="int", default="-1"),
+            Flag("replicas", "r", "int", "1"),
+        ),
+        _deployment,
+        "failed to create deployment: ",
+    ),
+    "job": Creator("jobs", (*_COMMON, Flag("image"), Flag("from")), _job, "failed to create job: "),
+    "namespace": Creator("namespaces", _COMMON, _namespace),
+    "quota": Creator("resourcequotas", (*_COMMON, Flag("hard"), Flag("scopes")), _quota, "failed to create quota: "),
+    "serviceaccount": Creator("serviceaccounts", _COMMON, _service_account, "failed to create serviceaccount: "),
+}
+#: Other names of the same.
+ALIASES = {
+    "cm": "configmap",
+    "deploy": "deployment",
+    "ns": "namespace",
+    "resourcequota": "quota",
+    "sa": "serviceaccount",
+}

@@ -1,0 +1,165 @@
+"""The in-process kubectl: parses a command line, runs the verb, returns what it printed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from simcluster.api.request import ADMIN, User
+from simcluster.surface.kubectl.commands import COMMANDS, Command
+from simcluster.surface.kubectl.discovery import Discovery
+from simcluster.surface.kubectl.errors import KubectlError, plain, usage
+from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, parse
+from simcluster.surface.kubectl.help import help_text
+from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.kubeconfig import check_context
+from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult
+
+#: Groups that a user of `--as` gets.
+_AUTHENTICATED = "system:authenticated"
+
+
+class Kubectl:
+    """kubectl 1.32 as one user of one cluster.
+
+    Args:
+        api: the API server.
+        clock: simulated time; blocking commands let it run.
+        namespace: of the current context.
+        user: who is asking.
+    """
+
+    def __init__(self, api: ApiEndpoint, clock: Clock, *, namespace: str = "default", user: User = ADMIN) -> None:
+        self.api = api
+        self.clock = clock
+        self.namespace = namespace
+        self.user = user
+        self._discovery = Discovery()
+
+    def run(
+        self, command: str | Sequence[str], stdin: str = "", files: Mapping[str, str] | None = None
+    ) -> CommandResult:
+        """Run a command line without the leading word `kubectl`.
+
+        Args:
+            command: the words, or a line that is split as a POSIX shell does (nothing is expanded).
+            stdin: what `-f -` and `exec -i` read.
+            files: what `-f FILE` finds, by path; there are no other files.
+        """
+        try:
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError as error:
+            return CommandResult("", f"error: {error}\n", 1)
+        if words[:1] == ["kubectl"]:
+            words = words[1:]
+        try:
+            path, found, rest = locate(words)
+        except KubectlError as error:
+            return CommandResult("", error.text + "\n", error.code)
+        if found.run is None and not found.refusal:
+            return self._group(path, found, rest)
+        return self._execute(path, found, rest, stdin, files or {})
+
+    def _group(self, path: str, found: Command, rest: list[str]) -> CommandResult:
+        words = [word for word in rest if not word.startswith("-")]
+        if words and path:
+            error = usage(path, f'unknown command "{words[0]}"')
+            return CommandResult("", error.text + "\n", 1)
+        return CommandResult(help_text(path, found))
+
+    def _execute(
+        self, path: str, found: Command, rest: list[str], stdin: str, files: Mapping[str, str]
+    ) -> CommandResult:
+        invocation: Invocation | None = None
+        try:
+            if found.refusal:
+                raise plain(found.refusal)
+            arguments = parse(path, rest, found.flags)
+            if arguments.on("help"):
+                return CommandResult(help_text(path, found))
+            invocation = self._invocation(arguments, stdin, files)
+            assert found.run is not None, path
+            found.run(invocation, arguments)
+        except KubectlError as error:
+            out, err = (invocation.out, invocation.err) if invocation is not None else ([], [])
+            text = error.text if error.text.endswith("\n") else error.text + "\n"
+            return CommandResult("".join(out), "".join(err) + text, error.code)
+        return CommandResult("".join(invocation.out), "".join(invocation.err), invocation.exit_code)
+
+    def _invocation(self, arguments: Arguments, stdin: str, files: Mapping[str, str]) -> Invocation:
+        check_context(arguments)
+        if arguments.text("token"):
+            raise KubectlError("error: You must be logged in to the server (Unauthorized)")
+        user = self.user
+        if arguments.text("as"):
+            groups = (*arguments.texts("as-group"), _AUTHENTICATED)
+            user = replace(user, name=arguments.text("as"), groups=groups)
+        return Invocation(
+            self.api,
+            self.clock,
+            self._discovery,
+            namespace=arguments.text("namespace") or self.namespace,
+            explicit_namespace=arguments.given("namespace"),
+            user=user,
+            stdin=stdin,
+            files=files,
+        )
+
+
+_VALUED = {f"--{flag.name}" for flag in GLOBAL_FLAGS if not flag.bare} | {
+    f"-{flag.short}" for flag in GLOBAL_FLAGS if flag.short and not flag.bare
+}
+
+
+def _next_word(words: Sequence[str], start: int = 0) -> int:
+    """Position of the first word that is no flag and no flag's value; -1 if there is none."""
+    position = start
+    while position < len(words):
+        word = words[position]
+        if word == "--":
+            return -1
+        if not word.startswith("-"):
+            return position
+        position += 2 if word in _VALUED else 1
+    return -1
+
+
+def locate(words: Sequence[str]) -> tuple[str, Command, list[str]]:
+    """The command that words mean: its path, itself, and the words that remain.
+
+    Raises:
+        KubectlError: unknown command.
+    """
+    rest = list(words)
+    path: list[str] = []
+    found = Command(subcommands=COMMANDS)
+    while found.subcommands:
+        position = _next_word(rest)
+        if position < 0 or rest[position] not in found.subcommands:
+            if not path and position >= 0:
+                raise _unknown(rest[position])
+            break
+        name = rest.pop(position)
+        path.append(name)
+        found = found.subcommands[name]
+    return " ".join(path), found, rest
+
+
+def _unknown(word: str) -> KubectlError:
+    near = [name for name in COMMANDS if _distance(word, name) <= 2 or name.startswith(word.lower())]
+    text = f'error: unknown command "{word}" for "kubectl"'
+    if near:
+        text += "\n\nDid you mean this?\n" + "".join(f"\t{name}\n" for name in near)
+    return KubectlError(text)
+
+
+def _distance(a: str, b: str) -> int:
+    """Levenshtein distance without regard to case."""
+    a, b = a.lower(), b.lower()
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        previous, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (x != y))
+    return row[-1]

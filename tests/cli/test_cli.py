@@ -1,0 +1,81 @@
+"""The command line: exit statuses, help, lists, mistakes that are answered with the right word."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simcluster.cli import main
+from simcluster.cli.group import COMMANDS
+
+TASK = "wrong_service_selector_online_boutique"
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert "Usage: simcluster" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["agents", "apps", "faults", "noises", "suites", "tasks"])
+def test_lists(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", kind, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows
+    assert all(row["id"] for row in rows)
+    assert main(["list", kind]) == 0
+    assert rows[0]["id"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["evall"], "unknown command 'evall'; did you mean eval"),
+        (["list", "task"], "unknown kind 'task'; did you mean tasks"),
+        (["run", "wrong_service_selector"], f"did you mean {TASK}"),
+        (["run", TASK, "--agent", "runbok"], "unknown agent 'runbok'; did you mean runbook?"),
+        (["eval", "--suite", "al"], "unknown suite 'al'"),
+        (["eval", TASK, "--noise", "defalt"], "did you mean default?"),
+        (["check", "service_selector_mismach"], "did you mean service_selector_mismatch"),
+        (["eval", "--resume"], "--resume needs --out"),
+        (["eval", "--jobs", "0"], "0 is not in the range"),
+        (["run"], "Missing argument 'TASK'"),
+        (["run", "nowhere/task.yaml"], "nowhere/task.yaml"),
+        (["score", "nowhere"], "holds no results.jsonl"),
+    ],
+)
+def test_mistakes_are_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_broken_file_is_a_failed_check_that_names_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("id: mine\ntitel: a\n")
+    assert main(["check", str(path), "--json"]) == 1
+    shown = capsys.readouterr()
+    (result,) = json.loads(shown.out)
+    assert not result["passed"]
+    assert f"{path}:2" in result["findings"][0]["why"]
+    assert "title" in result["findings"][0]["why"]
+
+
+def test_a_fault_proves_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "faults", "--json"]) == 0
+    assert "service_selector_mismatch" in capsys.readouterr().out
+
+
+def test_internal_errors_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(COMMANDS, "broken", "x")
+    assert main(["broken"]) == 3
+    assert "internal error" in capsys.readouterr().err

@@ -1,0 +1,15 @@
+"""Every task and fault of the package proves itself, on a seed of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster import tasks
+from simcluster.eval.proof import check_task
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task_id", tasks.ids())
+def test_every_task_proves_itself(task_id: str) -> None:
+    report = check_task(task_id, seed=11)
+    assert report.passed, report.explain()

@@ -1,0 +1,86 @@
+"""The run directory: nothing that was finished is lost, nothing half-written is believed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simcluster.eval.report import evaluation_object, scoreboard, summarize
+from simcluster.eval.runner.execute import record_of
+from simcluster.eval.runner.plan import Plan, Run
+from simcluster.eval.runner.records import RESULTS, RunDirectory, RunDirectoryError, read_results
+
+PLAN = Plan(("t1", "t2"), ("noop", "expert"), (0, 1))
+
+
+def record(run: Run, passed: bool = True, outcome: str = "done") -> dict[str, Any]:
+    grade = {"passed": passed}
+    report = {
+        "passed": passed,
+        "diagnosis": grade,
+        "mitigation": grade,
+        "trajectory": grade,
+        "digest": "d",
+        "commands": 3,
+    }
+    return record_of(run, None, outcome, "", 1.5, report)
+
+
+def test_runs_that_share_a_start_stand_together() -> None:
+    starts = [run.start for run in PLAN.runs()]
+    assert len(starts) == 8
+    assert starts[::2] == starts[1::2] == [("t1", 0), ("t2", 0), ("t1", 1), ("t2", 1)]
+
+
+def test_results_survive_and_are_skipped(tmp_path: Path) -> None:
+    first = RunDirectory(tmp_path / "a", PLAN)
+    runs = PLAN.runs()
+    first.add(record(runs[0]))
+    first.add(record(runs[3], passed=False))
+    again = RunDirectory(tmp_path / "a", PLAN, resume=True)
+    assert list(again.finished()) == [runs[0], runs[3]]
+    assert again.finished()[runs[3]]["passed"] is False
+
+
+def test_a_line_cut_off_in_the_middle_is_dropped_and_mended(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path, PLAN)
+    runs = PLAN.runs()
+    directory.add(record(runs[0]))
+    with (tmp_path / RESULTS).open("a") as file:
+        file.write('{"task": "t1", "agent": "ex')
+    resumed = RunDirectory(tmp_path, PLAN, resume=True)
+    assert list(resumed.finished()) == [runs[0]]
+    resumed.add(record(runs[1]))
+    assert [r["agent"] for r in read_results(tmp_path)] == ["noop", "expert"]
+
+
+def test_damage_elsewhere_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / RESULTS).write_text("no json\n" + json.dumps(record(PLAN.runs()[0])) + "\n")
+    with pytest.raises(RunDirectoryError, match=r"results.jsonl:1: no JSON object"):
+        read_results(tmp_path)
+
+
+def test_a_folder_with_results_is_not_overwritten(tmp_path: Path) -> None:
+    RunDirectory(tmp_path, PLAN).add(record(PLAN.runs()[0]))
+    with pytest.raises(RunDirectoryError, match="--resume"):
+        RunDirectory(tmp_path, PLAN)
+    with pytest.raises(RunDirectoryError, match="noise"):
+        RunDirectory(tmp_path, Plan(("t1",), ("noop",), noise="default"), resume=True)
+
+
+def test_a_run_without_report_fails_in_everything() -> None:
+    killed = record_of(Run("t", "a", 0), None, "timeout", "took long", 9.0, None)
+    assert (killed["passed"], killed["outcome"], killed["mitigation"]["passed"]) == (False, "timeout", False)
+
+
+def test_summary_counts_by_agent() -> None:
+    runs = PLAN.runs()
+    records = [record(runs[0], passed=False), record(runs[1]), record(runs[2], passed=False, outcome="budget")]
+    summary = summarize(records)
+    assert (summary["noop"]["runs"], summary["noop"]["passed"], summary["expert"]["pass_rate"]) == (2, 0, 1.0)
+    assert summary["noop"]["outcomes"] == {"done": 1, "budget": 1}
+    assert list(evaluation_object(records)) == ["runs", "summary"]
+    assert scoreboard(records).row_count == 7
