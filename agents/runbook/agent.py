@@ -6,11 +6,12 @@ import re
 
 from simcluster.agents.restarter import application_namespaces
 from simcluster.agents.runbook.reading import Act, Finding, Reading
-from simcluster.agents.runbook.deployments import suspicious_addresses
-from simcluster.agents.runbook.rules import RULES
+from simcluster.agents.runbook.rules import LAST_RESORTS, RULES, Rule
 from simcluster.surface.protocols import Session
 
 ROUNDS_MAX = 6
+#: Rounds without a finding before the last resorts are tried.
+PATIENCE = 2
 #: Between two looks when nothing was found: signals such as `top` need a while.
 PAUSE = "30s"
 #: After mending, before it is looked at again.
@@ -28,8 +29,8 @@ class Runbook:
     def run(self, session: Session) -> None:
         """Work until a round after the first finding finds nothing more, or the rounds are over."""
         namespaces = self._namespaces(session)
-        for _ in range(ROUNDS_MAX):
-            findings = self._look(Reading(session, namespaces))
+        for number in range(ROUNDS_MAX):
+            findings = self._look(Reading(session, namespaces), LAST_RESORTS if number >= PATIENCE else ())
             if not findings:
                 if self.found:
                     return
@@ -55,11 +56,11 @@ class Runbook:
         answer["details"] = details
         return answer
 
-    def _look(self, reading: Reading) -> list[Finding]:
+    def _look(self, reading: Reading, last_resorts: tuple[Rule, ...]) -> list[Finding]:
         known = [(finding.component, finding.mechanism) for finding in self.found]
-        for rule in RULES:
+        for rule in RULES if self.found else (*RULES, *last_resorts):
             fresh = [one for one in rule(reading) if (one.component, one.mechanism) not in known]
-            if fresh and (rule is not suspicious_addresses or not self.found):
+            if fresh:
                 return fresh
         return []
 

@@ -6,12 +6,14 @@ from simcluster.agents.runbook.reading import Act, Finding, Json, Reading, conta
 
 #: A container at this share of its limit is being stopped by it most of the time.
 SATURATED_PERCENT = 85
+#: A rollout that leaves less than this share of the former limit is suspect before anything is measured.
+LOWERED_PERCENT = 25
 #: By how much a limit is raised that no earlier revision tells better.
 RAISE = 10
 
 
 def throttled(reading: Reading) -> list[Finding]:
-    """Containers that use up their CPU limit: give back the former limit, or a much larger one."""
+    """Containers that use up their CPU limit, or lost most of it: give back the former one, or a much larger one."""
     findings = []
     for namespace in reading.namespaces:
         used = reading.usage(namespace)
@@ -20,17 +22,24 @@ def throttled(reading: Reading) -> list[Finding]:
                 limit = str(((box.get("resources") or {}).get("limits") or {}).get("cpu", ""))
                 pods = [pod["metadata"]["name"] for pod in reading.pods_of(deployment)]
                 most = max((used.get((pod, box["name"]), 0) for pod in pods), default=0)
-                if limit and most * 100 >= millicores(limit) * SATURATED_PERCENT:
-                    findings.append(_limit_finding(reading, deployment, box, limit))
+                former = _former_limit(reading, deployment, box["name"])
+                saturated = most * 100 >= millicores(limit) * SATURATED_PERCENT
+                lowered = millicores(limit) * 100 <= former * LOWERED_PERCENT
+                if limit and (saturated or lowered):
+                    findings.append(_limit_finding(deployment, box, limit, former))
     return findings
 
 
-def _limit_finding(reading: Reading, deployment: Json, box: Json, limit: str) -> Finding:
-    name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
-    former = 0
+def _former_limit(reading: Reading, deployment: Json, container: str) -> int:
+    """CPU limit of the revision before, in millicores; 0 if there was none."""
     for old in containers_of(reading.previous_template(deployment) or {}):
-        if old["name"] == box["name"]:
-            former = millicores(str(((old.get("resources") or {}).get("limits") or {}).get("cpu", "")))
+        if old["name"] == container:
+            return millicores(str(((old.get("resources") or {}).get("limits") or {}).get("cpu", "")))
+    return 0
+
+
+def _limit_finding(deployment: Json, box: Json, limit: str, former: int) -> Finding:
+    name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
     raised = former if former > millicores(limit) else RAISE * max(10, millicores(limit))
     acts = (
         Act(f"set resources deployment/{name} -n {namespace} -c {box['name']} --limits=cpu={raised}m"),

@@ -22,5 +22,6 @@ RULES: tuple[Rule, ...] = (
     cordoned_nodes,
     scaled_to_zero,
     failing_rollouts,
-    suspicious_addresses,
 )
+#: Only when nothing else was found for a while.
+LAST_RESORTS: tuple[Rule, ...] = (suspicious_addresses,)

@@ -282,10 +282,7 @@ class Selection(NamedTuple):
             for requirement in self.labels:
                 if not requirement.matches(labels):
                     return False
-        for path, equal, value in self.fields:
-            if (field_value(obj, path) == value) is not equal:
-                return False
-        return True
+        return all((field_value(obj, path) == value) is equal for path, equal, value in self.fields)
 
     @property
     def is_filtered(self) -> bool:

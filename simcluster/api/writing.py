@@ -131,7 +131,8 @@ def _decoded_patch(
     """Decode what the patch may have changed; the rest is shared with the stored object."""
     validation = request.param("fieldValidation")
     if route.subresource == "status":
-        to_decode = {k: result[k] for k in ("metadata", "status") if k in result and result[k] is not old.get(k)}
+        parts: tuple[str, ...] = ("metadata", "status")
+        to_decode = {k: result[k] for k in parts if k in result and result[k] is not old.get(k)}
         base: Json = {k: v for k, v in old.items() if k != "status" or "status" in result}
     else:
         to_decode = {k: v for k, v in result.items() if k != "status" or v is not old.get("status")}

@@ -217,6 +217,18 @@ def test_a_container_at_its_limit_gets_the_former_one() -> None:
     assert done.answer["details"] == {"cpu": "12m"}
 
 
+def test_a_limit_that_was_cut_down_is_suspect_before_it_is_measured() -> None:
+    def box(cpu: str) -> Json:
+        return {"image": "x", "resources": {"limits": {"cpu": cpu}}}
+
+    cluster = Cluster(
+        deployments=[deployment("cat", box("12m")), deployment("dog", box("150m"))],
+        replicasets=[replicaset("cat", box("200m"), 1), replicaset("dog", box("200m"), 1)],
+        pods=[pod("cat"), pod("dog")],
+    )
+    assert work(cluster).acts[0] == "set resources deployment/cat -n shop -c server --limits=cpu=200m"
+
+
 def test_a_deployment_without_replicas_behind_a_service_is_scaled_up() -> None:
     cluster = Cluster(
         deployments=[deployment("cart", {"image": "x"}, replicas=0)], services=[service("cart", {"app": "cart"})]

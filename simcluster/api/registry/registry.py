@@ -194,7 +194,7 @@ def _is_same(obj: Json, old: ApiObject) -> bool:
             continue
         if obj.get(key) != old.get(key):
             return False
-    ignored = ("resourceVersion",)
+    ignored: tuple[str, ...] = ("resourceVersion",)
     new, before = obj["metadata"], old["metadata"]
     if not new.get("managedFields"):
         ignored = ("resourceVersion", "managedFields")

@@ -79,8 +79,8 @@ def _selects(budget: ApiObject, pod: ApiObject) -> bool:
 def _allows_unhealthy(budget: ApiObject, status: Json) -> bool:
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
-    desired = status.get("desiredHealthy", 0)
-    return desired > 0 and status.get("currentHealthy", 0) >= desired
+    desired, healthy = int(status.get("desiredHealthy", 0)), int(status.get("currentHealthy", 0))
+    return 0 < desired <= healthy
 
 
 def _too_many(budget: ApiObject, status: Json) -> ApiError:

@@ -52,6 +52,14 @@ def test_what_goes_wrong_is_recorded() -> None:
     assert record["commands"] == [["kubectl", True]]
 
 
+def test_a_request_is_given_up_after_3_s() -> None:
+    world = ShopWorld()
+    seen = recorder(world)
+    world.traffic.answer = Answer("ok", 200, "", 3_000_000_001)
+    world.run_for(5 * SECOND)
+    assert seen.records[0]["d3"]["frontend"] == {"reachable": False, "status": 0, "latency_ms": 3000.0}
+
+
 def test_scaling_to_zero_is_no_way_to_be_available() -> None:
     world = ShopWorld()
     seen = recorder(world)

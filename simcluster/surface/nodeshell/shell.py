@@ -1,0 +1,179 @@
+"""The shell of somebody logged in as root on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from simcluster.engine import parse_duration
+from simcluster.engine.clock import format_rfc3339, month_name
+from simcluster.surface.nodeshell import journalctl, systemctl
+from simcluster.surface.nodeshell.clocktext import stamp
+from simcluster.surface.nodeshell.commandline import Pipeline, ShellSyntaxError, Step, parse
+from simcluster.surface.nodeshell.textfilters import TEXT_FILTERS
+from simcluster.surface.protocols import Clock, CommandResult, Host
+
+_NOT_FOUND = 127
+#: Words that only set the scene for the program after them.
+_PREFIXES = ("sudo", "exec", "command", "nohup", "time")
+
+
+class NodeShell:
+    """A root shell on a node: systemctl, journalctl, text filters, and what the host has.
+
+    Args:
+        host: the node's operating system.
+        clock: simulated time, for `sleep` and for ages.
+    """
+
+    def __init__(self, host: Host, clock: Clock) -> None:
+        self.host = host
+        self.clock = clock
+
+    def sh(self, command: str) -> CommandResult:
+        """Run one command line; the exit status is that of the last pipeline that ran."""
+        try:
+            pipelines = parse(command)
+        except ShellSyntaxError as error:
+            return CommandResult("", f"bash: -c: line 1: {error}\n", 2)
+        stdout: list[str] = []
+        stderr: list[str] = []
+        code = 0
+        for pipeline in pipelines:
+            if (pipeline.operator == "&&" and code) or (pipeline.operator == "||" and not code):
+                continue
+            result = self._pipeline(pipeline)
+            stdout.append(result.stdout)
+            stderr.append(result.stderr)
+            code = result.exit_code
+        return CommandResult("".join(stdout), "".join(stderr), code)
+
+    def _pipeline(self, pipeline: Pipeline) -> CommandResult:
+        text, errors, code = "", "", 0
+        for step in pipeline.steps:
+            result = self._step(step, text)
+            text, code = result.stdout, result.exit_code
+            errors += result.stderr
+        return CommandResult(text, errors, code)
+
+    def _step(self, step: Step, stdin: str) -> CommandResult:
+        for redirection in step.redirections:
+            if redirection.stream == 0:
+                found = self._read(redirection.target)
+                if found is None:
+                    return CommandResult("", f"bash: {redirection.target}: No such file or directory\n", 1)
+                stdin = found
+            elif redirection.target not in ("/dev/null", "&1", "&2"):
+                return CommandResult("", f"bash: {redirection.target}: Read-only file system\n", 1)
+        result = self._program(list(step.words), stdin) if step.words else CommandResult("")
+        stdout, stderr = result.stdout, result.stderr
+        for redirection in step.redirections:
+            if redirection == (2, "&1"):
+                stdout, stderr = stdout + stderr, ""
+            elif redirection == (1, "&2"):
+                stdout, stderr = "", stderr + stdout
+            elif redirection.stream == 1:
+                stdout = ""
+            elif redirection.stream == 2:
+                stderr = ""
+        return CommandResult(stdout, stderr, result.exit_code)
+
+    def _program(self, argv: list[str], stdin: str) -> CommandResult:
+        while len(argv) > 1 and argv[0] in _PREFIXES:
+            argv = argv[1:]
+        name = argv[0].rpartition("/")[2] if argv[0].startswith(("/bin/", "/usr/bin/", "/usr/sbin/")) else argv[0]
+        own = self._own(name)
+        if own is not None:
+            return own(argv)
+        if name in TEXT_FILTERS:
+            return TEXT_FILTERS[name]([name, *argv[1:]], stdin, self._read)
+        result = self.host.run([name, *argv[1:]])
+        if result is None:
+            return CommandResult("", f"bash: {argv[0]}: command not found\n", _NOT_FOUND)
+        return result
+
+    def _own(self, name: str) -> Callable[[Sequence[str]], CommandResult] | None:
+        found: dict[str, Callable[[Sequence[str]], CommandResult]] = {
+            "systemctl": self._systemctl,
+            "service": self._service,
+            "journalctl": self._journalctl,
+            "sleep": self._sleep,
+            "date": self._date,
+            "hostname": self._hostname,
+            "uptime": self._uptime,
+            "whoami": self._whoami,
+            "true": self._true,
+            ":": self._true,
+            "false": self._false,
+        }
+        return found.get(name)
+
+    def _read(self, path: str) -> str | None:
+        result = self.host.run(["cat", path])
+        return result.stdout if result is not None and result.exit_code == 0 else None
+
+    def _systemctl(self, argv: Sequence[str]) -> CommandResult:
+        return systemctl.run(self.host, argv, self.clock.now)
+
+    def _service(self, argv: Sequence[str]) -> CommandResult:
+        if len(argv) < 3:
+            return CommandResult("", "Usage: service < option > | --status-all | [ service_name [ command ] ]\n", 1)
+        return systemctl.run(self.host, ["systemctl", argv[2], argv[1]], self.clock.now)
+
+    def _journalctl(self, argv: Sequence[str]) -> CommandResult:
+        return journalctl.run(self.host, argv, self.clock.now)
+
+    def _sleep(self, argv: Sequence[str]) -> CommandResult:
+        if len(argv) < 2:
+            return CommandResult("", "sleep: missing operand\nTry 'sleep --help' for more information.\n", 1)
+        for word in argv[1:]:
+            try:
+                duration_ns = parse_duration(word if word[-1:].isalpha() else word + "s")
+            except ValueError:
+                return CommandResult("", f"sleep: invalid time interval '{word}'\n", 1)
+            self.clock.advance(max(0, duration_ns))
+        return CommandResult("")
+
+    def _date(self, argv: Sequence[str]) -> CommandResult:
+        now = self.clock.now
+        text = format_rfc3339(now)
+        for word in argv[1:]:
+            if word.startswith("+"):
+                for code, value in (
+                    ("%F", text[:10]),
+                    ("%T", text[11:19]),
+                    ("%Y", text[:4]),
+                    ("%m", text[5:7]),
+                    ("%d", text[8:10]),
+                    ("%H", text[11:13]),
+                    ("%M", text[14:16]),
+                    ("%S", text[17:19]),
+                    ("%Z", "UTC"),
+                ):
+                    word = word.replace(code, value)
+                return CommandResult(word[1:] + "\n")
+            if word in ("-Is", "--iso-8601=seconds", "-Iseconds"):
+                return CommandResult(text[:-1] + "+00:00\n")
+        day, date, clock, zone = stamp(now).split()
+        month = month_name(int(date[5:7]))
+        return CommandResult(f"{day} {month} {int(date[8:10]):2} {clock} {zone} {date[:4]}\n")
+
+    def _hostname(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult(self.host.name + "\n")
+
+    def _uptime(self, argv: Sequence[str]) -> CommandResult:
+        answer = self.host.run(list(argv))
+        if answer is not None:
+            return answer
+        now = self.clock.now
+        minutes = now // 60_000_000_000
+        spent = f"{minutes // 60:2}:{minutes % 60:02}" if minutes >= 60 else f"{minutes} min"
+        return CommandResult(f" {format_rfc3339(now)[11:19]} up {spent},  0 users\n")
+
+    def _whoami(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult("root\n")
+
+    def _true(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult("")
+
+    def _false(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult("", "", 1)
