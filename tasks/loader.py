@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simcluster.engine.content import ContentError, Document, Library, UnknownName, load_content, nearest, read_document
+from simcluster.engine.content import ContentError, Document, Library, UnknownName, model_of, nearest, read_document
 from simcluster.faults import incident, registry
 from simcluster.tasks.model import Task
 
@@ -41,8 +41,8 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
         ContentError: the file is wrong: file, line and what would be right.
     """
     path = path_of(id_or_path, library)
-    task = load_content(path, Task)
     document = read_document(path)
+    task = model_of(document, Task)
     if task.id != path.stem:
         raise ContentError(path, document.line(("id",)), f"id must be the file's name, {path.stem!r}")
     _check_faults(task, document, library)

@@ -1,6 +1,7 @@
 """An image that nobody described: it serves its ports, and calls what its environment names.
 
-It answers 200 to every path, costs 2 ms of CPU a request, and calls every environment
+It answers 200 to every path (502 where what it calls fails, but not to a path made for
+probes), costs 2 ms of CPU a request, and calls every environment
 value that names a Service of the cluster, in parallel. A value counts once its name has
 resolved; a Service that disappears afterwards is missed. Left out: which of these calls a
 real program would make for which request.
@@ -22,6 +23,8 @@ REQUEST_CPU_MS = 2.0
 DRAIN_NS = 2 * SECOND
 #: How long it waits for what it calls.
 CALL_TIMEOUT_NS = 5 * SECOND
+#: Words in the paths by which programs are probed; such a path answers for the process alone.
+_HEALTH_WORDS = ("health", "ready", "readiness", "live", "alive", "ping", "status", "metrics", "startup")
 #: How often it looks for names that have appeared since.
 LOOK_EVERY_NS = 5 * SECOND
 
@@ -55,6 +58,10 @@ class GenericProgram(ServerProgram):
         super().__init__(container, traffic, undescribed(_short_name(spec.image), ports), (), environment)
         self._network = traffic.network
         self._known: dict[str, None] = {}
+
+    def is_health_path(self, path: str) -> bool:
+        """Whether the path's name says that it is made for probes."""
+        return any(word in path.lower() for word in _HEALTH_WORDS)
 
     def service_spec(self) -> ServiceSpec:
         """One operation that calls every Service the environment names."""

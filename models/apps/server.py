@@ -107,7 +107,7 @@ class ServerProgram(Program):
         if protocol not in ("any", call.kind):
             return self._misunderstood()
         delay = ACCEPT_NS + self.server.delay_ns(int(self.behaviour.probe_cpu_ms * MILLISECOND))
-        if call.kind == "grpc" or call.path in self.behaviour.health_paths:
+        if call.kind == "grpc" or self.is_health_path(call.path):
             return Answer("ok", 200, "ok" if call.kind == "http" else "SERVING", delay)
         return self._operation(self.server, call, delay)
 
@@ -115,6 +115,10 @@ class ServerProgram(Program):
         """Keep what happened in a tick until somebody reads the log."""
         key = mix(self._key, t_ns)
         self.container.log.write_lazily(RequestLines(t_ns, TICK_NS, key, self.container.spec.pod_name, served, failed))
+
+    def is_health_path(self, path: str) -> bool:
+        """Whether the path tells of the process alone and not of what is behind it."""
+        return path in self.behaviour.health_paths
 
     def service_spec(self) -> ServiceSpec:
         """How it serves, decided when it starts to listen."""

@@ -208,7 +208,11 @@ def load_content(path: Path, model: type[M]) -> M:
     Raises:
         ContentError: with the file, the line and what would be right.
     """
-    document = read_document(path)
+    return model_of(read_document(path), model)
+
+
+def model_of(document: Document, model: type[M]) -> M:
+    """A parsed file as its model. Raises ContentError."""
     try:
         return model.model_validate(document.data)
     except ValidationError as error:

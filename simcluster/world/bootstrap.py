@@ -9,13 +9,6 @@ from simcluster.api.objects import Json, name_of, uid_of
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
-#: With these kubeadm marks the control-plane node.
-CONTROL_PLANE_LABELS = {
-    "node-role.kubernetes.io/control-plane": "",
-    "node.kubernetes.io/exclude-from-external-load-balancers": "",
-}
-CONTROL_PLANE_TAINTS: tuple[Json, ...] = ({"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},)
-
 #: Static pods of the control-plane node: name -> image, port, CPU request in millicores.
 #: Source: kubeadm 1.32 defaults (etcd 100m, apiserver 250m, controller-manager 200m, scheduler 100m).
 STATIC_PODS: dict[str, tuple[str, int, str]] = {

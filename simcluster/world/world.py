@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 
 from simcluster.api.client import Client
+from simcluster.api.objects import ApiObject
 from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
 from simcluster.control.clusterdns import ClusterDns
@@ -30,14 +33,34 @@ CONTROL_PLANE = "control-plane"
 BOOT_LIMIT_NS = 180 * SECOND
 
 
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node to build. CPU in cores, memory in bytes; empty addresses are given out in order."""
+
+    name: str
+    control_plane: bool = False
+    cpu: int = 4
+    memory: int = 8 * GIB
+    address: str = ""
+    pod_cidr: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def default_nodes(workers: int) -> tuple[NodeSpec, ...]:
+    """A tainted `control-plane` and `worker-1` to `worker-N`, each with 4 CPU and 8 GiB."""
+    names = (f"worker-{index + 1}" for index in range(workers))
+    return (NodeSpec(CONTROL_PLANE, control_plane=True), *(NodeSpec(name) for name in names))
+
+
 class World:
     """A cluster: control plane, nodes, network, applications and their users.
 
     Args:
         seed: from which every random draw follows.
-        workers: number of worker nodes, `worker-1` to `worker-N`, besides the tainted `control-plane`.
-        node_cpu: cores of every node.
-        node_memory: bytes of memory of every node.
+        workers: number of worker nodes besides the control plane's.
+        nodes: the nodes to build instead of `default_nodes(workers)`.
+        addons: whether what kubeadm installs runs in `kube-system` (static pods, kube-proxy,
+            CoreDNS, metrics-server); without, there are bare nodes and no metrics API.
 
     Attributes:
         sim: time, timers and randomness.
@@ -49,7 +72,9 @@ class World:
         traffic: requests on their way, and the users who send them.
     """
 
-    def __init__(self, seed: int = 0, *, workers: int = 3, node_cpu: int = 4, node_memory: int = 8 * GIB) -> None:
+    def __init__(
+        self, seed: int = 0, *, workers: int = 3, nodes: Sequence[NodeSpec] | None = None, addons: bool = True
+    ) -> None:
         self.sim = Simulation(seed)
         self.api = Api(self.sim)
         self.network = Network()
@@ -66,14 +91,16 @@ class World:
         self.controllers = ControllerManager(self.sim, self.api)
         self.scheduler = Scheduler(self.sim, self.api)
         self.dns = ClusterDns(self.sim, self.api, self.network)
-        for index, name in enumerate([CONTROL_PLANE, *(f"worker-{i + 1}" for i in range(workers))]):
-            self._add_node(index, name, node_cpu, node_memory)
+        specs = tuple(nodes) if nodes is not None else default_nodes(workers)
+        for index, spec in enumerate(specs):
+            self._add_node(index, spec)
         self.api.kubelets = KubeletServers(self.kubelets)
         self.metrics = MetricsServer(self.sim, self.api, self.kubelets)
         self.api.metrics = self.metrics
-        bootstrap.create_api_endpoints(admin, self.machines[CONTROL_PLANE].address)
-        self.apply(resources.files("simcluster.world").joinpath("manifests/system.yaml").read_text())
-        self._boot()
+        bootstrap.create_api_endpoints(admin, self.machines[specs[0].name].address)
+        if addons:
+            self.apply(resources.files("simcluster.world").joinpath("manifests/system.yaml").read_text())
+        self._boot([spec for spec in specs if spec.control_plane], addons)
 
     @property
     def now(self) -> int:
@@ -130,43 +157,44 @@ class World:
         """A second world with the same past. Call it between two timers only."""
         return fork(self)
 
-    def _add_node(self, index: int, name: str, cpu: int, memory: int) -> None:
+    def _add_node(self, index: int, spec: NodeSpec) -> None:
         machine = Machine(
             self.sim,
-            name,
-            address=f"172.18.0.{index + 2}",
-            cpu_cores=cpu,
-            memory_bytes=memory,
-            pod_cidr=f"10.244.{index}.0/24",
+            spec.name,
+            address=spec.address or f"172.18.{(index + 2) // 250}.{(index + 2) % 250}",
+            cpu_cores=spec.cpu,
+            memory_bytes=spec.memory,
+            pod_cidr=spec.pod_cidr or f"10.{244 + index // 250}.{index % 250}.0/24",
+            role="control-plane" if spec.control_plane else "worker",
             network=self.network,
             registry=self.registry,
             catalog=self.catalog,
+            preloaded=bootstrap.PRELOADED,
         )
-        for image in bootstrap.PRELOADED:
-            machine.images.preload(image)
-        self.machines[name] = machine
-        control_plane = name == CONTROL_PLANE
-        self.kubelets[name] = Kubelet(
-            self.sim,
-            self.api,
-            machine,
-            labels=bootstrap.CONTROL_PLANE_LABELS if control_plane else {},
-            taints=bootstrap.CONTROL_PLANE_TAINTS if control_plane else (),
+        self.machines[spec.name] = machine
+        self.kubelets[spec.name] = Kubelet(
+            self.sim, self.api, machine, control_plane=spec.control_plane, labels=dict(spec.labels)
         )
-        self.proxies[name] = KubeProxy(self.sim, self.api, self.network, name)
+        self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name)
 
-    def _boot(self) -> None:
+    def _boot(self, control_planes: Sequence[NodeSpec], addons: bool) -> None:
         """Start the nodes and wait until the system pods are ready."""
         node_client = self.client("kubernetes-admin", "kubeadm")
         suffixes = self.sim.stream("kube-proxy pods")
         self.run_for(2 * SECOND)
+        if not addons:
+            return
+        for spec in control_planes:
+            bootstrap.create_static_pods(node_client, self._node(spec.name))
         for name in self.machines:
-            node = self.api.store.get("nodes", "", name)
-            assert node is not None, f"{name} has not registered"
-            if name == CONTROL_PLANE:
-                bootstrap.create_static_pods(node_client, node)
-            bootstrap.create_proxy_pod(node_client, node, suffixes.text("bcdfghjklmnpqrstvwxz2456789", 5))
+            suffix = suffixes.text("bcdfghjklmnpqrstvwxz2456789", 5)
+            bootstrap.create_proxy_pod(node_client, self._node(name), suffix)
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("kube-system"):
             assert self.sim.now < limit, "the system pods of a new cluster do not become ready"
             self.run_for(SECOND)
+
+    def _node(self, name: str) -> ApiObject:
+        node = self.api.store.get("nodes", "", name)
+        assert node is not None, f"{name} has not registered"
+        return node

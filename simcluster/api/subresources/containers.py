@@ -56,7 +56,7 @@ def chosen_container(pod: ApiObject, name: str) -> str:
         if name not in names:
             raise errors.bad_request(f"container {name} is not valid for pod {pod_name}")
         return name
-    containers = spec.get("containers") or ()
+    containers = list(spec.get("containers") or ())
     if len(containers) == 1:
         return str(containers[0]["name"])
     listed = f", choose one of: [{' '.join(names)}]" if containers else ""

@@ -16,7 +16,7 @@ from simcluster.models.machine.machine import Machine
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
 
-KUBELET_VERSION = "v1.32.5"
+KUBELET_VERSION = "v1.32.13"
 #: nodeStatusUpdateFrequency and nodeStatusReportFrequency.
 STATUS_PERIOD_NS = 10 * SECOND
 REPORT_PERIOD_NS = 300 * SECOND

@@ -23,11 +23,11 @@ from simcluster.surface.kubectl.flags import (
     manager,
     switch,
 )
-from simcluster.surface.kubectl.invocation import Failures, Invocation
+from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
 from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.printers.jsontext import compact_json, to_json
 from simcluster.surface.kubectl.printers.yaml import to_yaml
-from simcluster.surface.kubectl.selection import Target, Wanted, fetch, object_path, of_files
+from simcluster.surface.kubectl.selection import Target, Wanted, fetch, of_files
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -22,7 +22,7 @@ class ContainerRef(NamedTuple):
 
 def containers_of(pod: Json) -> list[ContainerRef]:
     """All containers: init containers, containers, ephemeral ones, in the order of --all-containers."""
-    found = []
+    found: list[ContainerRef] = []
     for key in ("initContainers", "containers", "ephemeralContainers"):
         found.extend(ContainerRef(c["name"], f"spec.{key}{{{c['name']}}}") for c in pod["spec"].get(key) or ())
     return found
@@ -88,7 +88,7 @@ def default_container(invocation: Invocation, pod: Json, *, quiet: bool = False)
         ephemeral = [f"{container['name']} (ephem)" for container in pod["spec"].get("ephemeralContainers") or ()]
         listed = ", ".join([*names, *ephemeral, *inits])
         invocation.note(f'Defaulted container "{names[0]}" out of: {listed}')
-    return names[0]
+    return str(names[0])
 
 
 def choose_pod(invocation: Invocation, word: str) -> Json:

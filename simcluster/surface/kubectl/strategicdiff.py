@@ -149,7 +149,7 @@ def _combined(removals: Json, delta: Json, schema: TypeSchema | None) -> Json:
     for key, value in delta.items():
         before = result.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
-            result[key] = _combined(before, value, shape_of(schema, key).type)
+            result[key] = _combined(before, value, shape_of(schema, key).schema)
         elif isinstance(value, list) and isinstance(before, list) and not key.startswith("$"):
             result[key] = _combined_items(before, value, shape_of(schema, key))
         else:

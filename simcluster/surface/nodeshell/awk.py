@@ -243,7 +243,8 @@ class _Machine:
 
 
 def _tokenize(text: str) -> list[str]:
-    tokens, position = [], 0
+    tokens: list[str] = []
+    position = 0
     text = text.strip()
     while position < len(text):
         match = _TOKEN.match(text, position)

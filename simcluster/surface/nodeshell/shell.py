@@ -17,6 +17,14 @@ _NOT_FOUND = 127
 _PREFIXES = ("sudo", "exec", "command", "nohup", "time")
 
 
+def _expanded(pipeline: Pipeline, code: int) -> Pipeline:
+    """The pipeline with `$?` replaced by the last exit status."""
+    steps = [
+        Step(tuple(word.replace("$?", str(code)) for word in step.words), step.redirections) for step in pipeline.steps
+    ]
+    return Pipeline(pipeline.operator, tuple(steps))
+
+
 class NodeShell:
     """A root shell on a node: systemctl, journalctl, text filters, and what the host has.
 
@@ -41,7 +49,7 @@ class NodeShell:
         for pipeline in pipelines:
             if (pipeline.operator == "&&" and code) or (pipeline.operator == "||" and not code):
                 continue
-            result = self._pipeline(pipeline)
+            result = self._pipeline(_expanded(pipeline, code))
             stdout.append(result.stdout)
             stderr.append(result.stderr)
             code = result.exit_code
@@ -86,10 +94,10 @@ class NodeShell:
             return own(argv)
         if name in TEXT_FILTERS:
             return TEXT_FILTERS[name]([name, *argv[1:]], stdin, self._read)
-        result = self.host.run([name, *argv[1:]])
-        if result is None:
+        answer = self.host.run([name, *argv[1:]])
+        if answer is None:
             return CommandResult("", f"bash: {argv[0]}: command not found\n", _NOT_FOUND)
-        return result
+        return CommandResult(answer.stdout, answer.stderr, answer.code)
 
     def _own(self, name: str) -> Callable[[Sequence[str]], CommandResult] | None:
         found: dict[str, Callable[[Sequence[str]], CommandResult]] = {
@@ -108,8 +116,8 @@ class NodeShell:
         return found.get(name)
 
     def _read(self, path: str) -> str | None:
-        result = self.host.run(["cat", path])
-        return result.stdout if result is not None and result.exit_code == 0 else None
+        answer = self.host.run(["cat", path])
+        return answer.stdout if answer is not None and answer.code == 0 else None
 
     def _systemctl(self, argv: Sequence[str]) -> CommandResult:
         return systemctl.run(self.host, argv, self.clock.now)
@@ -163,7 +171,7 @@ class NodeShell:
     def _uptime(self, argv: Sequence[str]) -> CommandResult:
         answer = self.host.run(list(argv))
         if answer is not None:
-            return answer
+            return CommandResult(answer.stdout, answer.stderr, answer.code)
         now = self.clock.now
         minutes = now // 60_000_000_000
         spent = f"{minutes // 60:2}:{minutes % 60:02}" if minutes >= 60 else f"{minutes} min"

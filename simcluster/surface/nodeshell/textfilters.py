@@ -134,7 +134,7 @@ def _end(name: str, argv: Sequence[str], stdin: str, read: ReadFile) -> CommandR
     if not text_of_n.lstrip("+-").isdigit():
         return CommandResult("", f"{name}: invalid number of lines: '{text_of_n}'\n", 1)
     inputs, problems = _inputs(name, chosen.words, stdin, read)
-    pieces = []
+    pieces: list[str] = []
     for path, text in inputs:
         if len(inputs) > 1:
             pieces.append(("\n" if pieces else "") + f"==> {path} <==\n")

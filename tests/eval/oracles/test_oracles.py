@@ -173,7 +173,9 @@ def test_more_replicas_restarts_and_repairs_are_no_damage(trial: Trial) -> None:
     template = {"metadata": {"annotations": annotation}}
     trial.patch("deployments.apps", "geo", {"spec": {"replicas": 2, "template": template}})
     trial.patch("services", "cart", {"spec": {"selector": {"app": "cart", "tier": "x"}}})
-    trial.patch("nodes", "worker-1", {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable"}]}})
+    trial.patch(
+        "nodes", "worker-1", {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}}
+    )
     assert trial.check("nothing_worse_than_before").passed
 
 

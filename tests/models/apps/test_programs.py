@@ -137,6 +137,15 @@ def test_an_undescribed_image_calls_a_service_that_appears_later() -> None:
     assert stats.ok == stats.sent
 
 
+def test_an_undescribed_image_that_cannot_call_fails_but_is_not_restarted_for_it() -> None:
+    cluster = HandmadeCluster()
+    cluster.service("store", 9000, ())
+    program = cluster.pod("x", ANY, ports=(80,), env={"STORE": "store:9000"}).program
+    cluster.run(3)
+
+    assert [program.answer(Call("http", 80, path)).status for path in ("/", "/healthz")] == [502, 200]
+
+
 def test_a_rolling_replacement_loses_no_request() -> None:
     cluster = HandmadeCluster()
     cluster.pod("x-1", ANY, ports=(80,))

@@ -144,7 +144,8 @@ class _Reader:
         steps.append(self._field())
 
     def _field(self) -> Step:
-        source, pieces = self.source, []
+        source = self.source
+        pieces: list[str] = []
         if source.startswith("*", self.position):
             self.position += 1
             return Step("wildcard")
