@@ -13,7 +13,7 @@ from simcluster.eval.report.summary import summarize
 
 Record = dict[str, Any]
 _GRADES = (("diagnosis", "D"), ("mitigation", "M"), ("trajectory", "T"))
-LEGEND = "D diagnosis, M mitigation, T trajectory: green passed, red failed"
+LEGEND = "D diagnosis, M mitigation, T trajectory; - failed"
 
 
 def scoreboard(records: Sequence[Record]) -> Table:
@@ -41,7 +41,7 @@ def _cell(runs: Sequence[Record]) -> Text:
         return Text("-", style="dim")
     for grade, letter in _GRADES:
         passed = [run for run in runs if run[grade]["passed"]]
-        shown = letter if len(runs) == 1 else f"{letter}{len(passed)}/{len(runs)}"
+        shown = (letter if passed else "-") if len(runs) == 1 else f"{letter} {len(passed)}/{len(runs)}"
         style = "green" if len(passed) == len(runs) else "red" if not passed else "yellow"
         text.append(shown + " ", style=f"bold {style}")
     other = sorted({run["outcome"] for run in runs} - {"done"})

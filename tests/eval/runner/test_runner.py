@@ -59,7 +59,7 @@ def bad_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("bad_agents")
 def test_what_agents_do_wrong_is_an_outcome_of_their_run(tmp_path: Path) -> None:
     names = ("Crash", "Loop", "Spend", "Exit", "Peek")
-    plan = Plan((tasks.suite("lite")[0],), tuple(f"bad_agents:{name}" for name in names), wall_limit_s=40.0)
+    plan = Plan((tasks.suite("lite")[0],), tuple(f"bad_agents:{name}" for name in names), wall_limit_s=25.0)
     records = evaluate(plan, RunDirectory(tmp_path / "out", plan), jobs=2)
     outcomes = {record["agent"].partition(":")[2]: record["outcome"] for record in records}
     assert outcomes == {"Crash": "agent_error", "Loop": "timeout", "Spend": "budget", "Exit": "killed", "Peek": "done"}
@@ -107,10 +107,10 @@ def test_a_killed_evaluation_goes_on_where_it_was(tmp_path: Path) -> None:
         time.sleep(0.02)
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
-    before = results.read_text().splitlines()
+    before = results.read_text().rpartition("\n")[0].splitlines()  # a last line may be cut off
     finished = subprocess.run([*command, "--resume"], env=environment, capture_output=True, text=True, check=True)
     after = results.read_text().splitlines()
-    assert after[: len(before)] == before or len(before) > len(after)
+    assert after[: len(before)] == before
     shown = json.loads(finished.stdout)
     assert [run["agent"] for run in shown["runs"]] == ["noop", "expert", "runbook"]
     assert sorted(shown["summary"]) == ["expert", "noop", "runbook"]
