@@ -4,7 +4,7 @@
 
     ep = simcluster.start("wrong_service_selector_online_boutique", seed=7)
     print(ep.alert)
-    print(ep.kubectl("get pods -n online-boutique"))
+    print(ep.kubectl("get pods -n boutique"))
 
 Importing the package imports nothing else; what you touch is loaded then.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from simcluster.engine import fork
 from simcluster.engine.content import Library
@@ -56,14 +56,15 @@ class Episode(Live):
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None
-        spared = {}
+        spared: dict[str, tuple[str, ...]] = {}
         for ref in self.incident.faulted():
             spared[ref.kind] = (*spared.get(ref.kind, ()), ref.name)
         self.noise = None if noise is None else NoisePlan(world, noise, task.namespace, Spared.of(spared))
 
     def begin(self) -> None:
         """Start the incident's clock (and that of the noise)."""
-        self.recorder.mark("incident")
+        first_at_ns = min(step.at for step in self.task.incident)
+        self.world.sim.after(first_at_ns, self.recorder.mark, "incident")
         self.incident.start()
         if self.noise is not None:
             self.noise.start()
@@ -88,7 +89,7 @@ class Episode(Live):
 
     def fork(self) -> Episode:
         """A second episode with the same past; both futures are real."""
-        return cast(Episode, fork(self))
+        return fork(self)
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""

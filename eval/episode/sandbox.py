@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from simcluster.engine import fork
 from simcluster.eval.episode.policy import ClockPolicy
 from simcluster.eval.episode.session import Live
@@ -40,7 +38,7 @@ class Sandbox(Live):
 
     def fork(self) -> Sandbox:
         """A second sandbox with the same past; both futures are real."""
-        return cast(Sandbox, fork(self))
+        return fork(self)
 
 
 def sandbox(nodes: int = 3, *, seed: int = 0) -> Sandbox:

@@ -202,7 +202,7 @@ def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
 def _healthy_before(episode: Provable) -> Finding:
     """All pods ready and users served until the first step of the incident."""
     name = "healthy before the incident"
-    began = episode.recorder.marks["incident"] + min(step.at for step in episode.task.incident)
+    began = episode.recorder.marks["incident"]
     before = [r for r in episode.recorder.records if r["t_ns"] <= began]
     if not before:
         return Finding(name, False, "nothing was recorded before the incident")

@@ -96,12 +96,16 @@ class Machine:
         self.images = ImageStore(sim, name, registry)
         self.cpu = CpuAccount(cpu_cores)
         self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
-        self.runtime = Runtime(sim, self, network, catalog, self.pod_cidr)
+        self.runtime = self.build_runtime(catalog)
         for image in preloaded:
             self.images.preload(image)
         self.units.units["containerd.service"].on_start = self._containerd_started
         self.units.units["containerd.service"].on_stop = self._containerd_stopped
         network.attach(address, self)
+
+    def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
+        """The container runtime. A machine of another make overrides it."""
+        return Runtime(self.sim, self, self.network, catalog, self.pod_cidr)
 
     # As somebody logged in as root meets it (surface.protocols.Host).
 

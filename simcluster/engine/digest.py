@@ -18,11 +18,11 @@ class Digest:
         self.state = bytes(16)
         self.count = 0
 
-    def add(self, t_ns: int, kind: str, payload: str) -> None:
-        """Chain one record. `payload` is canonical text; equal facts must give equal text."""
+    def add(self, t_ns: int, kind: str, payload: bytes) -> None:
+        """Chain one record. `payload` is canonical: equal facts must give equal bytes."""
         self.count += 1
-        record = f"{t_ns}\0{kind}\0{payload}".encode()
-        self.state = hashlib.blake2b(self.state + record, digest_size=16).digest()
+        head = f"{t_ns}\0{kind}\0".encode()
+        self.state = hashlib.blake2b(self.state + head + payload, digest_size=16).digest()
 
     def hex(self) -> str:
         """The digest so far, 32 hexadecimal characters."""

@@ -167,6 +167,6 @@ class Simulation:
         """Advance by `duration_ns`."""
         self.clock.run_until(self.now + duration_ns)
 
-    def record(self, kind: str, payload: str) -> None:
+    def record(self, kind: str, payload: str | bytes) -> None:
         """Chain a fact of the present instant into the digest."""
-        self.digest.add(self.now, kind, payload)
+        self.digest.add(self.now, kind, payload.encode() if isinstance(payload, str) else payload)

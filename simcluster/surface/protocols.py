@@ -37,6 +37,25 @@ class Clock(Protocol):
         """Let the world live on for a while."""
 
 
+class Interrupted(Exception):
+    """A clock ends the command that lets it run: `timeout` kills it, a user presses Ctrl-C.
+
+    Attributes:
+        exit_code: what the shell sees.
+    """
+
+    def __init__(self, exit_code: int = 130) -> None:
+        super().__init__("interrupted")
+        self.exit_code = exit_code
+
+
+class Workstation(Protocol):
+    """The machine on which somebody types kubectl commands."""
+
+    def edit(self, text: str, suffix: str) -> str:
+        """What the user's editor makes of a temporary file; `suffix` is `.yaml`."""
+
+
 class JournalEntry(Protocol):
     """One line of a node's journal."""
 

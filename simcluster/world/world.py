@@ -11,7 +11,7 @@ from simcluster.api.objects import ApiObject
 from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
 from simcluster.control.clusterdns import ClusterDns
-from simcluster.control.kubelet import Kubelet, KubeletServers
+from simcluster.control.kubelet import Kubelet, KubeletConfig, KubeletServers
 from simcluster.control.kubeproxy import KubeProxy
 from simcluster.control.manager import ControllerManager
 from simcluster.control.metricsserver import MetricsServer
@@ -23,7 +23,7 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.engine import TrafficEngine
 from simcluster.models.traffic.users import UserLoad
-from simcluster.surface.kubectl import Kubectl
+from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import bootstrap
 
@@ -44,6 +44,7 @@ class NodeSpec:
     address: str = ""
     pod_cidr: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    kubelet: KubeletConfig = KubeletConfig()
 
 
 def default_nodes(workers: int) -> tuple[NodeSpec, ...]:
@@ -70,7 +71,13 @@ class World:
         controllers, scheduler, dns, metrics: the control plane.
         catalog: what images do.
         traffic: requests on their way, and the users who send them.
+        machine_type, preloaded: class of the nodes' machines, and the images on their disks.
+        kubeconfig: what `kubectl config view` shows.
     """
+
+    machine_type: type[Machine] = Machine
+    preloaded: tuple[str, ...] = bootstrap.PRELOADED
+    kubeconfig = KubeConfig()
 
     def __init__(
         self, seed: int = 0, *, workers: int = 3, nodes: Sequence[NodeSpec] | None = None, addons: bool = True
@@ -79,8 +86,8 @@ class World:
         self.api = Api(self.sim)
         self.network = Network()
         self.traffic = TrafficEngine(self.sim, self.network)
-        self.catalog = AppCatalog(self.sim, self.traffic)
-        self.registry = ImageRegistry(self.sim)
+        self.catalog = self.build_catalog()
+        self.registry = self.build_registry()
         self.catalog.publish(self.registry)
         admin = self.client("kubernetes-admin", "kubeadm")
         bootstrap.create_namespaces(admin)
@@ -95,7 +102,7 @@ class World:
         for index, spec in enumerate(specs):
             self._add_node(index, spec)
         self.api.kubelets = KubeletServers(self.kubelets)
-        self.metrics = MetricsServer(self.sim, self.api, self.kubelets)
+        self.metrics = self.build_metrics()
         self.api.metrics = self.metrics
         bootstrap.create_api_endpoints(admin, self.machines[specs[0].name].address)
         if addons:
@@ -121,7 +128,9 @@ class World:
 
     def kubectl(self, user: str = ADMIN.name, namespace: str = "default") -> Kubectl:
         """A kubectl whose waiting commands let this world live on."""
-        return Kubectl(self.api, self, namespace=namespace, user=User(user, ADMIN.groups))
+        return Kubectl(
+            self.api, self, namespace=namespace, user=User(user, ADMIN.groups), config=self.kubeconfig
+        )
 
     def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> CommandResult:
         """`kubectl apply -f -` of YAML documents, as a deployer does it.
@@ -157,8 +166,23 @@ class World:
         """A second world with the same past. Call it between two timers only."""
         return fork(self)
 
-    def _add_node(self, index: int, spec: NodeSpec) -> None:
-        machine = Machine(
+    # What a world is made of. A world of other programs, registries or machines overrides these.
+
+    def build_catalog(self) -> AppCatalog:
+        """What images do."""
+        return AppCatalog(self.sim, self.traffic)
+
+    def build_registry(self) -> ImageRegistry:
+        """Which images there are."""
+        return ImageRegistry(self.sim)
+
+    def build_metrics(self) -> MetricsServer:
+        """Whoever measures the nodes and their pods."""
+        return MetricsServer(self.sim, self.api, self.kubelets)
+
+    def build_machine(self, index: int, spec: NodeSpec) -> Machine:
+        """The machine of the node that is the `index`-th."""
+        return self.machine_type(
             self.sim,
             spec.name,
             address=spec.address or f"172.18.{(index + 2) // 250}.{(index + 2) % 250}",
@@ -169,11 +193,19 @@ class World:
             network=self.network,
             registry=self.registry,
             catalog=self.catalog,
-            preloaded=bootstrap.PRELOADED,
+            preloaded=self.preloaded,
         )
+
+    def _add_node(self, index: int, spec: NodeSpec) -> None:
+        machine = self.build_machine(index, spec)
         self.machines[spec.name] = machine
         self.kubelets[spec.name] = Kubelet(
-            self.sim, self.api, machine, control_plane=spec.control_plane, labels=dict(spec.labels)
+            self.sim,
+            self.api,
+            machine,
+            control_plane=spec.control_plane,
+            labels=dict(spec.labels),
+            config=spec.kubelet,
         )
         self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name)
 

@@ -155,7 +155,7 @@ def _adds_integers(node: ast.AST, line: str) -> bool:
 
 def _consumed_at_once(parent: ast.AST) -> bool:
     if isinstance(parent, ast.keyword):
-        return parent.arg in ("key", "default")
+        return parent.arg in ("key", "default", "default_factory")
     if not isinstance(parent, ast.Call):
         return False
     name = parent.func.attr if isinstance(parent.func, ast.Attribute) else getattr(parent.func, "id", "")

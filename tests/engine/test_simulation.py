@@ -146,7 +146,7 @@ def test_digest_depends_on_time_kind_payload_and_order() -> None:
     def digest(*records: tuple[int, str, str]) -> str:
         chain = Digest()
         for record in records:
-            chain.add(*record)
+            chain.add(record[0], record[1], record[2].encode())
         return chain.hex()
 
     a, b = (1, "k", "x"), (2, "k", "y")

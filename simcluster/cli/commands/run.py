@@ -14,6 +14,7 @@ from simcluster.cli.output import console, print_json
 from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
 from simcluster.eval.episode import log as replay_log
+from simcluster.eval.report.picture import incident_svg
 from simcluster.eval.runner.execute import agent_for, perform, record_of
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
@@ -29,6 +30,7 @@ SHOWN_LINES = 12
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Write the replay log and trajectory here.")
+@click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
 def command(
@@ -38,6 +40,7 @@ def command(
     noise: str | None,
     watch: bool,
     out: Path | None,
+    picture: Path | None,
     folders: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -55,6 +58,9 @@ def command(
     record = record_of(Run(task, agent, seed), noise, outcome, error, time.perf_counter() - began_s, report.to_dict())
     if out is not None:
         _write(out, episode, Run(task, agent, seed))
+    if picture is not None:
+        title = f"{agent} on {episode.task.id}, seed {seed}"
+        picture.write_text(incident_svg(episode.recorder.header(), list(episode.recorder.records), title))
     if as_json:
         print_json(record)
         return

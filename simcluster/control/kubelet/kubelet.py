@@ -20,6 +20,7 @@ from simcluster.api.store import Change
 from simcluster.control.controller import Informer
 from simcluster.control.kubelet.admission import admit
 from simcluster.control.kubelet.backoff import Backoff
+from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.environment import NodeFacts
 from simcluster.control.kubelet.goduration import go_duration
 from simcluster.control.kubelet.imagemanager import ImageManager
@@ -39,10 +40,6 @@ RUNTIME_DOWN_NS = 30 * SECOND
 #: relistThreshold of PLEG.
 PLEG_THRESHOLD_NS = 3 * MINUTE
 #: What kubeadm gives the node of the control plane.
-CONTROL_PLANE_LABELS = {
-    "node-role.kubernetes.io/control-plane": "",
-    "node.kubernetes.io/exclude-from-external-load-balancers": "",
-}
 CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 #: Containers of pods that are gone get this long (kubelet: orphaned pods are killed at once).
 _ORPHAN_GRACE_NS = 2 * SECOND
@@ -89,6 +86,7 @@ class Kubelet:
         machine: its node; `kubelet.service` there starts and stops this object.
         control_plane: register with the role and the taint that kubeadm gives.
         labels, taints: more of them, with which the node registers.
+        config: its configuration; the defaults if None.
     """
 
     def __init__(
@@ -100,6 +98,7 @@ class Kubelet:
         control_plane: bool = False,
         labels: dict[str, str] | None = None,
         taints: Sequence[Json] = (),
+        config: KubeletConfig | None = None,
     ) -> None:
         self.sim = sim
         self.api = api
@@ -111,8 +110,9 @@ class Kubelet:
         self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
         self.prober = Prober(machine.runtime)
         self.volumes = VolumeBuilder(self.client.cache, sim.streams, self.facts)
-        role = (CONTROL_PLANE_LABELS, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
-        self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints])
+        config = config or KubeletConfig()
+        role = (config.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
+        self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints], config)
         self.running = False
         self.started_ns = 0
         self.workers: dict[str, PodWorker] = {}  # pod uid ->

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, condition, uid_of
+from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
 from simcluster.models.machine.machine import Machine
 
@@ -24,8 +25,8 @@ REPORT_PERIOD_NS = 300 * SECOND
 LEASE_SECONDS = 40
 _RENEW_NS = (10 * SECOND, 10 * SECOND + 400 * MILLISECOND)
 LEASE_NAMESPACE = "kube-node-lease"
-#: Hard eviction threshold memory.available < 100Mi: reserved from allocatable.
-_EVICTION_KIB = 100 << 10
+#: Size of a node's file system in KiB, as the recorded nodes had it.
+_DISK_KIB = 101202000
 
 _FINE = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -38,8 +39,11 @@ _FINE_EVENTS = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSuff
 class NodeReporter:
     """Keeps one Node and its Lease up to date."""
 
-    def __init__(self, kubelet: Kubelet, labels: dict[str, str], taints: list[Json]) -> None:
+    def __init__(
+        self, kubelet: Kubelet, labels: dict[str, str], taints: list[Json], config: KubeletConfig | None = None
+    ) -> None:
         self.kubelet = kubelet
+        self.config = config or KubeletConfig()
         self.labels = labels
         self.taints = taints
         self._stream = kubelet.sim.stream("node-status", kubelet.name)
@@ -157,7 +161,7 @@ class NodeReporter:
     def _status(self, node: ApiObject | None) -> Json:
         machine = self.kubelet.machine
         identity = machine.identity
-        capacity, allocatable = resources_of(machine)
+        capacity, allocatable = resources_of(machine, self.config)
         return {
             "capacity": capacity,
             "allocatable": allocatable,
@@ -165,8 +169,9 @@ class NodeReporter:
             "addresses": [
                 {"type": "InternalIP", "address": machine.address},
                 {"type": "Hostname", "address": self.kubelet.name},
+                *({"type": kind, "address": address} for kind, address in self.config.addresses),
             ],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.config.port}},
             "nodeInfo": {
                 "machineID": identity.machine_id,
                 "systemUUID": identity.system_uuid,
@@ -243,18 +248,21 @@ class NodeReporter:
             kubelet.klog.error("controller.go:145", error.message, "Failed to ensure lease exists, will retry")
 
 
-def resources_of(machine: Machine) -> tuple[Json, Json]:
-    """`capacity` and `allocatable`; the hard eviction threshold is taken from memory."""
+def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
+    """`capacity` and `allocatable`: the hard eviction thresholds are taken from memory and disk."""
     memory = machine.memory_bytes >> 10
     capacity = {
         "cpu": str(machine.cpu_cores),
-        "ephemeral-storage": "101202000Ki",
+        "ephemeral-storage": f"{_DISK_KIB}Ki",
         "hugepages-1Gi": "0",
         "hugepages-2Mi": "0",
         "memory": f"{memory}Ki",
         "pods": str(machine.pods),
     }
-    allocatable = {**capacity, "ephemeral-storage": "93267763200", "memory": f"{memory - _EVICTION_KIB}Ki"}
+    allocatable = {**capacity, "memory": f"{memory - config.eviction_memory_kib}Ki"}
+    if config.eviction_disk_percent:
+        free = 100 - config.eviction_disk_percent
+        allocatable["ephemeral-storage"] = str(_DISK_KIB * 1024 * free // 100)
     return capacity, allocatable
 
 

@@ -90,8 +90,9 @@ class MetricsServer:
     def available(self) -> bool:
         """Whether a metrics-server pod is a ready endpoint and has scraped."""
         endpoints = self.api.store.get("endpoints", "kube-system", "metrics-server")
-        ready = any(subset.get("addresses") for subset in (endpoints or {}).get("subsets") or ())
-        return ready and bool(self._nodes)
+        if endpoints is None or not self._nodes:
+            return False
+        return any(subset.get("addresses") for subset in endpoints.get("subsets") or ())
 
     def pod(self, namespace: str, name: str) -> Measured | None:
         """Usage of a pod's containers; None until every running one has been scraped twice."""

@@ -7,7 +7,6 @@ from simcluster.api.resources import Resource
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import CLIENT_VERSION, KUSTOMIZE_VERSION, Invocation, query_of
-from simcluster.surface.kubectl.kubeconfig import SERVER
 from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
 from simcluster.surface.kubectl.printers.yaml import to_yaml
@@ -54,7 +53,7 @@ def version(invocation: Invocation, arguments: Arguments) -> None:
 
 def cluster_info(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl cluster-info`."""
-    invocation.line(f"Kubernetes control plane is running at {SERVER}")
+    invocation.line(f"Kubernetes control plane is running at {invocation.config.server}")
     query = query_of(labelSelector="kubernetes.io/cluster-service=true")
     for service in invocation.items("/api/v1/namespaces/kube-system/services", query):
         metadata = service["metadata"]
@@ -62,7 +61,7 @@ def cluster_info(invocation: Invocation, arguments: Arguments) -> None:
         ports = service["spec"].get("ports") or [{}]
         port = f":{ports[0]['name']}" if ports[0].get("name") else ""
         path = f"/api/v1/namespaces/{metadata['namespace']}/services/{metadata['name']}{port}/proxy"
-        invocation.line(f"{name} is running at {SERVER}{path}")
+        invocation.line(f"{name} is running at {invocation.config.server}{path}")
     invocation.line("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON, Query, Request, Response, User
@@ -11,7 +11,10 @@ from simcluster.api.resources import Resource
 from simcluster.engine import MILLISECOND
 from simcluster.surface.kubectl.discovery import Discovery
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, raise_all
-from simcluster.surface.protocols import ApiEndpoint, Clock
+from simcluster.surface.protocols import ApiEndpoint, Clock, Workstation
+
+if TYPE_CHECKING:
+    from simcluster.surface.kubectl.kubeconfig import KubeConfig
 
 #: Version of the imitated client and of its kustomize, as `kubectl version` prints them.
 CLIENT_VERSION = "v1.32.5"
@@ -28,6 +31,8 @@ class Invocation:
     Attributes:
         namespace: of this command (`-n`, or the session's own).
         explicit_namespace: whether `-n` was given.
+        config: the kubeconfig.
+        workstation: programs beside kubectl, such as an editor; None if there are none.
         out, err: pieces of standard output and standard error.
     """
 
@@ -42,6 +47,8 @@ class Invocation:
         user: User,
         stdin: str,
         files: Mapping[str, str],
+        config: KubeConfig,
+        workstation: Workstation | None = None,
     ) -> None:
         self.api = api
         self.clock = clock
@@ -51,6 +58,8 @@ class Invocation:
         self.user = user
         self.stdin = stdin
         self.files = files
+        self.config = config
+        self.workstation = workstation
         self.out: list[str] = []
         self.err: list[str] = []
         self.exit_code = 0

@@ -13,8 +13,8 @@ from simcluster.surface.kubectl.errors import KubectlError, plain, usage
 from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, parse
 from simcluster.surface.kubectl.help import help_text
 from simcluster.surface.kubectl.invocation import Invocation
-from simcluster.surface.kubectl.kubeconfig import check_context
-from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult
+from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context
+from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult, Interrupted, Workstation
 
 #: Groups that a user of `--as` gets.
 _AUTHENTICATED = "system:authenticated"
@@ -28,13 +28,26 @@ class Kubectl:
         clock: simulated time; blocking commands let it run.
         namespace: of the current context.
         user: who is asking.
+        config: the kubeconfig; by default the one context of a simulated cluster.
+        workstation: programs beside kubectl, such as an editor; None if there are none.
     """
 
-    def __init__(self, api: ApiEndpoint, clock: Clock, *, namespace: str = "default", user: User = ADMIN) -> None:
+    def __init__(
+        self,
+        api: ApiEndpoint,
+        clock: Clock,
+        *,
+        namespace: str = "default",
+        user: User = ADMIN,
+        config: KubeConfig | None = None,
+        workstation: Workstation | None = None,
+    ) -> None:
         self.api = api
         self.clock = clock
         self.namespace = namespace
         self.user = user
+        self.config = config or KubeConfig()
+        self.workstation = workstation
         self._discovery = Discovery()
 
     def run(
@@ -85,10 +98,14 @@ class Kubectl:
             out, err = (invocation.out, invocation.err) if invocation is not None else ([], [])
             text = error.text if error.text.endswith("\n") else error.text + "\n"
             return CommandResult("".join(out), "".join(err) + text, error.code)
+        except Interrupted as interrupt:
+            if invocation is None:
+                return CommandResult("", "", interrupt.exit_code)
+            return CommandResult("".join(invocation.out), "".join(invocation.err), interrupt.exit_code)
         return CommandResult("".join(invocation.out), "".join(invocation.err), invocation.exit_code)
 
     def _invocation(self, arguments: Arguments, stdin: str, files: Mapping[str, str]) -> Invocation:
-        check_context(arguments)
+        check_context(arguments, self.config)
         if arguments.text("token"):
             raise KubectlError("error: You must be logged in to the server (Unauthorized)")
         user = self.user
@@ -104,6 +121,8 @@ class Kubectl:
             user=user,
             stdin=stdin,
             files=files,
+            config=self.config,
+            workstation=self.workstation,
         )
 
 

@@ -183,7 +183,7 @@ class _Reader:
                 raise JsonPathError(f"cannot parse number {match[0]}") from None
 
     def _quoted(self, quote: str) -> str:
-        pieces = []
+        pieces: list[str] = []
         self.position += 1
         while self.position < len(self.source):
             c = self.source[self.position]

@@ -1,0 +1,33 @@
+"""A kubelet's configuration, as far as it shows in its Node (KubeletConfiguration v1beta1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from simcluster.engine import Shared
+
+#: What kubeadm gives the node of the control plane.
+CONTROL_PLANE_LABELS: Mapping[str, str] = {
+    "node-role.kubernetes.io/control-plane": "",
+    "node.kubernetes.io/exclude-from-external-load-balancers": "",
+}
+
+
+@dataclass(frozen=True)
+class KubeletConfig(Shared):
+    """What differs between kubelets that register nodes of the same size.
+
+    Attributes:
+        port: of the kubelet's server (default 10250).
+        eviction_memory_kib: hard eviction threshold `memory.available` in KiB (default 100Mi).
+        eviction_disk_percent: hard eviction threshold `nodefs.available` (default 10%).
+        addresses: node addresses besides InternalIP and Hostname, as (type, address).
+        control_plane_labels: labels of a node of the control plane.
+    """
+
+    port: int = 10250
+    eviction_memory_kib: int = 100 << 10
+    eviction_disk_percent: int = 10
+    addresses: tuple[tuple[str, str], ...] = ()
+    control_plane_labels: Mapping[str, str] = field(default_factory=lambda: dict(CONTROL_PLANE_LABELS))
