@@ -20,7 +20,8 @@ from simcluster.models.machine.shellexpand import ExpansionError
 from simcluster.models.machine.shellfiles import FileError, FileTree
 from simcluster.models.machine.shellgrammar import compile_script
 from simcluster.models.machine.shelllexer import Code, ShellSyntaxError
-from simcluster.models.machine.shellprocess import Frame, Process, Return, Sink, is_name, shell_arguments
+from simcluster.models.machine.shellprocess import Process, Return, Sink, shell_arguments
+from simcluster.models.machine.shellsteps import STEPS
 from simcluster.models.machine.toolscall import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.toolsregistry import TOOLS, image_tool
 
@@ -235,7 +236,10 @@ class ShellRunner(ABC):
                 continue
             instruction = process.code[process.counter]
             try:
-                _STEPS[instruction[0]](self, process, instruction)
+                if instruction[0] == "cmd":
+                    self._command(process, instruction)
+                else:
+                    STEPS[instruction[0]](self, process, instruction)
             except (ExpansionError, FileError) as problem:
                 self.complain(process, str(problem))
                 self.end(process, SYNTAX)
@@ -436,105 +440,6 @@ class ShellRunner(ABC):
         except FileError as problem:
             raise FileError(f"can't create {target}: {problem}") from None
         return ("file", path)
-
-    def _spawn(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        _, kind, length = instruction
-        child = process.subshell(self.next_pid(), process.counter + 1)
-        if kind == "pipe":
-            child.sinks[1] = ("buffer", child.pid)
-            self.buffers[child.pid] = []
-        self.spawn(process, child, kind, length)
-
-    def _redirect(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        targets = [(fd, operator, process.text(word)) for fd, operator, word in instruction[1]]
-        sinks, stdin = self.redirected(process, targets)
-        process.sink_stack.append((process.sinks, process.stdin if stdin is not None else None))
-        process.sinks = sinks
-        process.stdin = process.stdin if stdin is None else stdin
-        process.counter += 1
-
-    def _unredirect(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        process.sinks, stdin = process.sink_stack.pop()
-        process.stdin = process.stdin if stdin is None else stdin
-        process.counter += 1
-
-    def _jump(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        kind, length = instruction
-        taken = kind == "jmp" or (process.status == 0) == (kind == "jtrue")
-        process.counter += length if taken else 1
-
-    def _not(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        process.status = int(process.status == 0)
-        process.counter += 1
-
-    def _set_status(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        process.status = instruction[1]
-        process.counter += 1
-
-    def _loop(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        words = process.fields(instruction[1]) if instruction[0] == "for" else None
-        process.frames.append(Frame(process.counter + 1, process.counter + instruction[-1], words))
-        process.counter += 1
-
-    def _next(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        _, name, length = instruction
-        words = process.frames[-1].words
-        if not words:
-            process.counter += length
-        elif is_name(name):
-            process.assign(name, words.pop(0))
-            process.counter += 1
-        else:
-            raise ExpansionError(f"{name}: bad variable name")
-
-    def _end_loop(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        process.frames.pop()
-        process.status = 0
-        process.counter += 1
-
-    def _end_process(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        self.end(process, process.status)
-
-    def _case(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        process.subject = process.text(instruction[1])
-        process.counter += 1
-
-    def _match(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        _, patterns, length = instruction
-        matched = any(process.pattern(word).fullmatch(process.subject) for word in patterns)
-        process.status = 0
-        process.counter += 1 if matched else length
-
-    def _define(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        _, name, length = instruction
-        process.functions[name] = (process.code, process.counter + 1)
-        process.status = 0
-        process.counter += length
-
-    def _return(self, process: Process, instruction: tuple[Any, ...]) -> None:
-        self.leave_call(process)
-
-
-_STEPS = {
-    "cmd": ShellRunner._command,
-    "jmp": ShellRunner._jump,
-    "jtrue": ShellRunner._jump,
-    "jfalse": ShellRunner._jump,
-    "not": ShellRunner._not,
-    "status": ShellRunner._set_status,
-    "loop": ShellRunner._loop,
-    "for": ShellRunner._loop,
-    "next": ShellRunner._next,
-    "endloop": ShellRunner._end_loop,
-    "spawn": ShellRunner._spawn,
-    "end": ShellRunner._end_process,
-    "redir": ShellRunner._redirect,
-    "unredir": ShellRunner._unredirect,
-    "case": ShellRunner._case,
-    "match": ShellRunner._match,
-    "def": ShellRunner._define,
-    "ret": ShellRunner._return,
-}
 
 
 def _substitutes(assigns: tuple[tuple[str, Any], ...]) -> bool:

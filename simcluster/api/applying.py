@@ -54,12 +54,16 @@ def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> R
         vetting.default(attributes.resource, obj)
         attributes.entries = entries
         stored = api.registry.create(attributes)
-        return Response(201, view_of(request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings)
+        return _shown(api, request, route, 201, stored, (*vetted.warnings, *attributes.warnings))
     obj["metadata"] = {**obj["metadata"], "managedFields": entries}
     attributes.obj = obj
     vetting.default(attributes.resource, obj)
     stored = api.registry.update(attributes)
-    return Response(200, view_of(request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings)
+    return _shown(api, request, route, 200, stored, (*vetted.warnings, *attributes.warnings))
+
+
+def _shown(api: Api, request: Request, route: Route, code: int, obj: Json, warnings: tuple[str, ...]) -> Response:
+    return Response(code, view_of(request, route).single(obj, now_ns=api.sim.now), warnings=warnings)
 
 
 def _check_configuration(route: Route, configuration: Json) -> None:

@@ -51,7 +51,7 @@ class Api:
         try:
             return self._serve(request)
         except ApiError as error:
-            return Response(error.code, error.status())
+            return Response(error.code, error.status(), patience_ns=error.patience_ns)
 
     def _serve(self, request: Request) -> Response:
         found = route(self.resources, request.path)

@@ -61,7 +61,7 @@ def _create(api: Api, request: Request, route: Route, attributes: Attributes, bo
     attributes.obj = conversion.to_storage(route.resource, obj)
     vetting.default(attributes.resource, attributes.obj)
     stored = api.registry.create(attributes)
-    return _shown(api, request, route, stored, 201, vetted.warnings)
+    return _shown(api, request, route, stored, 201, (*vetted.warnings, *attributes.warnings))
 
 
 def _identified(route: Route, obj: Json) -> Json:
@@ -102,7 +102,7 @@ def update(api: Api, request: Request, route: Route) -> Response:
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
     stored = api.registry.update(attributes)
-    return _shown(api, request, route, stored, 200, vetted.warnings)
+    return _shown(api, request, route, stored, 200, (*vetted.warnings, *attributes.warnings))
 
 
 def patch(api: Api, request: Request, route: Route) -> Response:
@@ -122,7 +122,7 @@ def patch(api: Api, request: Request, route: Route) -> Response:
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
     stored = api.registry.update(attributes)
-    return _shown(api, request, route, stored, 200, warnings)
+    return _shown(api, request, route, stored, 200, (*warnings, *attributes.warnings))
 
 
 def _decoded_patch(
@@ -161,14 +161,14 @@ def delete(api: Api, request: Request, route: Route) -> Response:
     attributes.dry_run = "All" in (options.get("dryRun") or ())
     result = deletion.delete(api.registry, attributes)
     if not result.gone or returns_object(route.resource.storage):
-        return _shown(api, request, route, result.object, 200)
+        return _shown(api, request, route, result.object, 200, tuple(attributes.warnings))
     details: Json = {"name": route.name}
     if route.resource.group:
         details["group"] = route.resource.group
     details["kind"] = route.resource.plural
     details["uid"] = attributes.old["metadata"]["uid"]
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return Response(200, body)
+    return Response(200, body, warnings=tuple(attributes.warnings))
 
 
 def _check_options(options: Json) -> None:

@@ -10,10 +10,13 @@ from typing import Any, ClassVar
 from simcluster.api.admission.plugin import Cluster, Plugin, refuse
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.registry.attributes import CREATE, Attributes
+from simcluster.engine import MILLISECOND
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX = "kube-api-access-"
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+#: The default account is made by a controller: the plugin looks ten times, 0.1 to 0.2 s apart.
+PATIENCE_NS = 1350 * MILLISECOND
 #: Seconds; one hour and seven seconds, so that kubelets can tell tokens they should refresh.
 _TOKEN_LIFE_S = 3607
 
@@ -35,10 +38,12 @@ class ServiceAccount(Plugin):
         name = spec.get("serviceAccountName") or "default"
         account = cluster.by_name("serviceaccounts", attributes.namespace, name)
         if account is None:
-            raise refuse(
+            error = refuse(
                 attributes,
                 f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found',
             )
+            error.patience_ns = PATIENCE_NS if name == "default" else 0
+            raise error
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]

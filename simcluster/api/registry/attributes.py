@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simcluster.api.objects import ApiObject, Json
@@ -27,6 +27,7 @@ class Attributes:
         manager_operation: Update, or Apply for server-side apply.
         entries: the managed fields of an object that server-side apply creates.
         options: DeleteOptions of a delete.
+        warnings: what admission wants the client to be told (`Warning:` headers), in order.
     """
 
     operation: str
@@ -42,6 +43,7 @@ class Attributes:
     dry_run: bool = False
     options: Any = None
     entries: tuple[Json, ...] | list[Json] = ()
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def new(self) -> Json:

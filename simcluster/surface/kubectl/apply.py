@@ -156,7 +156,7 @@ class _Apply:
             patch = strategicdiff.merge_three_way(base, modified, live)
             content_type = MERGE_PATCH
         target = Target(entry.resource, entry.namespace, entry.name, live, entry.source)
-        if not patch:
+        if not patch and self.change.mode != "client":
             self.change.report(entry.resource, live, "unchanged")
             return
         changed = self._send(target, patch, content_type)

@@ -77,7 +77,10 @@ def api_resources(invocation: Invocation, arguments: Arguments) -> None:
     form = arguments.text("output")
     if form not in ("", "wide", "name"):
         raise plain(f"--output {form} is not available")
-    chosen = [r for r in invocation.discovery.all(invocation.send_free) if _chosen(r, arguments)]
+    preferred: dict[str, Resource] = {}
+    for resource in invocation.discovery.all(invocation.send_free):
+        preferred.setdefault(resource.name, resource)
+    chosen = [resource for resource in preferred.values() if _chosen(resource, arguments)]
     sort_field = arguments.text("sort-by")
     if sort_field not in ("", "name", "kind"):
         raise plain("--sort-by accepts only name or kind")

@@ -87,7 +87,7 @@ class _Options:
 
     def body(self) -> Json:
         """The DeleteOptions."""
-        options: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": self.policy}
+        options: Json = {"propagationPolicy": self.policy}
         if self.grace_s >= 0:
             options["gracePeriodSeconds"] = self.grace_s
         if self.mode == "server":
@@ -107,7 +107,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     for entry in found:
         failures.attempt(_Deletion(invocation, arguments, options, entry, deleted).run)
     if not found and not failures.errors and not arguments.on("ignore-not-found"):
-        invocation.note("No resources found")
+        invocation.line("No resources found")
     failures.raise_all()
     if options.wait and options.mode == "none":
         _wait(invocation, options, deleted)

@@ -38,8 +38,6 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures.raise_all()
     for target in targets:
         service = _service(arguments, target)
-        if change.mode != "client":
-            service["metadata"]["namespace"] = target.namespace
         services = invocation.find("services")
         created = change.create(object_path(services, target.namespace), service)
         change.report(services, created, "exposed")
@@ -80,10 +78,11 @@ def _service(arguments: Arguments, target: Target) -> Json:
     labels = target.obj["metadata"].get("labels")
     if arguments.text("labels"):
         labels = dict(_pair(part) for part in arguments.text("labels").split(","))
-    metadata: Json = {"name": arguments.text("name") or target.name}
+    metadata: Json = {"creationTimestamp": None, "name": arguments.text("name") or target.name}
     if labels:
         metadata["labels"] = dict(labels)
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    status: Json = {"loadBalancer": {}}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _pair(part: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -17,7 +18,7 @@ from simcluster.surface.kubectl.printers.jsontext import compact_json
 from simcluster.surface.kubectl.printers.output import GET_FORMATS, Output
 from simcluster.surface.kubectl.printers.table import TableOptions, TablePrinter, fallback_table
 from simcluster.surface.kubectl.selection import Wanted, check_given, kind_name, of_arguments, of_files
-from simcluster.surface.kubectl.sorting import sort_by
+from simcluster.surface.kubectl.sorting import NoSuchField, sort_by
 
 #: How long a watch lets the simulated world live on before it ends.
 WATCH_NS = 30 * SECOND
@@ -144,8 +145,8 @@ class _Get:
         kinds = {answer.wanted.resource: None for answer in self.answers}
         with_kind = self.arguments.on("show-kind") or len(kinds) > 1
         printed = False
-        for resource in kinds:
-            tables = [self._table(answer) for answer in self.answers if answer.wanted.resource == resource]
+        for resource, group in groupby(self.answers, key=_resource_of):
+            tables = [self._table(answer) for answer in group]
             if self.arguments.text("sort-by"):
                 tables = [self._sorted(tables)]
             printer = TablePrinter(self._options(resource, with_kind))
@@ -162,7 +163,11 @@ class _Get:
 
     def _sorted(self, tables: list[Json]) -> Json:
         rows = [row for table in tables for row in table.get("rows") or ()]
-        ordered = sort_by(rows, self.arguments.text("sort-by"), _object_of_row)
+        try:
+            ordered = sort_by(rows, self.arguments.text("sort-by"), _object_of_row)
+        except NoSuchField:
+            # The real one then prints no rows and fails not.
+            ordered = []
         return {"columnDefinitions": tables[0].get("columnDefinitions"), "rows": ordered}
 
     # Documents.
@@ -256,6 +261,10 @@ class _Reading:
             if entry.name or not token:
                 return
             query = tuple(sorted({**dict(query), "continue": token}.items()))
+
+
+def _resource_of(answer: Answer) -> Resource:
+    return answer.wanted.resource
 
 
 def _object_of_row(row: Json) -> Json:

@@ -23,6 +23,8 @@ USER_AGENT = f"kubectl/{CLIENT_VERSION} (linux/amd64) kubernetes/9894294"
 
 #: How far the clock moves between two looks at a watch.
 STEP_NS = 250 * MILLISECOND
+#: How often a server that waits for something looks again (admission of pods: 100 to 200 ms).
+SERVER_RETRY_NS = 150 * MILLISECOND
 
 
 class Invocation:
@@ -110,6 +112,11 @@ class Invocation:
             user_agent=USER_AGENT,
         )
         response = self.api.handle(request)
+        patience_ns = response.patience_ns
+        while response.patience_ns and patience_ns > 0:  # the server looks again before it answers
+            self.clock.advance(SERVER_RETRY_NS)
+            patience_ns -= SERVER_RETRY_NS
+            response = self.api.handle(request)
         for warning in response.warnings:
             self.note(f"Warning: {warning}")
         if not response.ok:
@@ -166,7 +173,9 @@ def status_of(response: Response) -> Json:
     """The `Status` in an answer that is no success."""
     if isinstance(response.body, dict):
         return response.body
-    message = response.text or "the server responded with the status code " + str(response.code)
+    message = response.text or f"the server responded with the status code {response.code}"
+    if response.code == 404:
+        message = "the server could not find the requested resource"
     reason = {404: "NotFound", 401: "Unauthorized", 403: "Forbidden"}.get(response.code, "")
     return {
         "kind": "Status",

@@ -29,6 +29,7 @@ class KubeConfig(Shared):
     server: str = "https://127.0.0.1:6443"
     certificate_authority: str = ""
 
+
 VIEW_FLAGS = (*OUTPUT, switch("flatten"), switch("minify"), switch("raw"), switch("merge", default="true"))
 CONTEXTS_FLAGS = (switch("no-headers"), Flag("output", "o"))
 

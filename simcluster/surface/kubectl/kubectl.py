@@ -48,6 +48,7 @@ class Kubectl:
         self.user = user
         self.config = config or KubeConfig()
         self.workstation = workstation
+        self.forwarding: tuple[str, str] | None = None  # pod of the last port-forward
         self._discovery = Discovery()
 
     def run(

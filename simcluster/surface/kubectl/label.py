@@ -44,11 +44,6 @@ _VALUE_TEXT = (
     "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
-_KEY_TEXT = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
 
 
 class _Marking:
@@ -82,7 +77,7 @@ class _Marking:
             return
         key, _, value = word.partition("=")
         if self.field == "labels":
-            _check_label(word, key, value)
+            _check_label(word, value)
         self.wanted[key] = value
 
     def run(self) -> None:
@@ -108,9 +103,15 @@ class _Marking:
                 self.invocation.line(f"{key}={present[key]}")
             return
         if not self.arguments.on("overwrite"):
-            for key, value in self.wanted.items():
-                if key in present and present[key] != value:
-                    raise plain(f"'{key}' already has a value ({present[key]}), and --overwrite is false")
+            taken = [
+                f"'{key}' already has a value ({present[key]})"
+                for key, value in self.wanted.items()
+                if key in present and present[key] != value
+            ]
+            if taken and self.field == "labels":
+                raise plain(f"{taken[0]}, and --overwrite is false")
+            if taken:
+                raise plain("--overwrite is false but found the following declared annotation(s): " + "; ".join(taken))
         patch: dict[str, str | None] = {}
         for key, value in self.wanted.items():
             if present.get(key) != value:
@@ -124,8 +125,6 @@ class _Marking:
         self.change.report(target.resource, changed, self._done(patch))
 
     def _send(self, target: Target, patch: dict[str, str | None]) -> Json:
-        if not patch and self.field == "labels":
-            return target.obj
         body: Json = {"metadata": {self.field: patch}} if patch else {}
         if self.arguments.text("resource-version"):
             body.setdefault("metadata", {})["resourceVersion"] = self.arguments.text("resource-version")
@@ -150,10 +149,7 @@ class _One:
         self.run_.mark(self.target)
 
 
-def _check_label(word: str, key: str, value: str) -> None:
-    name = key.rpartition("/")[2]
-    if not re.fullmatch(_NAME, name):
-        raise plain(f'invalid label key "{key}": {_KEY_TEXT}')
+def _check_label(word: str, value: str) -> None:
     if value and not re.fullmatch(_NAME, value):
         raise plain(f'invalid label value: "{word}": {_VALUE_TEXT}')
 

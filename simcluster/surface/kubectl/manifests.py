@@ -104,11 +104,9 @@ def _documents(source: str, text: str) -> list[Manifest]:
         if document is None:
             continue
         if not isinstance(document, dict):
-            shown = "string" if isinstance(document, str) else "array" if isinstance(document, list) else "number"
             raise plain(
-                f'error validating "{source}": error validating data: '
-                f"invalid object to validate: json: cannot unmarshal {shown} into Go value of type "
-                "map[string]interface {}"
+                f'error validating "{source}": error validating data: invalid object to validate; '
+                "if you choose to ignore these errors, turn validation off with --validate=false"
             )
         if not document:
             continue

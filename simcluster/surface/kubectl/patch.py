@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from simcluster.api.objects import Json
@@ -50,6 +51,12 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
 
 def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
     text = arguments.text("patch") or manifests.read(invocation, arguments.text("patch-file"))
+    if text.lstrip().startswith("{"):
+        # What looks like JSON goes to the server as it is, right or wrong.
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text.encode()
     try:
         documents, _ = decode_yaml(text)
     except YamlSyntaxError as error:

@@ -185,7 +185,10 @@ class _Edit:
         if self.target.resource.name not in _KEPT_KINDS:
             raise plain(f'{self.target.resource.plural} "{self.target.name}" restarting is not supported')
         if obj["spec"].get("paused"):
-            raise plain("can't restart paused deployment (run rollout resume first)")
+            raise plain(
+                f'{self.target.resource.name} "{self.target.name}" can\'t restart paused deployment '
+                "(run rollout resume first)"
+            )
         metadata = obj["spec"]["template"].setdefault("metadata", {})
         now = format_rfc3339(self.change.invocation.clock.now)
         metadata["annotations"] = {**(metadata.get("annotations") or {}), _RESTARTED: now}
@@ -335,6 +338,9 @@ def _history(invocation: Invocation, arguments: Arguments, target: Target) -> No
     found = {revision_of(rs): rs for rs in replica_sets_of(invocation, target.obj)}
     shown = f"{kind_name(target.resource)}/{target.name}"
     if revision > 0:
+        if not found:
+            invocation.line(f"{shown} with revision #{revision}\nNo rollout history found.")
+            return
         if revision not in found:
             raise plain("unable to find the specified revision")
         invocation.line(f"{shown} with revision #{revision}")
@@ -343,6 +349,9 @@ def _history(invocation: Invocation, arguments: Arguments, target: Target) -> No
         invocation.line(page.raw)
         return
     invocation.line(f"{shown} ")
+    if not found:
+        invocation.line("No rollout history found.")
+        return
     lines = ["REVISION\tCHANGE-CAUSE"]
     for number in sorted(found):
         cause = (found[number]["metadata"].get("annotations") or {}).get(CHANGE_CAUSE) or "<none>"

@@ -61,8 +61,6 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     change = Change(invocation, arguments)
     pods = invocation.find("pods")
     pod = _overridden(_pod(arguments), arguments)
-    if change.mode != "client":
-        pod["metadata"]["namespace"] = invocation.namespace
     if arguments.on("save-config"):
         pod = with_annotation(pod)
     created = change.create(object_path(pods, invocation.namespace), pod)

@@ -167,7 +167,8 @@ class _Environment:
         pod = pod_template_spec(obj)
         if pod is None:
             raise plain(f"{obj['kind'].lower()}s/{obj['metadata']['name']} does not have a pod template")
-        containers = _selected(list(pod.get("containers") or ()), self.containers)
+        every = [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
+        containers = _selected(every, self.containers)
         if not containers:
             raise plain(
                 f"{obj['kind'].lower()}s/{obj['metadata']['name']} does not have any containers matching "
@@ -207,8 +208,6 @@ def env(invocation: Invocation, arguments: Arguments) -> None:
     wanted, removed = _variables(invocation, pairs)
     if arguments.text("from"):
         wanted.update(_imported(invocation, arguments))
-    if not wanted and not removed:
-        raise plain("at least one environment variable must be provided")
     overwrite = arguments.on("overwrite")
     mutation = _Environment(wanted, removed, arguments.text("containers"), overwrite)
     _run(invocation, arguments, words, mutation, "env updated", "failed to patch env update to pod template")
@@ -263,7 +262,8 @@ def _list_env(invocation: Invocation, arguments: Arguments, words: list[str]) ->
     targets, failures = fetch(invocation, arguments, words)
     for target in targets:
         pod = pod_template_spec(thaw(target.obj))
-        for container in _selected(list((pod or {}).get("containers") or ()), arguments.text("containers")):
+        every = [*((pod or {}).get("containers") or ()), *((pod or {}).get("initContainers") or ())]
+        for container in _selected(every, arguments.text("containers")):
             invocation.line(f"# {target.resource.kind} {target.name}, container {container['name']}")
             for variable in container.get("env") or ():
                 invocation.line(_listed(invocation, target, variable, arguments.on("resolve")))
@@ -303,7 +303,7 @@ class _Resources:
         pod = pod_template_spec(obj)
         found = _selected(list((pod or {}).get("containers") or ()), self.containers)
         if not found:
-            raise plain(f'unable to find container named "{self.containers}"')
+            raise plain(f"unable to find container named {self.containers}")
         for container in found:
             resources = dict(container.get("resources") or {})
             for side, amounts in self.amounts.items():
@@ -349,7 +349,6 @@ class _ServiceAccount:
         if pod is None:
             raise plain("the object does not have a pod template")
         pod["serviceAccountName"] = self.name
-        pod["serviceAccount"] = self.name
 
 
 def service_account(invocation: Invocation, arguments: Arguments) -> None:

@@ -12,10 +12,16 @@ from typing import Any, TypeVar
 
 from simcluster.api import quantity
 from simcluster.api.objects import Json
-from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.printers.jsonpath import JsonPathError, parse, relaxed
 
 _Item = TypeVar("_Item")
+
+
+class NoSuchField(KubectlError):
+    """No object has the field to sort by."""
+
+
 _CHUNK = re.compile(r"\d+|\D+")
 
 
@@ -37,7 +43,7 @@ def sort_by(items: Sequence[_Item], field: str, object_of: Callable[[_Item], Jso
             values = []
         keyed.append((values[0] if values else None, item))
     if keyed and all(value is None for value, _ in keyed):
-        raise plain(f'couldn\'t find any field with path "{path.source}" in the list of objects')
+        raise NoSuchField(f'error: couldn\'t find any field with path "{path.source}" in the list of objects')
     return [item for _, item in sorted(keyed, key=functools.cmp_to_key(_compare_pairs))]
 
 

@@ -8,13 +8,18 @@ from simcluster.api.objects import Json, thaw
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
 from simcluster.surface.kubectl import strategicdiff
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.errors import plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, OUTPUT, SELECTOR, VALIDATE, Arguments, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
 
 FLAGS = (*OUTPUT, DRY_RUN, VALIDATE, SELECTOR, manager("kubectl-taint"), switch("all"), switch("overwrite"))
 
+_NAME_TEXT = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ADD = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
 _REMOVE = re.compile(r"([^=:]+)(?:=([^:]*))?(?::([A-Za-z]+))?-")
@@ -33,7 +38,7 @@ class _Taints:
             elif addition:
                 self._add(addition[1], addition[2] or "", addition[3])
             else:
-                raise plain(f"unknown taint spec: {word}")
+                raise usage("taint", f"invalid taint spec: {word}, {_NAME_TEXT}")
 
     def _add(self, key: str, value: str, effect: str) -> None:
         if effect not in _EFFECTS:

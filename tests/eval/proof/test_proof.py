@@ -51,7 +51,7 @@ class ShopEpisode:
         self.baseline = Baseline.take(self.world, NAMESPACE)
         self.recorder = Recorder(self.world, task)
         self.incident = Incident(self.world, NAMESPACE, task.incident)
-        self.recorder.mark("incident")
+        self.world.sim.after(min(step.at for step in task.incident), self.recorder.mark, "incident")
         self.incident.start()
         self.world.run_for(60 * SECOND)
         self.alert = "[FIRING] EntrySuccessLow"

@@ -71,7 +71,10 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     pages: list[str] = []
     for target in targets:
         failures.attempt(_Description(invocation, target, arguments.on("show-events"), pages).make)
-    invocation.write("\n\n".join(pages))
+    by_prefix = bool(targets) and any(
+        entry.name and entry.name != target.name for entry in wanted for target in targets
+    )
+    invocation.write("".join(page + "\n" for page in pages) if by_prefix and len(wanted) == 1 else "\n\n".join(pages))
     if not targets and not failures.errors:
         where = "" if everywhere else f" in {invocation.namespace} namespace."
         invocation.note(f"No resources found{where}")

@@ -37,10 +37,15 @@ def deployment(page: Page, obj: Json) -> None:
     pod_template(page, spec["template"])
     _conditions(page, status)
     owned = replica_sets_of(page.invocation, obj)
+    if owned:
+        _replica_sets(page, obj, owned)
+    page.events(events_of(page.invocation, obj))
+
+
+def _replica_sets(page: Page, obj: Json, owned: Sequence[Json]) -> None:
     newest = new_replica_set(obj, owned)
     page.pair("OldReplicaSets", _sizes([rs for rs in owned if rs is not newest]))
     page.pair("NewReplicaSet", _sizes([newest] if newest else []))
-    page.events(events_of(page.invocation, obj))
 
 
 def _sizes(replica_sets: Sequence[Json]) -> str:

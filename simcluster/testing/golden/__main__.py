@@ -1,0 +1,50 @@
+"""`python -m simcluster.testing.golden DIR [--out OUT] [--json]`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import click
+
+from simcluster.testing.golden.compare import Comparison, Verdict, totals
+from simcluster.testing.golden.replay import replay
+from simcluster.testing.golden.transcripts import Transcripts
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for what was printed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--diffs", is_flag=True, help="Print the differences too.")
+@click.option("--seed", default=0, help="Seed of the simulated cluster.")
+@click.option("--last", default=0, help="Number of the last command to run.")
+def main(folder: Path, out: Path | None, as_json: bool, diffs: bool, seed: int, last: int) -> None:
+    """Replay the transcripts in FOLDER against a simulated cluster and report what differs."""
+    if out is None:
+        out = Path(tempfile.mkdtemp(prefix="golden-out-"))
+    found = list(replay(Transcripts(folder), out, seed=seed, last=last))
+    if as_json:
+        click.echo(json.dumps(_report(found), indent=1))
+        return
+    for comparison in found:
+        if comparison.verdict not in (Verdict.EQUAL, Verdict.NORMALISED, Verdict.MISSING):
+            click.echo(f"{comparison.name}: {comparison.verdict.value}\n  $ {comparison.command}")
+            if diffs:
+                click.echo("".join(f"    {line}\n" for line in comparison.diff.splitlines()))
+    click.echo("\n".join(f"{count:5d}  {Verdict[name.upper()].value}" for name, count in totals(found).items()))
+    recorded = [c for c in found if c.verdict is not Verdict.MISSING]
+    same = sum(c.verdict.reproduced for c in recorded)
+    click.echo(f"{same} of {len(recorded)} recorded outputs reproduced; outputs are in {out}")
+
+
+def _report(found: list[Comparison]) -> dict[str, object]:
+    commands = [
+        {"name": c.name, "command": c.command, "verdict": c.verdict.name.lower(), "diff": c.diff} for c in found
+    ]
+    return {"totals": totals(found), "commands": commands}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The desk at which the recorded commands are typed: files, editor, clock of the warm process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from simcluster.surface.protocols import Interrupted
+from simcluster.world.world import World
+
+#: What timeout(1) exits with when it killed the command.
+TIMED_OUT = 124
+
+
+class FolderFiles(Mapping[str, str]):
+    """Files as a command in a working directory names them, read when they are asked for."""
+
+    def __init__(self, folder: Path, extra: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.extra = extra
+
+    def __getitem__(self, name: str) -> str:
+        if name in self.extra:
+            return self.extra[name]
+        try:
+            return (self.folder / name).read_text()
+        except (OSError, ValueError):
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.extra
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file():
+                yield str(path.relative_to(self.folder))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class LimitedClock:
+    """The world's clock for one command that is killed at an instant.
+
+    Args:
+        deadline_ns: when; the command then ends with `exit_code`.
+    """
+
+    def __init__(self, world: World, deadline_ns: int, exit_code: int = TIMED_OUT) -> None:
+        self.world = world
+        self.deadline_ns = deadline_ns
+        self.exit_code = exit_code
+
+    @property
+    def now(self) -> int:
+        """Simulated nanoseconds."""
+        return self.world.sim.now
+
+    def advance(self, duration_ns: int) -> None:
+        """Let the world live on. Raises Interrupted at the deadline."""
+        left = self.deadline_ns - self.world.sim.now
+        if duration_ns >= left:
+            self.world.run_for(max(0, left))
+            raise Interrupted(self.exit_code)
+        self.world.run_for(duration_ns)
+
+
+class Desk:
+    """An editor in a working directory (surface.protocols.Workstation)."""
+
+    def __init__(self, folder: Path, editor: str) -> None:
+        self.folder = folder
+        self.editor = editor
+
+    def edit(self, text: str, suffix: str) -> str:
+        """Run the editor over a temporary file."""
+        handle, name = tempfile.mkstemp(suffix, "kubectl-edit-")
+        path = Path(name)
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            subprocess.run(["/bin/sh", "-c", f"{self.editor or 'vi'} {path}"], cwd=self.folder, check=False)
+            return path.read_text()
+        finally:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""A replay log is the proof that an episode can be lived again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import simcluster
+from simcluster import tasks
+from simcluster.eval.episode import Episode, Finished, log, replay
+from simcluster.eval.runner.execute import agent_for, perform
+from simcluster.surface.protocols import BudgetExceeded
+
+
+def lived(task: str, agent: str, path: Path) -> Episode:
+    """An episode that an agent has finished, and its log."""
+    episode = simcluster.start(task, seed=4)
+    perform(episode, agent_for(agent, episode))
+    episode.finish()
+    log.write(path, episode.log_header(), episode.commands, episode.digest)
+    return episode
+
+
+@pytest.mark.parametrize("task", tasks.ids())
+def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    episode = lived(task, "runbook", path)
+    again = replay(path)
+    assert again.differences == ()
+    assert again.episode.digest == episode.digest
+
+
+def test_a_changed_answer_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    lived(tasks.ids()[0], "noop", path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    first = next(line for line in lines if line["kind"] == "command")
+    first["answer"] = "0" * 16
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert any("answered differently" in text for text in replay(path).differences)
+
+
+def test_a_broken_log_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"kind": "header", "task": "x", "seed": 0, "noise": null}\n{"kind": \n')
+    with pytest.raises(ValueError, match=r"run\.jsonl:2: no JSON"):
+        replay(path)
+
+
+def test_a_graded_episode_takes_no_more_commands() -> None:
+    episode = simcluster.start(tasks.ids()[0], seed=4)
+    report = episode.finish()
+    assert episode.report is report
+    with pytest.raises(Finished):
+        episode.kubectl("get pods")
+
+
+def test_the_budget_ends_commands_and_time() -> None:
+    episode = simcluster.start(tasks.ids()[0], seed=4)
+    episode.budget = episode.budget.model_copy(update={"commands": 2, "time": "60s"})
+    episode.kubectl("get pods")
+    with pytest.raises(BudgetExceeded, match="60s of simulated time"):
+        episode.wait("2m")
+    with pytest.raises(BudgetExceeded):
+        episode.kubectl("get pods")
+
+
+def test_commands_cost_what_the_policy_says() -> None:
+    episode = simcluster.start(tasks.ids()[0], seed=4)
+    spent = []
+    for command in ("get pods", "label node worker-1 a=b", "exec deploy/frontend -n boutique -- env"):
+        before = episode.world.sim.now
+        episode.kubectl(command)
+        spent.append((episode.world.sim.now - before) / 1e9)
+    assert spent == [0.5, 1.0, 2.0]
+    assert episode.node("nowhere").sh("ls").exit_code == 255
