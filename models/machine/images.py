@@ -215,7 +215,9 @@ class ImageRegistry:
             raise PullError(f'{_prefix(image)}failed to do request: Head "{head}": {error}')
         known = self.repositories.get(image.repository)
         if known is not None:
-            if image.tag and image.tag not in known.tags and not image.digest:
+            # Official images have hundreds of tags: the described ones are examples, not the list.
+            open_ended = image.repository.startswith("docker.io/library/") and looks_like_tag(image.tag)
+            if image.tag and image.tag not in known.tags and not image.digest and not open_ended:
                 raise _not_found(image)
             size = known.tags.get(image.tag) or next(iter(known.tags.values()), _SIZE_MEDIAN)
             return Manifest(size, self._digest(image))

@@ -70,7 +70,7 @@ class Kubectl:
         try:
             path, found, rest = locate(words)
         except KubectlError as error:
-            return CommandResult("", error.text + "\n", error.code)
+            return CommandResult("", error.text.removesuffix("\n") + "\n", error.code)
         if found.run is None and not found.refusal:
             return self._group(path, found, rest)
         return self._execute(path, found, rest, stdin, files or {})
