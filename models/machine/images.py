@@ -227,6 +227,10 @@ class ImageRegistry:
             raise _not_found(image)
         return Manifest(self._size(image), self._digest(image))
 
+    def runs_as_root(self, image: ImageReference) -> bool:
+        """Whether an image sets no user, so that its processes are root's: all but described ones."""
+        return image.repository not in self.repositories
+
     def _lookup_error(self, domain: str) -> str:
         host = domain.partition(":")[0]
         if host in PUBLIC_HOSTS or host.endswith(PUBLIC_SUFFIXES) or self._is_described_host(domain):

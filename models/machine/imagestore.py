@@ -73,6 +73,8 @@ class ImageStore:
         self.registry = registry
         self.images: dict[str, LocalImage] = {}
         self.bytes_per_s = PULL_BYTES_PER_S
+        self.resolve_median_ns = RESOLVE_MEDIAN_NS
+        self.lookup_median_ns = LOOKUP_MEDIAN_NS
         self._stream = sim.stream("pull", node)
         self._queue: list[_Job] = []
         self._busy = False
@@ -80,6 +82,10 @@ class ImageStore:
     def find(self, text: str) -> LocalImage | None:
         """The local image of a reference. Raises InvalidImageName."""
         return self.images.get(str(parse_image(text)))
+
+    def runs_as_root(self, text: str) -> bool:
+        """Whether the image of a reference names no user of its own. Raises InvalidImageName."""
+        return self.registry.runs_as_root(parse_image(text))
 
     def preload(self, text: str) -> LocalImage:
         """Put an image on the disk without a pull (baked into the node). Raises PullError."""
@@ -108,11 +114,11 @@ class ImageStore:
         try:
             manifest = self.registry.resolve(job.reference)
         except PullError as error:
-            median = LOOKUP_MEDIAN_NS if "lookup" in str(error) else RESOLVE_MEDIAN_NS
+            median = self.lookup_median_ns if "lookup" in str(error) else self.resolve_median_ns
             delay = self._stream.lognormal_ns(median, RESOLVE_SIGMA)
             self.sim.after(delay, self._failed, job, str(error), self.sim.now)
             return
-        delay = self._stream.lognormal_ns(RESOLVE_MEDIAN_NS, RESOLVE_SIGMA)
+        delay = self._stream.lognormal_ns(self.resolve_median_ns, RESOLVE_SIGMA)
         local = self.images.get(str(job.reference))
         if local is None or local.digest != manifest.digest:
             delay += manifest.size_bytes * SECOND // self.bytes_per_s

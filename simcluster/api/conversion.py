@@ -1,4 +1,4 @@
-"""Between the versions of a kind: `events.k8s.io/v1` and `autoscaling/v1`.
+"""Between the versions of a kind: `events.k8s.io/v1`, `autoscaling/v1`, custom resources.
 
 Objects are stored once (as core Events, as `autoscaling/v2` autoscalers); the other
 version is made at the border. Sources: pkg/apis/{events,autoscaling}/v1/conversion.go.
@@ -26,6 +26,8 @@ _TO_CORE = {new: old for old, new in _EVENT_NAMES}
 
 def is_converted(resource: Resource) -> bool:
     """Whether the resource's objects are stored in another version."""
+    if resource.custom is not None:
+        return True
     return resource.group == "events.k8s.io" or (resource.group == "autoscaling" and resource.version == "v1")
 
 
@@ -33,6 +35,8 @@ def from_storage(resource: Resource, obj: Json) -> Json:
     """The object in the version of `resource`; the same object if it is stored so."""
     if not is_converted(resource):
         return obj
+    if resource.custom is not None:
+        return _in_version(obj, resource.api_version)
     if resource.group == "events.k8s.io":
         return _renamed(obj, _TO_EVENTS, "events.k8s.io/v1")
     return _autoscaler_v1(obj)
@@ -42,9 +46,16 @@ def to_storage(resource: Resource, obj: Json) -> Json:
     """The object in the stored version."""
     if not is_converted(resource):
         return obj
+    if resource.custom is not None:
+        return _in_version(obj, f"{resource.group}/{resource.custom.storage_version}")
     if resource.group == "events.k8s.io":
         return _renamed(obj, _TO_CORE, "v1")
     return _autoscaler_v2(obj)
+
+
+def _in_version(obj: Json, api_version: str) -> Json:
+    """A custom resource under the conversion strategy None: only the version's name differs."""
+    return obj if obj.get("apiVersion") == api_version else {**obj, "apiVersion": api_version}
 
 
 def _renamed(obj: Json, names: dict[str, str], api_version: str) -> Json:

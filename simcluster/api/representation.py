@@ -67,19 +67,27 @@ class View(NamedTuple):
         if self.form == METADATA:
             return _partial(obj)
         version = obj["metadata"].get("resourceVersion", "")
-        return printing.table(self.resource, [obj], now_ns=now_ns, version=version, include=self.include)
+        return self._table([obj], version, now_ns)
 
     def collection(self, objects: Sequence[Any], metadata: Json, *, now_ns: int) -> Json:
         """A list of objects with the list's metadata."""
         if self.form == TABLE:
             version = metadata["resourceVersion"]
-            table = printing.table(self.resource, objects, now_ns=now_ns, version=version, include=self.include)
+            table = self._table(objects, version, now_ns)
             return {**table, "metadata": metadata}
         if self.form == METADATA:
             items = [_partial(obj) for obj in objects]
             return _list(METADATA + "List", "meta.k8s.io/v1", metadata, items)
         items = [conversion.from_storage(self.resource, obj) for obj in objects]
-        return _list(self.resource.kind + "List", self.resource.api_version, metadata, items)
+        custom = self.resource.custom
+        kind = custom.list_kind if custom is not None else self.resource.kind + "List"
+        return _list(kind, self.resource.api_version, metadata, items)
+
+    def _table(self, objects: Sequence[Any], version: str, now_ns: int) -> Json:
+        custom = self.resource.custom.columns if self.resource.custom is not None else ()
+        return printing.table(
+            self.resource, objects, now_ns=now_ns, version=version, include=self.include, custom=custom
+        )
 
 
 def _list(kind: str, api_version: str, metadata: Json, items: list[Any]) -> Json:

@@ -32,9 +32,19 @@ class User:
 
     name: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:masters", "system:authenticated")
+    uid: str = ""
 
 
-ADMIN = User()
+ADMIN = User(uid="admin")
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """As whom a request acts: the Impersonate-User, -Group and -Uid headers."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,7 @@ class Request:
         path: without query, as in `/apis/apps/v1/namespaces/shop/deployments/geo/scale`.
         query: parameters in order; may repeat (`command` of exec).
         body: decoded JSON value (never changed by the server), raw bytes, or None.
+        user: who sent it; the server decides whether that user may act as `impersonate`.
     """
 
     method: str
@@ -56,6 +67,7 @@ class Request:
     accept: str = JSON
     user: User = ADMIN
     user_agent: str = ""
+    impersonate: Impersonation | None = None
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -6,9 +6,12 @@ with metrics.k8s.io beside them. Alpha and beta groups are left out.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.engine import Shared
+
+if TYPE_CHECKING:
+    from simcluster.api.customresources.version import CustomVersion
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _CREATE = ("create",)
@@ -21,6 +24,7 @@ class Resource(NamedTuple):
     Attributes:
         storage: name under which the store keeps the objects, if it is not `name`
             (`events.events.k8s.io` are the same objects as `events`).
+        custom: what a CustomResourceDefinition says about it; None for built-in resources.
     """
 
     group: str
@@ -34,6 +38,7 @@ class Resource(NamedTuple):
     subresources: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     storage_name: str = ""
+    custom: CustomVersion | None = None
 
     @property
     def name(self) -> str:

@@ -1,17 +1,22 @@
 """The API server: one entry, `Api.handle(request) -> response`.
 
-A request is served at the present instant and takes no simulated time. Authorization
-allows everything. Reading changes nothing.
+A request is served at the present instant and takes no simulated time: impersonation,
+authorization, then the handler of its verb. Reading changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from simcluster.api import errors, metrics, nonresource, reading, writing
 from simcluster.api.admission.chain import AdmissionChain
 from simcluster.api.admission.plugin import Cluster
+from simcluster.api.authorization import Authorizer
+from simcluster.api.authorization.impersonation import impersonated
+from simcluster.api.authorization.question import MASTERS, question_of
 from simcluster.api.backends import KubeletProxy, MetricsSource
+from simcluster.api.customresources.definitions import CustomResourceDefinitions
 from simcluster.api.errors import ApiError
 from simcluster.api.registry.expiry import EventExpiry
 from simcluster.api.registry.identity import Identities
@@ -29,7 +34,7 @@ class Api:
 
     Attributes:
         store: every object and its history.
-        resources: what is served.
+        resources: what is served: the built-in resources and the established custom ones.
         registry: what writes mean.
         kubelets: asked for logs and exec; None until there are nodes.
         metrics: metrics-server; None if the cluster has none.
@@ -45,10 +50,31 @@ class Api:
         self.event_expiry = EventExpiry(sim, self.store)
         self.kubelets: KubeletProxy | None = None
         self.metrics: MetricsSource | None = None
+        self.definitions = CustomResourceDefinitions(self)
+
+    def serve(self, resources: ResourceTable) -> None:
+        """From now on serve these resources."""
+        self.resources = resources
+        self.registry.admission.cluster.resources = resources
+
+    @property
+    def authorizer(self) -> Authorizer | None:
+        """Decides who may do what; None allows everything."""
+        return self.registry.authorizer
+
+    @authorizer.setter
+    def authorizer(self, authorizer: Authorizer | None) -> None:
+        self.registry.authorizer = authorizer
 
     def handle(self, request: Request) -> Response:
         """Serve one request at the present instant."""
         try:
+            authorizer = self.registry.authorizer
+            if request.impersonate is not None:
+                user = impersonated(request.user, request.impersonate, authorizer)
+                request = replace(request, user=user, impersonate=None)
+            if authorizer is not None and MASTERS not in request.user.groups:
+                authorizer.require(request.user, question_of(request))
             return self._serve(request)
         except ApiError as error:
             return Response(error.code, error.status(), patience_ns=error.patience_ns)

@@ -45,7 +45,7 @@ class Store:
         self._spaces: dict[tuple[str, str], dict[str, ApiObject]] = {}
         self._pods_of_node: dict[str, dict[Key, ApiObject]] = {}
         self._owned: dict[str, dict[tuple[str, str, str], None]] = {}
-        self._subscribers: dict[str, list[Subscriber]] = {}
+        self._subscribers: dict[tuple[str, str], list[Subscriber]] = {}  # (resource, node or "")
 
     # Reading.
 
@@ -118,21 +118,25 @@ class Store:
         self._commit(Change("DELETED", resource, last, previous, self.version))
         return last
 
-    def subscribe(self, resource: str, subscriber: Subscriber) -> None:
-        """Tell `subscriber` of every later change of the resource."""
-        self._subscribers.setdefault(resource, []).append(subscriber)
+    def subscribe(self, resource: str, subscriber: Subscriber, *, node: str = "") -> None:
+        """Tell `subscriber` of every later change of the resource; of pods with this `spec.nodeName` only if given."""
+        self._subscribers.setdefault((resource, node), []).append(subscriber)
 
-    def unsubscribe(self, resource: str, subscriber: Subscriber) -> None:
-        """Stop telling `subscriber`."""
-        self._subscribers[resource].remove(subscriber)
+    def unsubscribe(self, resource: str, subscriber: Subscriber, *, node: str = "") -> None:
+        """Stop telling `subscriber`; `node` as it subscribed."""
+        self._subscribers[resource, node].remove(subscriber)
 
     # Inside.
 
     def _commit(self, change: Change) -> None:
         self.history.append(change)
         self.sim.record("api", f"{change.kind} {change.resource} ".encode() + _canonical(change.object))
-        for subscriber in self._subscribers.get(change.resource, ()):
+        for subscriber in self._subscribers.get((change.resource, ""), ()):
             subscriber.notify(change)
+        if change.resource == "pods":
+            node = change.object["spec"].get("nodeName")
+            for subscriber in self._subscribers.get(("pods", node), ()) if node else ():
+                subscriber.notify(change)
 
     def _index(self, resource: str, key: Key, obj: ApiObject) -> None:
         if resource == "pods":

@@ -43,19 +43,28 @@ def _cannot_be_handled(resource: Resource, why: str) -> str:
 
 def default(resource: Resource, obj: Json) -> None:
     """Fill in what the writer left to the server; changes `obj`, which must be private."""
+    if resource.custom is not None:
+        resource.custom.default(obj)
+        return
     defaults.apply(resource, obj)
 
 
 def refuse_create(resource: Resource, obj: Json) -> list[Cause]:
     """What is wrong with a new object."""
+    if resource.custom is not None:
+        return resource.custom.refuse_create(resource, obj)
     return validation.validate_create(resource, obj)
 
 
 def refuse_update(resource: Resource, obj: Json, old: ApiObject) -> list[Cause]:
     """What is wrong with a changed object."""
+    if resource.custom is not None:
+        return resource.custom.refuse_update(resource, obj, old)
     return validation.validate_update(resource, obj, old)
 
 
 def refuse_status_update(resource: Resource, obj: Json, old: ApiObject) -> list[Cause]:
     """What is wrong with a changed status."""
+    if resource.custom is not None:
+        return resource.custom.refuse_update(resource, obj, old)
     return validation.validate_status_update(resource, obj, old)

@@ -43,6 +43,8 @@ def attributes_of(api: Api, request: Request, route: Route, operation: str) -> A
 def stored_resource(api: Api, route: Route) -> Any:
     """The resource in the version in which its objects are stored."""
     resource = route.resource
+    if resource.custom is not None:
+        return resource._replace(version=resource.custom.storage_version)
     return api.resources.by_name[resource.storage] if conversion.is_converted(resource) else resource
 
 

@@ -51,6 +51,28 @@ class Informer:
             self.handler(change)
 
 
+#: Service accounts of controllers whose name in Events or in `--controllers` is another one.
+#: Source: cmd/kube-controller-manager/names and each controller's own client.
+ACCOUNTS = {
+    "daemonset-controller": "daemon-set-controller",
+    "endpoint-slice-controller": "endpointslice-controller",
+    "endpoint-slice-mirroring-controller": "endpointslicemirroring-controller",
+    "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
+    "persistentvolume-controller": "persistent-volume-binder",
+    "persistentvolume-protection-controller": "pv-protection-controller",
+    "persistentvolumeclaim-protection-controller": "pvc-protection-controller",
+    "replicationcontroller-controller": "replication-controller",
+    "root-ca-certificate-publisher-controller": "root-ca-cert-publisher",
+    "taint-eviction-controller": "node-controller",
+}
+
+
+def account_user(account: str) -> User:
+    """The user a component of kube-system is, by the name of its service account."""
+    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
+    return User(f"system:serviceaccount:kube-system:{account}", groups)
+
+
 class Controller(ABC):
     """A reconcile loop.
 
@@ -68,7 +90,7 @@ class Controller(ABC):
         self.api = api
         self.client = Client(
             api,
-            User(f"system:serviceaccount:kube-system:{self.name}", ("system:serviceaccounts", "system:authenticated")),
+            account_user(ACCOUNTS.get(self.name, self.name)),
             "kube-controller-manager",
         )
         self.recorder = EventRecorder(sim, self.client, self.name)

@@ -14,6 +14,7 @@ from simcluster.control.persistentvolume import ClaimProtection, PersistentVolum
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController
+from simcluster.control.statefulset import StatefulSetController
 from simcluster.engine import Simulation
 
 #: By the name that `--controllers` of kube-controller-manager uses.
@@ -28,6 +29,7 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "garbage-collector-controller": GarbageCollector,
     "deployment-controller": DeploymentController,
     "replicaset-controller": ReplicaSetController,
+    "statefulset-controller": StatefulSetController,
     "node-lifecycle-controller": NodeLifecycleController,
     "taint-eviction-controller": TaintEvictionController,
     "persistentvolume-binder-controller": PersistentVolumeBinder,

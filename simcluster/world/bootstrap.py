@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.api.authorization import bootstrap as access
 from simcluster.api.client import Client
 from simcluster.api.objects import Json, name_of, uid_of
 
@@ -50,6 +51,11 @@ def create_namespaces(client: Client) -> None:
         },
     }
     client.create("services", "default", service)
+
+
+def enforce_access(client: Client) -> None:
+    """The roles of a new cluster; from here on the API server asks them (Node,RBAC)."""
+    access.enforce(client.api)
 
 
 def create_api_endpoints(client: Client, address: str) -> None:

@@ -91,6 +91,7 @@ class World:
         self.catalog.publish(self.registry)
         admin = self.client("kubernetes-admin", "kubeadm")
         bootstrap.create_namespaces(admin)
+        bootstrap.enforce_access(admin)
         bootstrap.create_priority_classes(admin)
         self.machines: dict[str, Machine] = {}
         self.kubelets: dict[str, Kubelet] = {}
@@ -124,12 +125,12 @@ class World:
 
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of your choice."""
-        return Client(self.api, User(user, ADMIN.groups), agent)
+        return Client(self.api, _administrator(user), agent)
 
     def kubectl(self, user: str = ADMIN.name, namespace: str = "default") -> Kubectl:
         """A kubectl whose waiting commands let this world live on."""
         return Kubectl(
-            self.api, self, namespace=namespace, user=User(user, ADMIN.groups), config=self.kubeconfig
+            self.api, self, namespace=namespace, user=_administrator(user), config=self.kubeconfig
         )
 
     def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> CommandResult:
@@ -230,3 +231,8 @@ class World:
         node = self.api.store.get("nodes", "", name)
         assert node is not None, f"{name} has not registered"
         return node
+
+
+def _administrator(name: str) -> User:
+    """An administrator of that name: a member of system:masters."""
+    return ADMIN if name == ADMIN.name else User(name, ADMIN.groups)

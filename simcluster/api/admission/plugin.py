@@ -8,6 +8,7 @@ from simcluster.api import errors
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject
 from simcluster.api.registry.attributes import Attributes
+from simcluster.api.resources import BUILT_IN, ResourceTable
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
 
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 
 
 class Cluster:
-    """What plugins see of the cluster."""
+    """What plugins see of the cluster.
+
+    Attributes:
+        resources: what is served now.
+    """
 
     def __init__(self, sim: Simulation, store: Store, identities: Identities) -> None:
         self.sim = sim
         self.store = store
         self.identities = identities
+        self.resources: ResourceTable = BUILT_IN
 
     @property
     def is_bootstrapped(self) -> bool:

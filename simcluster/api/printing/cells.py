@@ -62,7 +62,7 @@ def age(obj: Obj, now_ns: int) -> str:
 
 def labels_text(labels: Mapping[str, str] | None) -> str:
     """`a=b,c=d` sorted, or `<none>`. Source: labels.FormatLabels."""
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) if labels else NONE
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) if labels else NONE
 
 
 def selector_text(selector: Obj | None) -> str:

@@ -102,7 +102,7 @@ def table(
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {"resourceVersion": str(version)} if version else {},
         "columnDefinitions": [_definition(column) for column in definitions],
-        "rows": rows or (None if printer in (access.DEFAULT, access.CUSTOM) else []),
+        "rows": rows or (None if not custom and printer in (access.DEFAULT, access.CUSTOM) else []),
     }
 
 

@@ -31,15 +31,16 @@ def delete(registry: Registry, attributes: Attributes) -> Deletion:
     old, resource = attributes.current, attributes.resource
     options: Json = attributes.options or {}
     _check_preconditions(attributes, options)
+    registry.admission.mutate(attributes)
     registry.admission.validate(attributes)
     if resource.storage == "namespaces":
         return _delete_namespace(registry, attributes, options)
     metadata = dict(old["metadata"])
     pending = "deletionTimestamp" in metadata
-    grace = strategy_of(resource.storage).grace_period_s(old, options)
+    grace = strategy_of(resource).grace_period_s(old, options)
     if pending and grace is not None and not _shorten(metadata, options, grace):
         return Deletion(old, False)
-    finalizers = _finalizers(metadata, options)
+    finalizers = strategy_of(resource).finalizers_at_deletion(_finalizers(metadata, options))
     if finalizers != list(metadata.get("finalizers") or ()):
         metadata["finalizers"] = finalizers
     if not pending:
@@ -62,7 +63,7 @@ def _remove(registry: Registry, attributes: Attributes) -> Deletion:
         return Deletion(attributes.current, True)
     resource = attributes.resource
     removed = registry.store.remove(resource.storage, attributes.namespace, attributes.name)
-    strategy_of(resource.storage).after_delete(removed, registry)
+    strategy_of(resource).after_delete(removed, registry)
     return Deletion(removed, True)
 
 

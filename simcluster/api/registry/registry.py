@@ -24,6 +24,7 @@ from simcluster.engine import SECOND, Simulation, format_rfc3339
 
 if TYPE_CHECKING:
     from simcluster.api.admission.chain import AdmissionChain
+    from simcluster.api.authorization.authorizer import Authorizer
 
 #: Metadata that only the server writes.
 _SERVER_FIELDS = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid", "generation")
@@ -34,6 +35,7 @@ class Registry:
 
     Attributes:
         addresses: what Services have been given.
+        authorizer: decides who may write what; None allows everything.
     """
 
     def __init__(self, sim: Simulation, store: Store, admission: AdmissionChain, identities: Identities) -> None:
@@ -42,6 +44,7 @@ class Registry:
         self.admission = admission
         self.identities = identities
         self.addresses = ServiceAddresses(sim)
+        self.authorizer: Authorizer | None = None
         self._now = (-1, "")  # a second and its text
 
     def now_text(self) -> str:
@@ -56,7 +59,7 @@ class Registry:
     def create(self, attributes: Attributes) -> Json:
         """Store a new object; returns it. Raises ApiError."""
         resource, obj = attributes.resource, attributes.new
-        strategy = strategy_of(resource.storage)
+        strategy = strategy_of(resource)
         obj["metadata"] = _fresh_metadata(obj["metadata"], attributes)
         # Fields are owned as the writer sent them, not as admission and strategies complete them.
         entries = self._entries(attributes) if attributes.manager_operation == "Update" else list(attributes.entries)
@@ -92,7 +95,7 @@ class Registry:
         An object that is being deleted and has lost its last finalizer is removed.
         """
         resource, old = attributes.resource, attributes.current
-        strategy = strategy_of(resource.storage)
+        strategy = strategy_of(resource)
         self._check_preconditions(attributes)
         is_status = attributes.subresource == "status"
         _keep_server_metadata(attributes.new, old)

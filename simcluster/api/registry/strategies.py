@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.api.authorization import escalation
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.registry.attributes import Attributes
+from simcluster.api.registry.customresources import CustomResourceStrategy, DefinitionStrategy
 from simcluster.api.registry.namespaces import NamespaceStrategy
 from simcluster.api.registry.pods import PodStrategy
 from simcluster.api.registry.services import ServiceStrategy
 from simcluster.api.registry.strategy import Strategy
+from simcluster.api.resources import Resource
 
 
 class EndpointSliceStrategy(Strategy):
@@ -33,16 +36,54 @@ class CertificateSigningRequestStrategy(Strategy):
         obj["spec"] = {**(obj.get("spec") or {}), "username": user.name, "groups": list(user.groups)}
 
 
+class RoleStrategy(Strategy):
+    """Nobody may put rules into a role that he does not have himself."""
+
+    def prepare_for_create(self, attributes: Attributes, state: Any) -> None:
+        """Check the writer's own rules."""
+        super().prepare_for_create(attributes, state)
+        if state.authorizer is not None:
+            escalation.check_role(attributes, state.authorizer)
+
+    def prepare_for_update(self, attributes: Attributes, state: Any) -> None:
+        """Check the writer's own rules."""
+        super().prepare_for_update(attributes, state)
+        if state.authorizer is not None:
+            escalation.check_role(attributes, state.authorizer)
+
+
+class BindingStrategy(Strategy):
+    """Nobody may bind to a role whose rules he does not have himself."""
+
+    def prepare_for_create(self, attributes: Attributes, state: Any) -> None:
+        """Check the writer's own rules."""
+        super().prepare_for_create(attributes, state)
+        if state.authorizer is not None:
+            escalation.check_binding(attributes, state.authorizer)
+
+    def prepare_for_update(self, attributes: Attributes, state: Any) -> None:
+        """Check the writer's own rules."""
+        super().prepare_for_update(attributes, state)
+        if state.authorizer is not None:
+            escalation.check_binding(attributes, state.authorizer)
+
+
 _GENERIC = Strategy()
+_CUSTOM = CustomResourceStrategy()
 _STRATEGIES: dict[str, Strategy] = {
     "certificatesigningrequests.certificates.k8s.io": CertificateSigningRequestStrategy(),
+    "customresourcedefinitions.apiextensions.k8s.io": DefinitionStrategy(),
     "endpointslices.discovery.k8s.io": EndpointSliceStrategy(),
+    "clusterrolebindings.rbac.authorization.k8s.io": BindingStrategy(),
+    "clusterroles.rbac.authorization.k8s.io": RoleStrategy(),
     "namespaces": NamespaceStrategy(),
     "pods": PodStrategy(),
+    "rolebindings.rbac.authorization.k8s.io": BindingStrategy(),
+    "roles.rbac.authorization.k8s.io": RoleStrategy(),
     "services": ServiceStrategy(),
 }
 
 
-def strategy_of(resource: str) -> Strategy:
-    """The strategy of a resource (by its storage name)."""
-    return _STRATEGIES.get(resource, _GENERIC)
+def strategy_of(resource: Resource) -> Strategy:
+    """The strategy of a resource."""
+    return _CUSTOM if resource.custom is not None else _STRATEGIES.get(resource.storage, _GENERIC)

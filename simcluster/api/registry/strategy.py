@@ -156,6 +156,10 @@ class Strategy:
         """Seconds a deletion waits for the object's user; None if the kind is deleted at once."""
         return None
 
+    def finalizers_at_deletion(self, finalizers: list[str]) -> list[str]:
+        """The finalizers of an object whose deletion is asked for."""
+        return finalizers
+
     def after_create(self, stored: Json, state: Any) -> None:
         """Called when the object is committed."""
 

@@ -266,8 +266,12 @@ def _copy(value: Any) -> Any:
 def decode(resource: KindOf, body: Any) -> Decoded:
     """Read a body as an object of the resource. `body` is not changed.
 
-    A kind without published definition (a custom resource) is copied as it stands.
+    A custom resource is read by its definition; a kind without any is copied as it stands.
     """
+    custom = getattr(resource, "custom", None)
+    if custom is not None:
+        read: Decoded = custom.decode(body)
+        return read
     schema = type_of(resource.group, resource.version, resource.kind)
     if schema is None:
         return Decoded(_copy(body), [], None)

@@ -261,8 +261,9 @@ class DeploymentController(Controller):
     def _set_revision(self, deployment: ApiObject, revision: str) -> ApiObject:
         if annotations_of(deployment).get(REVISION) == revision:
             return deployment
-        patch = {"metadata": {"annotations": {REVISION: revision}}}
-        return self.client.patch(DEPLOYMENTS, namespace_of(deployment), name_of(deployment), patch, kind="merge")
+        changed = thaw(deployment)
+        changed["metadata"]["annotations"] = {**annotations_of(deployment), REVISION: revision}
+        return self.client.update_status(DEPLOYMENTS, changed)
 
     # Rolling update.
 

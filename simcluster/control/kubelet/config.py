@@ -22,6 +22,7 @@ class KubeletConfig(Shared):
         port: of the kubelet's server (default 10250).
         eviction_memory_kib: hard eviction threshold `memory.available` in KiB (default 100Mi).
         eviction_disk_percent: hard eviction threshold `nodefs.available` (default 10%).
+        enforce_allocatable: whether pods as a whole live in a limited cgroup (enforceNodeAllocatable).
         addresses: node addresses besides InternalIP and Hostname, as (type, address).
         control_plane_labels: labels of a node of the control plane.
     """
@@ -29,5 +30,6 @@ class KubeletConfig(Shared):
     port: int = 10250
     eviction_memory_kib: int = 100 << 10
     eviction_disk_percent: int = 10
+    enforce_allocatable: bool = True
     addresses: tuple[tuple[str, str], ...] = ()
     control_plane_labels: Mapping[str, str] = field(default_factory=lambda: dict(CONTROL_PLANE_LABELS))

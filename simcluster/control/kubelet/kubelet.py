@@ -67,18 +67,6 @@ class PodUsage(NamedTuple):
     containers: dict[str, ContainerUsage]
 
 
-class _NodePods(Informer):
-    """The kubelet's watch: pods with its own `spec.nodeName` only."""
-
-    def __init__(self, kubelet: Kubelet) -> None:
-        super().__init__(kubelet.sim, f"kubelet/{kubelet.name}", "pods", kubelet.handle)
-        self.node = kubelet.name
-
-    def notify(self, change: Change) -> None:
-        if change.object["spec"].get("nodeName") == self.node:
-            super().notify(change)
-
-
 class Kubelet:
     """The node agent.
 
@@ -124,7 +112,7 @@ class Kubelet:
         self._dirty: dict[str, None] = {}
         self._relist_timer: Timer | None = None
         self._gc_timer: Timer | None = None
-        self._watch: _NodePods | None = None
+        self._watch: Informer | None = None
         machine.runtime.on_change = self._runtime_changed
         unit = machine.units.units["kubelet.service"]
         unit.on_start, unit.on_stop = self.start, self.stop
@@ -142,10 +130,10 @@ class Kubelet:
         self.klog.info("server.go:520", "Kubelet version", kubeletVersion=KUBELET_VERSION)
         self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
         self.reporter.start()
-        self._watch = _NodePods(self)
+        self._watch = Informer(self.sim, f"kubelet/{self.name}", "pods", self.handle)
         for pod in self.client.cache.pods_on(self.name):
             self._watch.notify(Change("ADDED", "pods", pod, None, int(pod["metadata"]["resourceVersion"])))
-        self.api.store.subscribe("pods", self._watch)
+        self.api.store.subscribe("pods", self._watch, node=self.name)
         self._gc_timer = self.sim.every(MINUTE, self._collect_garbage, first_ns=self.sim.now + MINUTE)
         self.sim.after(2 * SECOND, self._reap_orphans, self.started_ns)
 
@@ -155,7 +143,7 @@ class Kubelet:
             return
         self.running = False
         assert self._watch is not None
-        self.api.store.unsubscribe("pods", self._watch)
+        self.api.store.unsubscribe("pods", self._watch, node=self.name)
         self._watch = None
         self.reporter.stop()
         for worker in self.workers.values():

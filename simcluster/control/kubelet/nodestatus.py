@@ -59,9 +59,11 @@ class NodeReporter:
         self._settled = False
         kubelet.node_event("Normal", "Starting", "Starting kubelet.")
         self._register()
-        for reason in _FINE_EVENTS:
-            kubelet.node_event("Normal", reason, f"Node {kubelet.name} status is now: {reason}")
-        kubelet.node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+        for _ in range(2):  # with the first status and with the first report of it
+            for reason in _FINE_EVENTS:
+                kubelet.node_event("Normal", reason, f"Node {kubelet.name} status is now: {reason}")
+        if self.config.enforce_allocatable:
+            kubelet.node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
         kubelet.klog.info("kubelet_node_status.go:78", "Successfully registered node", node=kubelet.name)
         self._renew()
         sim = kubelet.sim

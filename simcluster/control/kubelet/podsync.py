@@ -317,7 +317,7 @@ class PodSync:
             return
         used_ns = worker.run_hook(container, hook, run, "PostStart")
         if used_ns < 0:
-            why = f"Container {name} failed postStart hook"
+            why = "FailedPostStartHook"  # the reason is the whole message
             worker.waiting[name] = Waiting("PostStartHookError", "PostStartHook failed")
             self._failed = True
             worker.stop_container(run, why, grace_period_s(worker.pod) * SECOND, self._next)
@@ -358,8 +358,10 @@ class PodSync:
     def _check_user(self, container: Json) -> None:
         pod_context = self.worker.pod["spec"].get("securityContext") or {}
         context = {**pod_context, **(container.get("securityContext") or {})}
-        if context.get("runAsNonRoot") and context.get("runAsUser") == 0:
-            raise ConfigError(
-                "container's runAsUser breaks non-root policy "
-                f'(pod: "{full_name(self.worker.pod)}", container: {container["name"]})'
-            )
+        if not context.get("runAsNonRoot") or context.get("runAsUser"):
+            return
+        whom = f'(pod: "{full_name(self.worker.pod)}", container: {container["name"]})'
+        if context.get("runAsUser") == 0:
+            raise ConfigError(f"container's runAsUser breaks non-root policy {whom}")
+        if self.worker.kubelet.machine.images.runs_as_root(container["image"]):
+            raise ConfigError(f"container has runAsNonRoot and image will run as root {whom}")

@@ -65,7 +65,7 @@ class Prober:
             return Outcome("failure", text, timeout_ns)
         if result.code == 0:
             return Outcome("success", result.stdout, delay_ns)
-        return Outcome("failure", (result.stdout + result.stderr).rstrip("\n"), delay_ns)
+        return Outcome("failure", result.stdout + result.stderr, delay_ns)
 
     def _http(self, target: Json, host: str, port: int, container: Container, timeout_ns: int) -> Outcome:
         path = target.get("path") or "/"

@@ -15,10 +15,9 @@ from typing import Any
 
 from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, name_of, namespace_of
-from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.controller import Informer
+from simcluster.control.controller import Informer, account_user
 from simcluster.engine import MILLISECOND, SECOND, Simulation
 from simcluster.models.machine.network import Backend, Network, ServiceKey
 
@@ -42,7 +41,7 @@ class KubeProxy:
         self.sim = sim
         self.node = node
         self.network = network
-        self.client = Client(api, User("system:serviceaccount:kube-system:kube-proxy"), "kube-proxy")
+        self.client = Client(api, account_user("kube-proxy"), "kube-proxy")
         self._dirty: dict[tuple[str, str], None] = {}
         self._programmed: dict[tuple[str, str], tuple[ServiceKey, ...]] = {}
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS

@@ -63,7 +63,8 @@ class PodGarbageCollector(Controller):
             if not is_terminal(pod):
                 changed = with_disruption(pod, "DeletionByPodGC", "PodGC: node no longer exists", self.sim.now)
                 changed["status"]["phase"] = "Failed"
-                self.client.update_status("pods", changed)
+                patch = {"status": changed["status"]}
+                self.client.patch("pods", namespace_of(pod), name_of(pod), patch, kind="merge", subresource="status")
             self._remove(pod)
 
     def _is_out_of_service(self, node: ApiObject) -> bool:

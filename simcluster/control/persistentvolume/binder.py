@@ -141,8 +141,9 @@ class PersistentVolumeBinder(Controller):
             return claim
         if annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
             marks = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
-            patch: Json = {"metadata": {"annotations": marks}}
-            claim = self.client.patch(CLAIMS, namespace_of(claim), name_of(claim), patch, kind="merge")
+            changed = thaw(claim)
+            changed["metadata"]["annotations"] = {**annotations_of(claim), **marks}
+            claim = self.client.update(CLAIMS, changed)
         message = (
             f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by "
             "the system administrator. If volume creation is delayed, please verify that the provisioner is running "

@@ -5,7 +5,7 @@ Source: kubernetes pkg/controller/volume/{pvcprotection,pvprotection}.
 
 from __future__ import annotations
 
-from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of
+from simcluster.api.objects import ApiObject, is_terminating, name_of, namespace_of, thaw
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
@@ -46,13 +46,9 @@ class _Protection(Controller):
             return
         else:
             finalizers.append(self.finalizer)
-        patch: Json = {
-            "metadata": {
-                "resourceVersion": obj["metadata"]["resourceVersion"],
-                "finalizers": finalizers or None,
-            }
-        }
-        self.client.patch(self.resource, namespace, name, patch, kind="merge")
+        changed = thaw(obj)
+        changed["metadata"]["finalizers"] = finalizers
+        self.client.update(self.resource, changed)
 
 
 class ClaimProtection(_Protection):

@@ -20,4 +20,10 @@ def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, st
     >>> selector_matches(None, {}), selector_matches({}, {"x": "y"})
     (False, True)
     """
-    return selector is not None and matches(of_label_selector(selector), labels)
+    if selector is None:
+        return False
+    # Controllers ask this for every pod they own at every sync: labels first, they cost little.
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if labels.get(key) != value:
+            return False
+    return not selector.get("matchExpressions") or matches(of_label_selector(selector), labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api import quantity
 from simcluster.api.objects import Json
+from simcluster.engine import SECOND, parse_rfc3339
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation, query_of
@@ -20,6 +21,8 @@ NODE_FLAGS = (*_COMMON, switch("show-capacity"))
 
 _API = "/apis/metrics.k8s.io/v1beta1"
 _MIB = 1 << 20
+#: A pod older than this ought to have metrics. Source: k8s.io/kubectl/pkg/cmd/top, metricsCreationDelay.
+_METRICS_DELAY_NS = 120 * SECOND
 
 
 class _Use:
@@ -64,6 +67,7 @@ def pods(invocation: Invocation, arguments: Arguments) -> None:
         query = query_of(labelSelector=arguments.text("selector"), fieldSelector=arguments.text("field-selector"))
         measured = invocation.items(path, query)
     if not measured:
+        _explain_nothing(invocation, arguments, everywhere)
         where = "" if everywhere else f" in {invocation.namespace} namespace."
         invocation.note(f"No resources found{where}")
         return
@@ -81,6 +85,28 @@ def pods(invocation: Invocation, arguments: Arguments) -> None:
     if arguments.on("sum"):
         _sum(writer, [total for _, total in totals], 1 + everywhere + per_container)
     invocation.write(writer.flush())
+
+
+def _explain_nothing(invocation: Invocation, arguments: Arguments, everywhere: bool) -> None:
+    """Refuse if there are pods that ought to be measured. Raises KubectlError."""
+    path = "/api/v1/pods" if everywhere else f"/api/v1/namespaces/{invocation.namespace}/pods"
+    query = query_of(labelSelector=arguments.text("selector"), fieldSelector=arguments.text("field-selector"))
+    known = invocation.items(path, query)
+    for pod in known:
+        metadata = pod["metadata"]
+        age_ns = invocation.clock.now - parse_rfc3339(metadata["creationTimestamp"])
+        if age_ns > _METRICS_DELAY_NS:
+            name = f"{metadata['namespace']}/{metadata['name']}"
+            raise plain(f"Metrics not available for pod {name}, age: {_go_duration(age_ns)}")
+    if known:
+        raise plain("metrics not available yet")
+
+
+def _go_duration(span_ns: int) -> str:
+    """Whole seconds as Go prints a duration: `2m5s`, `1h0m5s`."""
+    seconds = span_ns // SECOND
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds % 60}s"
 
 
 def _total(pod: Json) -> _Use:

@@ -112,7 +112,7 @@ def test_tcp_and_exec_and_named_ports(bench):
     address = bench.get("tcp")["status"]["podIP"]
     refused = f"Readiness probe failed: dial tcp {address}:5432: connect: connection refused"
     assert messages(bench, name="tcp")[0][0] == refused
-    missing = "Readiness probe failed: cat: can't open '/tmp/healthy': No such file or directory"
+    missing = "Readiness probe failed: cat: can't open '/tmp/healthy': No such file or directory\n"
     assert messages(bench, name="exec")[0][0] == missing
     assert bench.conditions("named")["Ready"] == "True"
 

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simcluster.api.objects import Json
-from simcluster.surface.kubectl.describe import config, generic, namespace, network, node, pod, storage, workloads
+from simcluster.surface.kubectl.describe import (
+    access,
+    autoscaling,
+    batch,
+    config,
+    generic,
+    namespace,
+    network,
+    node,
+    pod,
+    policies,
+    sets,
+    storage,
+    workloads,
+)
 from simcluster.surface.kubectl.describe.page import Page
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, FILES, SELECTOR, Arguments, Flag, switch
@@ -30,21 +44,34 @@ FLAGS = (
 Describer = Callable[[Page, Json], None]
 
 DESCRIBERS: dict[str, Describer] = {
+    "clusterrolebindings.rbac.authorization.k8s.io": access.binding,
+    "clusterroles.rbac.authorization.k8s.io": access.role,
     "configmaps": config.config_map,
+    "cronjobs.batch": batch.cron_job,
+    "daemonsets.apps": sets.daemon_set,
     "deployments.apps": workloads.deployment,
     "endpoints": network.endpoints,
     "endpointslices.discovery.k8s.io": network.endpoint_slice,
+    "horizontalpodautoscalers.autoscaling": autoscaling.autoscaler,
+    "ingresses.networking.k8s.io": policies.ingress,
+    "jobs.batch": batch.job,
     "limitranges": namespace.limit_range,
     "namespaces": namespace.namespace,
+    "networkpolicies.networking.k8s.io": policies.network_policy,
     "nodes": node.node,
     "persistentvolumeclaims": storage.claim,
     "persistentvolumes": storage.volume,
+    "poddisruptionbudgets.policy": policies.disruption_budget,
     "pods": pod.pod,
+    "priorityclasses.scheduling.k8s.io": policies.priority_class,
     "replicasets.apps": workloads.replica_set,
     "resourcequotas": namespace.quota,
+    "rolebindings.rbac.authorization.k8s.io": access.binding,
+    "roles.rbac.authorization.k8s.io": access.role,
     "secrets": config.secret,
     "serviceaccounts": config.service_account,
     "services": network.service,
+    "statefulsets.apps": sets.stateful_set,
     "storageclasses.storage.k8s.io": storage.storage_class,
 }
 

@@ -152,7 +152,7 @@ def controlled_by(obj: Json) -> str:
 
 def format_map(labels: Mapping[str, str] | None) -> str:
     """`a=1,b=2`, or `<none>` (labels.FormatLabels)."""
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) if labels else "<none>"
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) if labels else "<none>"
 
 
 def format_selector(selector: Json | None) -> str:

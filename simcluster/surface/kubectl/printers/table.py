@@ -106,7 +106,7 @@ def _cell(value: Any) -> str:
 
 def format_labels(labels: dict[str, str]) -> str:
     """`a=1,b=2` sorted, or `<none>`."""
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) or "<none>"
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) or "<none>"
 
 
 def fallback_table(objects: Sequence[Json], now_ns: int) -> Json:

@@ -1,0 +1,278 @@
+"""Services: replicas, workers, queues, limits, caches, heaps, and what their operations do.
+
+A replica has `workers` threads and one queue in front of them. An operation first does its
+`work` and then its `steps`, one after the other. A worker belongs to the request from its
+first instant of service to its answer (`blocking: true`), or only while it works
+(`blocking: false`, an event-driven server).
+
+What is left out: processor sharing (cores serve one burst of work after the other).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from simcluster.engine.content import Content
+from simcluster.models.traffic.graph.laws import Law, NonNegative, Positive, Probability
+from simcluster.models.traffic.graph.policy import Policy
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+_SIZE = re.compile(r"(\d+)(Ki|Mi|Gi|k|M|G)?")
+
+
+def _size(value: Any) -> Any:
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if isinstance(value, str) and match is None:
+        raise ValueError(f"{value!r} is no size; write one like 256Mi")
+    return int(match[1]) * _UNITS[match[2] or ""] if match else value
+
+
+#: Bytes, written as a Kubernetes quantity (`256Mi`).
+Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
+
+
+class Queue(Content):
+    """Requests that wait for a worker, at each replica.
+
+    Attributes:
+        bound: how many may wait; None is without bound. A request that finds it full is rejected.
+        discipline: `priority` serves the highest priority first, in order of arrival among equals.
+    """
+
+    bound: Annotated[int, Field(ge=0)] | None = None
+    discipline: Literal["fifo", "lifo", "priority"] = "fifo"
+
+
+class Shedding(Content):
+    """Requests given up because there are too many; the caller sees a rejection.
+
+    Attributes:
+        max_queue: arrivals are rejected while so many wait (a limit chosen by the operator, below the bound).
+        max_delay: a request that waited longer is dropped when its turn comes.
+        interval: then `max_delay` only counts if the queue was never empty during the last interval;
+            otherwise a request may wait for the interval itself. Source: Maurer, Fail at Scale, ACM Queue 2015.
+        max_in_flight: arrivals are rejected while so many are waiting or being served.
+    """
+
+    max_queue: Annotated[int, Field(ge=0)] | None = None
+    max_delay: Positive | None = None
+    interval: Positive | None = None
+    max_in_flight: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _sheds_something(self) -> Shedding:
+        if self.max_queue is None and self.max_delay is None and self.max_in_flight is None:
+            raise ValueError("say max_queue, max_delay or max_in_flight")
+        if self.interval is not None and (self.max_delay is None or self.interval < self.max_delay):
+            raise ValueError("an interval needs a max_delay that is not longer")
+        return self
+
+
+class RateLimit(Content):
+    """A token bucket at each replica: `rate` requests a second, `burst` at once; more are rejected."""
+
+    rate: Annotated[float, Field(gt=0.0)]
+    burst: Annotated[float, Field(ge=1.0)] = 1.0
+
+
+class Cache(Content):
+    """A cache of items; its hit rate follows from what it holds.
+
+    Attributes:
+        keys: how many different items are asked for.
+        popularity: `zipf` (the k-th item with weight k**-exponent) or `uniform`.
+        capacity: items it holds.
+        eviction: `lru` or `random`.
+        ttl: an item is forgotten so long after it was filled; None never.
+        warm: it begins with the most popular items.
+        shared: one cache for all replicas (a cache server beside the service), or one for each.
+        fill: `success`: an item is stored when the steps of the miss succeed for whom waits for them;
+            `late`: also when the caller has given up by then (a cache that reads through).
+    """
+
+    keys: Annotated[int, Field(ge=1, le=10_000_000)]
+    popularity: Literal["zipf", "uniform"] = "zipf"
+    exponent: Annotated[float, Field(ge=0.0, le=5.0)] = 1.0
+    capacity: Annotated[int, Field(ge=1)]
+    eviction: Literal["lru", "random"] = "lru"
+    ttl: Positive | None = None
+    warm: bool = True
+    shared: bool = True
+    fill: Literal["success", "late"] = "success"
+
+
+class Heap(Content):
+    """A garbage-collected heap: the world stops while live bytes are traced and copied.
+
+    A collection starts when the allocations since the last one fill what is not live. It stops
+    the replica for `pause_base` plus `pause_per_byte` nanoseconds for each live byte. Live are
+    `base`, `waiting` for each request in the queue, and `running` for each one being served.
+    When live bytes reach the size, a collection follows every allocation.
+
+    Attributes:
+        size, base, waiting, running: bytes.
+        allocation: bytes that a request allocates in all while it is served.
+    """
+
+    size: Annotated[Bytes, Field(gt=0)]
+    base: Bytes = 0
+    waiting: Bytes = 0
+    running: Bytes = 0
+    allocation: Annotated[Bytes, Field(gt=0)]
+    pause_base: NonNegative = 0
+    pause_per_byte: Annotated[float, Field(ge=0.0)] = 1.0
+
+    @model_validator(mode="after")
+    def _fits(self) -> Heap:
+        if self.base >= self.size:
+            raise ValueError(f"base ({self.base} bytes) leaves nothing of the heap ({self.size} bytes)")
+        return self
+
+
+class Call(Policy):
+    """A call of another operation; the rest of its keys are those of `Policy`.
+
+    Attributes:
+        service, operation: whom it calls; without an operation, the service's first one.
+        times: calls one after the other.
+        required: whether the caller fails when the call fails.
+    """
+
+    service: str
+    operation: str | None = None
+    times: Annotated[int, Field(ge=1, le=1000)] = 1
+    required: bool = True
+
+
+class Send(Content):
+    """A message nobody waits for: it joins the callee's queue, or is lost if that is full."""
+
+    service: str
+    operation: str | None = None
+    network: Law | None = None
+    priority: int | None = None
+
+
+class Chance(Content):
+    """One branch of a choice."""
+
+    probability: Annotated[float, Field(gt=0.0, le=1.0)]
+    steps: tuple[Step, ...] = ()
+
+
+class Cached(Content):
+    """Look an item up; on a miss do the steps and store it.
+
+    Attributes:
+        cache: one of the service's `caches`.
+        hit: time that a look-up takes (no CPU); None is nothing.
+    """
+
+    cache: str
+    hit: Law | None = None
+    miss: Annotated[tuple[Step, ...], Field(min_length=1)]
+
+
+class Step(Content):
+    """One step of an operation; exactly one of the keys.
+
+    Attributes:
+        work: uses the CPU.
+        wait: time without CPU (a disk, a sleep); a blocking server's worker is held.
+        call: calls and waits for the answer.
+        parallel: all at once; goes on when all have answered.
+        sequence: one after the other (inside `parallel`).
+        choose: one branch by probability; with what is missing to 1, none.
+        send: a message nobody waits for.
+        cached: a look-up with a miss path.
+    """
+
+    work: Law | None = None
+    wait: Law | None = None
+    call: Call | None = None
+    parallel: Annotated[tuple[Step, ...], Field(min_length=1)] | None = None
+    sequence: Annotated[tuple[Step, ...], Field(min_length=1)] | None = None
+    choose: Annotated[tuple[Chance, ...], Field(min_length=1)] | None = None
+    send: Send | None = None
+    cached: Cached | None = None
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Step:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a step is exactly one of {', '.join(type(self).model_fields)}; here: {', '.join(given) or 'none'}")
+        if self.choose is not None:
+            total = sum(round(branch.probability * 1e9) for branch in self.choose)  # integers
+            if total > 1_000_001_000:
+                raise ValueError(f"the probabilities add up to {total / 1e9:g}, more than 1")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """Which of the keys it has."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+
+class Operation(Content):
+    """What a service does for one kind of request.
+
+    Attributes:
+        work: CPU time at the beginning; None is none.
+        contention: added to the work for every other request in the replica when it begins.
+        failure: probability that it answers with an error after its work.
+        steps: what follows.
+        allocation: bytes it allocates, if not as the heap says.
+    """
+
+    work: Law | None = None
+    contention: NonNegative = 0
+    failure: Probability = 0.0
+    steps: tuple[Step, ...] = ()
+    allocation: Bytes | None = None
+
+
+class Service(Content):
+    """A service and its replicas.
+
+    Attributes:
+        replicas: pods; each has its own queue, workers, limits and heap.
+        workers: threads of a replica; None is as many as there are requests.
+        cores: of a replica: how many workers work at the same time; others wait for a core, first
+            come first served. None is a core for each.
+        speed: work takes its law's time divided by this.
+        blocking: a worker waits for the calls of its request.
+        balancer: how callers choose a replica: at random, in turn (each caller for itself), or the one
+            with the fewest requests waiting and in service (of two drawn at random: `two_choices`).
+        operations: name -> operation; the first one answers calls that name none.
+    """
+
+    replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
+    workers: Annotated[int, Field(ge=1)] | None = 1
+    cores: Annotated[int, Field(ge=1)] | None = None
+    speed: Annotated[float, Field(gt=0.0)] = 1.0
+    blocking: bool = True
+    queue: Queue = Queue()
+    shed: Shedding | None = None
+    rate_limit: RateLimit | None = None
+    balancer: Literal["random", "round_robin", "least_requests", "two_choices"] = "random"
+    caches: dict[str, Cache] = Field(default_factory=dict)
+    heap: Heap | None = None
+    operations: Annotated[dict[str, Operation], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Service:
+        if self.cores is not None and self.workers is not None and self.cores > self.workers:
+            raise ValueError(f"{self.cores} cores for {self.workers} workers: {self.cores - self.workers} would idle for ever")
+        return self
+
+    def first_operation(self) -> str:
+        """The operation of calls that name none."""
+        return next(iter(self.operations))
+
+
+Chance.model_rebuild()
+Cached.model_rebuild()
+Step.model_rebuild()
