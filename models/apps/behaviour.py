@@ -211,6 +211,7 @@ class Behaviour(_Part):
 
     Attributes:
         data_store: `redis` if it keeps data that outlives a request; empty for none.
+        admission: whether it is an admission webhook whose rules stand in its environment.
     """
 
     name: str
@@ -220,6 +221,7 @@ class Behaviour(_Part):
     ports: tuple[Port, ...]
     client: Client = "go-grpc"
     data_store: Literal["", "redis"] = ""
+    admission: bool = False
     threads: int = Field(default=0, ge=0)
     queue: int = Field(default=1024, ge=1)
     idle_cpu_ms: float = Field(default=1.0, ge=0.0)  # per second

@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple, Protocol
 
 from simcluster.engine import Simulation
+from simcluster.models.apps.admission import PolicyWebhookProgram
 from simcluster.models.apps.behaviour import Application, Behaviour
 from simcluster.models.apps.datastore import RedisProgram
 from simcluster.models.apps.documents import load_document
@@ -20,7 +21,7 @@ from simcluster.models.machine.shell import ShellProgram, can_run
 from simcluster.models.traffic.engine import TrafficEngine
 
 #: Folders of this package with a `behaviour.yaml`.
-APPLICATIONS = ("online_boutique", "system")
+APPLICATIONS = ("online_boutique", "policy_webhook", "system")
 #: Images whose entry point is a shell or an interpreter: without a terminal it ends at once.
 _BASE_IMAGES = ("alpine", "bash", "busybox", "centos", "debian", "fedora", "golang", "node", "python", "ubuntu")
 #: Server programs that a script of an undescribed image may start by name.
@@ -139,7 +140,9 @@ class AppCatalog:
         self, container: Container, found: tuple[Behaviour, tuple[tuple[str, float], ...]], environment: dict[str, str]
     ) -> Program:
         behaviour, mix = found
-        kind = RedisProgram if behaviour.data_store == "redis" else ServerProgram
+        kind: type[ServerProgram] = RedisProgram if behaviour.data_store == "redis" else ServerProgram
+        if behaviour.admission:
+            kind = PolicyWebhookProgram
         return kind(container, self._traffic, behaviour, mix, environment)
 
 

@@ -6,7 +6,7 @@ StackExchange.Redis 2.7.27, as seen in logs of Online Boutique v0.10.3.
 
 from __future__ import annotations
 
-from simcluster.models.traffic.causes import DEADLINE, NO_SUCH_HOST, PROTOCOL, REFUSED, RESET, TIMEOUT, Cause
+from simcluster.models.traffic.causes import DEADLINE, DNS_TIMEOUT, NO_SUCH_HOST, PROTOCOL, REFUSED, RESET, TIMEOUT, Cause
 
 #: Address of the cluster's DNS server, as `lookup NAME on ADDRESS:53` shows it.
 DNS_SERVER = "10.96.0.10:53"
@@ -74,6 +74,11 @@ def _go_dial(cause: Cause, where: str) -> str:
             if cause.host
             else "dial tcp: missing address"
         )
+    if cause.kind == DNS_TIMEOUT:
+        # The local port differs from try to try; here it follows from the name.
+        port = 32768 + sum(cause.host.encode()) * 97 % 28232
+        local = f"{cause.address or '10.244.0.1'}:{port}"
+        return f"dial tcp: lookup {cause.host} on {DNS_SERVER}: read udp {local}->{DNS_SERVER}: i/o timeout"
     if cause.kind == REFUSED:
         return f"dial tcp {where}: connect: connection refused"
     if cause.kind == TIMEOUT:
@@ -99,6 +104,11 @@ def _python(cause: Cause, where: str) -> str:
             f"DNS resolution failed for {cause.host}:{cause.port}: C-ares status is not ARES_SUCCESS qtype=A "
             f"name={cause.host} is_balancer=0: Domain name not found"
         )
+    elif cause.kind == DNS_TIMEOUT:
+        details = (
+            f"DNS resolution failed for {cause.host}:{cause.port}: C-ares status is not ARES_SUCCESS qtype=A "
+            f"name={cause.host} is_balancer=0: Timeout while contacting DNS servers"
+        )
     elif cause.kind == TIMEOUT:
         details = _PYTHON_DIAL.format(where=where, why="connect: Connection timed out (110)")
     elif cause.kind == REFUSED:
@@ -111,7 +121,7 @@ def _python(cause: Cause, where: str) -> str:
 def _node(cause: Cause, where: str) -> str:
     if cause.kind == DEADLINE:
         return "4 DEADLINE_EXCEEDED: Deadline exceeded"
-    if cause.kind == NO_SUCH_HOST:
+    if cause.kind in (NO_SUCH_HOST, DNS_TIMEOUT):
         return f"14 UNAVAILABLE: Name resolution failed for target dns:{cause.host}:{cause.port}"
     why = {REFUSED: f"connect ECONNREFUSED {where}", TIMEOUT: f"connect ETIMEDOUT {where}"}.get(
         cause.kind, "read ECONNRESET"

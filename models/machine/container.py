@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import Shared, Simulation
 from simcluster.models.machine.logfile import LogFile
+from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shellfiles import Layer
 
@@ -68,6 +69,8 @@ class Sandbox:
     host_network: bool = False
     sandbox_id: str = ""
     volumes: dict[str, Layer] = field(default_factory=dict)  # what was written to each emptyDir
+    names: ResolverConfig | None = None  # its resolv.conf; None: what dnsPolicy ClusterFirst gives
+    hosts: str = ""  # what hostAliases add to /etc/hosts
 
     def container_on(self, port: int) -> Container | None:
         """The running container that listens on the port."""

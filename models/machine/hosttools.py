@@ -1,6 +1,6 @@
 """Programs of a node's host: `crictl`, `hostname`, `free`, `uptime`, `uname`, `nproc`, `df`, `dmesg`, `ps`.
 
-systemctl and journalctl belong to the node shell, which speaks to the units and the journal.
+Programs that read and change files are `hostfiletools`; systemctl and journalctl belong to the node shell, which speaks to the units and the journal.
 Formats: crictl 1.32, procps-ng 4.0, coreutils 9.4 (Ubuntu 24.04).
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR, month_name, weekday
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.hostfiletools import FILE_TOOLS
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
 
 
-def run_on_host(machine: Machine, argv: Sequence[str]) -> ExecResult | None:
+def run_on_host(machine: Machine, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
     """Run a program of the host; None if there is no such program."""
     name, args = argv[0].rpartition("/")[2], list(argv[1:])
+    if name in FILE_TOOLS:
+        return FILE_TOOLS[name](machine, args, stdin)
     if name == "crictl":
         return _crictl(machine, args)
     tool = _TOOLS.get(name)

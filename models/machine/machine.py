@@ -14,6 +14,7 @@ from simcluster.engine.clock import format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import EXIT_SIGKILL, Container
 from simcluster.models.machine.cpu import NANOCORES, CpuAccount
+from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.hosttools import run_on_host
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.imagestore import ImageStore
@@ -92,6 +93,7 @@ class Machine:
         self.container_memory = 0  # bytes of all containers' working sets
         self.identity = _identity(sim, name)
         self.log = Journal()
+        self.files = HostFiles(sim)
         self.units = UnitTable(sim, self.log)
         self.images = ImageStore(sim, name, registry)
         self.cpu = CpuAccount(cpu_cores)
@@ -101,7 +103,7 @@ class Machine:
             self.images.preload(image)
         self.units.units["containerd.service"].on_start = self._containerd_started
         self.units.units["containerd.service"].on_stop = self._containerd_stopped
-        network.attach(address, self)
+        network.attach(address, self, node=True)
 
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The container runtime. A machine of another make overrides it."""
@@ -125,9 +127,9 @@ class Machine:
         """The journal, oldest first."""
         return self.log
 
-    def run(self, argv: Sequence[str]) -> ExecResult | None:
-        """Any other program of the host (`crictl`, `hostname`, `free`); None if there is none."""
-        return run_on_host(self, argv)
+    def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+        """Any other program of the host (`crictl`, `cat`, `free`); None if there is none."""
+        return run_on_host(self, argv, stdin)
 
     # CPU.
 

@@ -1,16 +1,37 @@
 """The cluster's network as packets see it: who answers at an address.
 
-Three tables, each with one writer: `sandboxes` (the CNI, when a pod starts), the service
-rules of every node (its kube-proxy) and the zone (the cluster's DNS server). Routing reads
-all three and never asks the API: a stale rule sends packets to a dead pod, as in reality.
+Four tables, each with one writer: `sandboxes` (the CNI, when a pod starts), the service
+rules of every node (its kube-proxy), the records of the cluster's zone (the Services, as
+CoreDNS' kubernetes plugin knows them) and the isolation of pods (the network policy agent).
+Routing reads them and never asks the API: a stale rule sends packets to a dead pod, as in
+reality. Names are resolved by asking a name server over this very network.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from simcluster.engine.streams import mix
+from simcluster.models.machine.isolation import Isolation, permits
+from simcluster.models.machine.names import (
+    OK,
+    Lookup,
+    NameAnswer,
+    NameServer,
+    Reached,
+    ResolverConfig,
+    cluster_first,
+    is_address,
+    search,
+)
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.container import Sandbox
 
 Backend = tuple[str, int]  # address, port
+
+DNS_PORT = 53
 
 
 class Listener(Protocol):
@@ -31,9 +52,17 @@ class ServiceKey(NamedTuple):
 
 @dataclass
 class NodeRules:
-    """Service rules of one node: virtual address -> backends. An empty tuple rejects (RST)."""
+    """Service rules of one node.
+
+    Attributes:
+        backends: virtual address -> backends. An empty tuple rejects (RST).
+        dropped: virtual addresses whose packets are dropped (policy Local, nothing local).
+        sticky: virtual addresses with session affinity ClientIP.
+    """
 
     backends: dict[ServiceKey, tuple[Backend, ...]] = field(default_factory=dict)
+    dropped: dict[ServiceKey, None] = field(default_factory=dict)
+    sticky: dict[ServiceKey, None] = field(default_factory=dict)
 
 
 class Route(NamedTuple):
@@ -50,31 +79,70 @@ class Route(NamedTuple):
 
 
 class Network:
-    """Addresses, service rules and names of one cluster."""
+    """Addresses, service rules and names of one cluster.
+
+    Attributes:
+        dns: address of the Service that answers for names; empty if there is none, and then
+            everybody reads the zone as if it were a hosts file.
+        zone: full name without trailing dot -> first address; `records`: all of them where
+            there are several; `aliases`: name -> the name it stands for.
+        outside: names of the world outside of the cluster.
+        version: bumped at every change, so that readers may cache routes.
+        sticky_keys: how many rules with session affinity there are.
+    """
 
     def __init__(self) -> None:
         self.sandboxes: dict[str, Listener] = {}
+        self.nodes: dict[str, str] = {}  # address -> name of the node that owns it
         self.rules: dict[str, NodeRules] = {}
-        self.zone: dict[str, str] = {}  # fully qualified name without trailing dot -> address
-        self.version = 0  # bumped at every change, so that readers may cache routes
+        self.zone: dict[str, str] = {}
+        self.records: dict[str, tuple[str, ...]] = {}
+        self.aliases: dict[str, str] = {}
+        self.outside: dict[str, str] = {}
+        self.isolation: dict[str, Isolation] = {}
+        self.dns = ""
+        self.sticky_keys = 0
+        self.version = 0
 
-    def attach(self, address: str, owner: Listener) -> None:
-        """An address appears."""
+    # Tables.
+
+    def attach(self, address: str, owner: Listener, *, node: bool = False) -> None:
+        """An address appears; `node`: it is a node's own."""
         self.sandboxes[address] = owner
+        if node:
+            self.nodes[address] = owner.node
         self.version += 1
 
     def detach(self, address: str) -> None:
         """An address disappears."""
         self.sandboxes.pop(address, None)
+        self.nodes.pop(address, None)
         self.version += 1
 
-    def set_rules(self, node: str, key: ServiceKey, backends: tuple[Backend, ...] | None) -> None:
+    def set_rules(
+        self,
+        node: str,
+        key: ServiceKey,
+        backends: tuple[Backend, ...] | None,
+        *,
+        drop: bool = False,
+        sticky: bool = False,
+    ) -> None:
         """Program (or with None remove) one virtual address on one node."""
-        rules = self.rules.setdefault(node, NodeRules()).backends
+        rules = self.rules.setdefault(node, NodeRules())
+        rules.dropped.pop(key, None)
+        if key in rules.sticky:
+            del rules.sticky[key]
+            self.sticky_keys -= 1
         if backends is None:
-            rules.pop(key, None)
+            rules.backends.pop(key, None)
         else:
-            rules[key] = backends
+            rules.backends[key] = backends
+            if drop:
+                rules.dropped[key] = None
+            if sticky:
+                rules.sticky[key] = None
+                self.sticky_keys += 1
         self.version += 1
 
     def rules_of(self, node: str, key: ServiceKey) -> tuple[Backend, ...] | None:
@@ -84,44 +152,181 @@ class Network:
 
     def set_name(self, name: str, address: str | None) -> None:
         """Add (or with None remove) a record of the cluster zone."""
-        if address is None:
-            self.zone.pop(name, None)
-        else:
-            self.zone[name] = address
+        self.set_names(name, () if address is None else (address,))
+
+    def set_names(self, name: str, addresses: tuple[str, ...]) -> None:
+        """Set all addresses of a name of the cluster zone."""
+        self.zone.pop(name, None)
+        self.records.pop(name, None)
+        self.aliases.pop(name, None)
+        if addresses:
+            self.zone[name] = addresses[0]
+        if len(addresses) > 1:
+            self.records[name] = addresses
         self.version += 1
 
-    def lookup(self, host: str, namespace: str) -> str | None:
-        """Address of a name as a pod of the namespace resolves it (search list, ndots:5)."""
-        host = host.rstrip(".")
-        if _is_address(host):
-            return host
-        for suffix in (f".{namespace}.svc.cluster.local", ".svc.cluster.local", ".cluster.local", ""):
-            address = self.zone.get(host + suffix)
-            if address is not None:
-                return address
-        return None
+    def set_alias(self, name: str, target: str) -> None:
+        """A name of the zone that stands for another one (CNAME)."""
+        self.set_names(name, ())
+        self.aliases[name] = target.rstrip(".")
 
-    def route(self, node: str, address: str, port: int) -> Route:
-        """Where a connection from a process on `node` to address:port goes."""
+    def set_isolation(self, address: str, isolation: Isolation | None) -> None:
+        """Which connections of a pod's address network policies allow; None: all."""
+        if isolation is None:
+            self.isolation.pop(address, None)
+        else:
+            self.isolation[address] = isolation
+        self.version += 1
+
+    # Names.
+
+    def addresses_of(self, name: str) -> tuple[str, ...]:
+        """The cluster zone's own addresses of a full name."""
+        address = self.zone.get(name)
+        if address is None:
+            return ()
+        return self.records.get(name) or (address,)
+
+    def resolve(self, host: str, config: ResolverConfig, node: str, source: str = "") -> Lookup:
+        """Look a name up as a process on `node` with the address `source` does."""
+        if is_address(host):
+            return Lookup(OK, (host,), host)
+        return search(config, host, self.name_servers(config, node, source))
+
+    def resolve_for(self, sandbox: Sandbox, host: str) -> Lookup:
+        """Look a name up as a process of a pod does: its hosts file, then its name servers."""
+        host = host if is_address(host) else host.lower()
+        for line in sandbox.hosts.splitlines():
+            address, *names = line.split()
+            if host in names:
+                return Lookup(OK, (address,), host)
+        config = sandbox.names or cluster_first(self.dns, sandbox.namespace)
+        return self.resolve(host, config, sandbox.node, sandbox.address)
+
+    def name_servers(self, config: ResolverConfig, node: str, source: str = "") -> list[tuple[str, Reached]]:
+        """Each name server of a configuration, and what answers there."""
+        return [(server, self._name_server(server, node, source)) for server in config.servers]
+
+    def _name_server(self, server: str, node: str, source: str) -> Reached:
+        if server == self.dns or server in self.sandboxes:
+            route = self.route(node, server, DNS_PORT, source)
+            if route.outcome != OK:
+                return Reached(route.outcome)
+            alive = []
+            for backend in route.backends:
+                if self.connect(backend, source) == OK:
+                    owner = self.sandboxes[backend[0]]
+                    find = getattr(owner, "container_on", None)
+                    container = None if find is None else find(backend[1])
+                    if container is not None and hasattr(container.program, "query"):
+                        alive.append(cast(NameServer, container.program))
+            lost = 1.0 - len(alive) / len(route.backends)
+            return Reached(OK, alive[0], lost) if alive else Reached("timeout")
+        if not self.dns:
+            return Reached(OK, _Zone(self))
+        # A node's own resolver, or one of the world outside.
+        return Reached(OK, _Outside(self))
+
+    def lookup(self, host: str, namespace: str, node: str = "", source: str = "") -> str | None:
+        """Address of a name as a pod of the namespace resolves it with the default policy."""
+        host = host.rstrip(".")
+        if is_address(host):
+            return host
+        config = cluster_first(self.dns, namespace)
+        return self.resolve(host, config, node or next(iter(self.rules), ""), source).address or None
+
+    def find(self, host: str, namespace: str) -> tuple[str, ...]:
+        """Addresses of a name for somebody outside who need not ask the cluster's DNS server."""
+        if is_address(host):
+            return (host,)
+        zone = _Zone(self)
+        for name in cluster_first("", namespace).candidates(host.rstrip(".")):
+            answer = zone.query(name)
+            if answer.addresses:
+                return answer.addresses
+        return ()
+
+    # Routes.
+
+    def route(self, node: str, address: str, port: int, source: str = "") -> Route:
+        """Where a connection from a process on `node` to address:port goes; `source` is its own address."""
         rules = self.rules.get(node)
         if rules is not None:
-            backends = rules.backends.get(ServiceKey(address, port))
+            key = ServiceKey(address, port)
+            backends = rules.backends.get(key)
             if backends is not None:
-                return Route("ok", backends) if backends else Route("refused")
+                return self._served(rules, key, backends, source)
             if any(key.address == address for key in rules.backends):
                 return Route("refused")  # a port the Service does not have (IPVS and nftables reject it)
+        owner = self.nodes.get(address)
+        if owner is not None:
+            there = self.rules.get(owner)
+            key = ServiceKey("", port)
+            backends = None if there is None else there.backends.get(key)
+            if there is not None and backends is not None:
+                return self._served(there, key, backends, source)
         if address in self.sandboxes:
             return Route("ok", ((address, port),))
         return Route("timeout")
 
-    def connect(self, backend: Backend) -> str:
-        """What happens at one backend: `ok`, `refused` (nobody listens) or `timeout` (no host)."""
+    def _served(self, rules: NodeRules, key: ServiceKey, backends: tuple[Backend, ...], source: str) -> Route:
+        if key in rules.dropped:
+            return Route("timeout")
+        if not backends:
+            return Route("refused")
+        if len(backends) > 1 and source and key in rules.sticky:
+            # Session affinity: one backend for a client's address as long as the backends stay.
+            # kube-proxy remembers the first choice; here it follows from the address, which is
+            # as lasting and needs no memory.
+            number = 0
+            for part in source.split("."):
+                number = number << 8 | int(part)
+            return Route("ok", (backends[mix(number, key.port) * len(backends) >> 64],))
+        return Route("ok", backends)
+
+    def connect(self, backend: Backend, source: str = "") -> str:
+        """What happens at one backend: `ok`, `refused` (nobody listens) or `timeout` (no host, or a policy)."""
         owner = self.sandboxes.get(backend[0])
         if owner is None:
             return "timeout"
+        if self.isolation and not permits(self.isolation, source, backend, self.nodes, owner.node):
+            return "timeout"
         return "ok" if owner.listens_on(backend[1]) else "refused"
 
+    @property
+    def per_client(self) -> bool:
+        """Whether the address of a caller matters: session affinity or network policies exist."""
+        return bool(self.isolation) or self.sticky_keys > 0
 
-def _is_address(host: str) -> bool:
-    parts = host.split(".")
-    return len(parts) == 4 and all(p.isdigit() and int(p) < 256 for p in parts)
+
+class _Zone:
+    """The cluster's zone, asked directly."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def query(self, name: str) -> NameAnswer:
+        """The records of a name, aliases followed."""
+        for _ in range(8):
+            addresses = self.network.addresses_of(name) or _outside(self.network, name)
+            if addresses or name not in self.network.aliases:
+                return NameAnswer("NOERROR" if addresses else "NXDOMAIN", addresses)
+            name = self.network.aliases[name]
+        return NameAnswer("SERVFAIL")
+
+
+class _Outside:
+    """A resolver of the world outside: it knows nothing of the cluster."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def query(self, name: str) -> NameAnswer:
+        """The address of a public name."""
+        addresses = _outside(self.network, name)
+        return NameAnswer("NOERROR" if addresses else "NXDOMAIN", addresses)
+
+
+def _outside(network: Network, name: str) -> tuple[str, ...]:
+    address = network.outside.get(name)
+    return () if address is None else (address,)

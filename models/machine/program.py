@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
@@ -84,9 +84,51 @@ class Program(ABC):
         """Answer one call on a port on which it listens."""
         return Answer("refused")
 
+    def admission_review(self, call: Call, review: dict[str, Any]) -> Answer | None:
+        """Answer an AdmissionReview that the API server posts; None if the program knows nothing of such.
+
+        The body of the answer is JSON text. `review` must not be changed.
+        """
+        return None
+
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """Run a command of the image (`redis-cli ping`); None if the image has no such tool."""
         return None
+
+
+class WrappedProgram(Program):
+    """A program around another one: the process whose start and end mean something more.
+
+    A subclass overrides what differs, and calls the rest here.
+    """
+
+    def __init__(self, container: Container, inner: Program) -> None:
+        super().__init__(container)
+        self.inner = inner
+
+    def start(self) -> None:
+        """The process was started."""
+        self.inner.start()
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.inner.terminate()
+
+    def stop(self) -> None:
+        """The process is gone."""
+        self.inner.stop()
+
+    def listens_on(self, port: int) -> bool:
+        """Whether the process accepts connections on the port now."""
+        return self.inner.listens_on(port)
+
+    def answer(self, call: Call) -> Answer:
+        """Answer one call."""
+        return self.inner.answer(call)
+
+    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+        """Run a command of the image."""
+        return self.inner.run(argv)
 
 
 class ProgramCatalog(Protocol):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from simcluster.engine import MILLISECOND, SECOND, Simulation
 from simcluster.models.machine.container import Container, ContainerSpec, Sandbox
 from simcluster.models.machine.exectools import Executed, run_tool
+from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import ProgramCatalog, StartFailure
 
@@ -97,6 +98,8 @@ class Runtime:
         *,
         host_network: bool = False,
         memory_limit: int | None = None,
+        names: ResolverConfig | None = None,
+        hosts: str = "",
     ) -> Sandbox:
         """Create the pod's network namespace and give it an address. Raises RuntimeFailure."""
         self._require_up()
@@ -112,6 +115,7 @@ class Runtime:
         sandbox = Sandbox(
             namespace, pod_name, pod_uid, self.machine.name, address, host_network=host_network, sandbox_id=sandbox_id
         )
+        sandbox.names, sandbox.hosts = names, hosts
         self.sandboxes[pod_uid] = sandbox
         if not host_network:
             self.network.attach(address, sandbox)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from simcluster.models.machine.names import cluster_first
+
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
 
@@ -230,10 +232,9 @@ def base_file(container: Container, path: str) -> str | None:
     if path == "/etc/hosts":
         fixed = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\n"
         fixed += "fe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n"
-        return f"# Kubernetes-managed hosts file.\n{fixed}{sandbox.address}\t{sandbox.pod_name}\n"
+        return f"# Kubernetes-managed hosts file.\n{fixed}{sandbox.address}\t{sandbox.pod_name}\n{sandbox.hosts}"
     if path == "/etc/resolv.conf":
-        search = f"search {namespace}.svc.cluster.local svc.cluster.local cluster.local"
-        return f"{search}\nnameserver 10.96.0.10\noptions ndots:5\n"
+        return (sandbox.names or cluster_first("10.96.0.10", namespace)).text()
     if path == "/etc/passwd":
         return "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n"
     if path == "/etc/os-release":

@@ -1,6 +1,6 @@
 """Commands that speak to the network: nslookup, wget, curl, nc, ping.
 
-They resolve names through the cluster's zone, follow the service rules of the container's own
+They resolve names at the pod's name servers, follow the service rules of the container's own
 node and ask the program that listens there, so they meet whatever is broken. Left out: TLS
 (an https address is asked in plain), IPv6, redirects, uploads other than what `-d` carries.
 """
@@ -35,7 +35,7 @@ class Contact(NamedTuple):
     """What became of a connection.
 
     Attributes:
-        outcome: `ok`, `refused`, `timeout`, `reset` or `unknown host`.
+        outcome: `ok`, `refused`, `timeout`, `reset`, or `unknown host`.
         address: the resolved address.
         answer: what the program answered, when one was asked.
         delay_ns: time it all took.
@@ -52,20 +52,22 @@ def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask
     network, sandbox = container.machine.network, container.sandbox
     if host in ("localhost", "127.0.0.1"):
         address = "127.0.0.1"
+        looked_ns = 0
     else:
-        address = network.lookup(host, sandbox.namespace) or ""
+        found = network.resolve_for(sandbox, host)
+        address, looked_ns = found.address, found.delay_ns
     if not address:
-        return Contact("unknown host", delay_ns=_LOOKUP_NS)
+        return Contact("unknown host", delay_ns=max(looked_ns, _LOOKUP_NS))
     outcome, owner, port = _dial(network, container, address, call.port)
     if outcome == "timeout":
-        return Contact("timeout", address, delay_ns=min(timeout_ns, _CONNECT_TIMEOUT_NS))
+        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, _CONNECT_TIMEOUT_NS))
     if outcome != "ok":
-        return Contact(outcome, address, delay_ns=_ROUND_TRIP_NS)
+        return Contact(outcome, address, delay_ns=looked_ns + _ROUND_TRIP_NS)
     listener = owner.container_on(port) if isinstance(owner, Sandbox) else None
     if listener is None or not ask:
-        return Contact("ok", address, delay_ns=_ROUND_TRIP_NS)
+        return Contact("ok", address, delay_ns=looked_ns + _ROUND_TRIP_NS)
     answer = listener.program.answer(call._replace(port=port))
-    delay_ns = _ROUND_TRIP_NS + answer.delay_ns
+    delay_ns = looked_ns + _ROUND_TRIP_NS + answer.delay_ns
     if delay_ns > timeout_ns:
         return Contact("timeout", address, delay_ns=timeout_ns)
     return Contact(answer.outcome, address, answer, delay_ns)
@@ -76,13 +78,13 @@ def _dial(network: Network, container: Container, address: str, port: int) -> tu
     sandbox = container.sandbox
     if address == "127.0.0.1":
         return ("ok" if sandbox.listens_on(port) else "refused"), sandbox, port
-    route = network.route(sandbox.node, address, port)
+    route = network.route(sandbox.node, address, port, sandbox.address)
     if route.outcome != "ok":
         return route.outcome, None, port
     # kube-proxy picks a backend at random for each connection: iptables' statistic mode.
     draw = mix(container.sim.streams.key("connection", container.container_id, address, port), container.sim.now)
     backend = route.backends[draw % len(route.backends)]
-    return network.connect(backend), network.sandboxes.get(backend[0]), backend[1]
+    return network.connect(backend, sandbox.address), network.sandboxes.get(backend[0]), backend[1]
 
 
 def _option(call: ToolCall, *names: str) -> str | None:
@@ -139,25 +141,22 @@ def _url(call: ToolCall, with_value: str) -> str:
 
 
 def nslookup(call: ToolCall) -> Outcome:
-    """Ask the cluster's DNS server, search list included."""
+    """Ask the pod's first name server, search list included."""
     if not call.arguments:
         return usage_error(call, "missing host")
     host = call.arguments[0]
-    network, namespace = call.container.machine.network, call.container.spec.namespace
-    head = f"Server:\t\t{CLUSTER_DNS}\nAddress:\t{CLUSTER_DNS}:53\n\n"
-    name, address = _resolve(network, host.rstrip("."), namespace)
-    if not address:
-        return Outcome(f"{head}** server can't find {host}: NXDOMAIN\n\n", code=1, delay_ns=_LOOKUP_NS)
-    return Outcome(f"{head}Name:\t{name}\nAddress: {address}\n\n", delay_ns=_LOOKUP_NS)
-
-
-def _resolve(network: Network, host: str, namespace: str) -> tuple[str, str]:
-    """The full name that has a record, and its address."""
-    address = network.lookup(host, namespace) or ""
-    for suffix in (f".{namespace}.svc.cluster.local", ".svc.cluster.local", ".cluster.local", ""):
-        if host + suffix in network.zone:
-            return host + suffix, address
-    return host, address
+    network, sandbox = call.container.machine.network, call.container.sandbox
+    found = network.resolve_for(sandbox, host.rstrip("."))
+    delay_ns = max(found.delay_ns, _LOOKUP_NS)
+    if found.outcome in ("timeout", "refused"):
+        return Outcome(";; connection timed out; no servers could be reached\n\n", code=1, delay_ns=delay_ns)
+    server = found.server or CLUSTER_DNS
+    head = f"Server:\t\t{server}\nAddress:\t{server}:53\n\n"
+    if not found.addresses:
+        why = "SERVFAIL" if found.outcome == "server misbehaving" else "NXDOMAIN"
+        return Outcome(f"{head}** server can't find {host}: {why}\n\n", code=1, delay_ns=delay_ns)
+    records = "".join(f"Name:\t{found.name}\nAddress: {address}\n" for address in found.addresses)
+    return Outcome(f"{head}{records}\n", delay_ns=delay_ns)
 
 
 def wget(call: ToolCall) -> Outcome:
@@ -214,7 +213,7 @@ def curl(call: ToolCall) -> Outcome:
         return Outcome(stderr="curl: (3) URL rejected: Malformed input to a URL function\n", code=3)
     limit_ns = _timeout_ns(call, _CONNECT_TIMEOUT_NS, "-m", "--max-time", "--connect-timeout")
     reached = contact(call.container, target.host, Call("http", target.port, target.path), limit_ns)
-    code, message = _curl_failure(reached, target)
+    code, message = _curl_failure(reached, target, limit_ns)
     status = reached.answer.status if reached.answer is not None and code == 0 else 0
     body = reached.answer.body if reached.answer is not None and code == 0 else ""
     if call.has("f") and status >= 400:
@@ -225,8 +224,10 @@ def curl(call: ToolCall) -> Outcome:
     return Outcome(out, stderr, code, reached.delay_ns)
 
 
-def _curl_failure(reached: Contact, target: _Target) -> tuple[int, str]:
+def _curl_failure(reached: Contact, target: _Target, limit_ns: int) -> tuple[int, str]:
     spent_ms = reached.delay_ns // MILLISECOND
+    if reached.outcome == "unknown host" and reached.delay_ns > limit_ns:
+        return 28, f"Resolving timed out after {limit_ns // MILLISECOND} milliseconds"
     if reached.outcome == "unknown host":
         return 6, f"Could not resolve host: {target.host}"
     if reached.outcome == "refused":
@@ -286,8 +287,8 @@ def ping(call: ToolCall) -> Outcome:
     if not words:
         return usage_error(call, "missing host")
     network = call.container.machine.network
-    address = network.lookup(words[0], call.container.spec.namespace)
-    if address is None:
+    address = network.resolve_for(call.container.sandbox, words[0]).address
+    if not address:
         return Outcome(stderr=f"ping: bad address '{words[0]}'\n", code=1, delay_ns=_LOOKUP_NS)
     count = int(_option(call, "-c") or "3")
     alive = address in network.sandboxes

@@ -11,14 +11,15 @@ REFUSED = "refused"  # RST: nobody listens, or a Service without endpoints
 TIMEOUT = "timeout"  # nobody answers the connection
 DEADLINE = "deadline"  # connected, but no answer in time
 NO_SUCH_HOST = "no such host"
+DNS_TIMEOUT = "dns timeout"  # the name servers do not answer
 RESET = "reset"  # the server dropped it: queue full
 STATUS = "5xx"  # an answer came, and it says that something behind failed
 PROTOCOL = "protocol"  # the two sides speak different protocols
 
 #: Index of a kind in the statistics. `timeout` and `deadline` are both "timeout" to users.
-KINDS = (REFUSED, TIMEOUT, DEADLINE, NO_SUCH_HOST, RESET, STATUS, PROTOCOL)
+KINDS = (REFUSED, TIMEOUT, DEADLINE, NO_SUCH_HOST, RESET, STATUS, PROTOCOL, DNS_TIMEOUT)
 KIND_INDEX = {kind: index for index, kind in enumerate(KINDS)}
-USER_WORDS = {DEADLINE: TIMEOUT}
+USER_WORDS = {DEADLINE: TIMEOUT, DNS_TIMEOUT: TIMEOUT}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from simcluster.engine import MILLISECOND, arithmetic
-from simcluster.models.traffic.causes import DEADLINE, PROTOCOL, RESET, STATUS, TIMEOUT, Cause
+from simcluster.models.traffic.causes import DEADLINE, DNS_TIMEOUT, PROTOCOL, RESET, STATUS, TIMEOUT, Cause
 from simcluster.models.traffic.distribution import Latency, probability_above
 from simcluster.models.traffic.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.plan import Edge, Failure, Node, Plan, Target
@@ -175,7 +175,7 @@ def _failure_ns(target: Target, call: CallSpec) -> float:
     """How long a caller waits before it knows that its call has failed."""
     if target.kind == STATUS:
         return float(target.answer_ns)
-    if target.kind == TIMEOUT or call.client in _PATIENT:
+    if target.kind in (TIMEOUT, DNS_TIMEOUT) or call.client in _PATIENT:
         return float(call.timeout_ns)
     return QUICK_FAILURE_NS
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from simcluster.engine import MICROSECOND, Shared
 from simcluster.engine.streams import Streams
+from simcluster.models.machine.names import cluster_first
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.causes import Cause
 from simcluster.models.traffic.distribution import Latency
@@ -151,6 +152,7 @@ class PlanBuilder:
         self, streams: Streams, network: Network, servers: Iterable[Server], users: Sequence[UserLoad]
     ) -> None:
         self._streams = streams
+        self._network = network
         self._plan = Plan([s for s in servers if s.accepting])
         self._resolver = Resolver(network, self._plan.index_of)
         self._users = users
@@ -177,11 +179,18 @@ class PlanBuilder:
             edges: list[Edge] = []
             for call in step:
                 host, port = server.address_of(call.env)
-                origin = Origin((server.node,), namespace)
+                origin = self._origin(server)
                 port = port or self._resolver.first_port(origin, host)
                 name = EdgeKey(namespace, pod, container, host, port, call.operation)
                 edges.append(self._edge(origin, call, name, (node.operation.name, len(edges))))
             node.steps.append(edges)
+
+    def _origin(self, server: Server) -> Origin:
+        """Where the calls of a server start; its own address only if that matters, so that others share routes."""
+        sandbox = server.container.sandbox
+        names = sandbox.names or cluster_first(self._network.dns, sandbox.namespace)
+        address = sandbox.address if self._network.per_client else ""
+        return Origin((server.node,), sandbox.namespace, names, address)
 
     def _enter(self, load: UserLoad) -> list[Edge]:
         nodes = (load.from_node,) if load.from_node else self._resolver.entry_nodes()

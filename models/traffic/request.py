@@ -27,7 +27,7 @@ def send_request(
     """
     node, namespace = origin
     host, port = to
-    address = network.lookup(host, namespace)
+    address = network.lookup(host, namespace, node)
     if address is None:
         return Answer("no such host")
     route = network.route(node, address, port)

@@ -7,16 +7,24 @@ from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.names import Reached, ResolverConfig, is_address, search
 from simcluster.models.machine.network import Backend, Network
 from simcluster.models.machine.program import Call
-from simcluster.models.traffic.causes import NO_SUCH_HOST, REFUSED, STATUS, TIMEOUT
+from simcluster.models.traffic.causes import DNS_TIMEOUT, NO_SUCH_HOST, REFUSED, STATUS, TIMEOUT
 
 
 class Origin(NamedTuple):
-    """Where a call starts: on which nodes (equally likely) and in which namespace."""
+    """Where a call starts: on which nodes (equally likely) and in which namespace.
+
+    Attributes:
+        names: how the caller's pod looks names up; None for users outside, who need no cluster DNS.
+        address: the caller's own, where it matters (session affinity, network policies), else empty.
+    """
 
     nodes: tuple[str, ...]
     namespace: str
+    names: ResolverConfig | None = None
+    address: str = ""
 
 
 class Destination(NamedTuple):
@@ -44,6 +52,7 @@ class Resolver:
         self._network = network
         self._servers = known_servers
         self._known: dict[tuple[Origin, str, int], tuple[str, list[Destination]]] = {}
+        self._name_servers: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Reached]]] = {}
 
     def entry_nodes(self) -> tuple[str, ...]:
         """Nodes through which users from outside enter: all that have service rules."""
@@ -51,10 +60,10 @@ class Resolver:
 
     def first_port(self, origin: Origin, host: str) -> int:
         """The lowest port of a Service, or 80 if it has none (yet)."""
-        address = self._network.lookup(host, origin.namespace)
+        addresses = self._look_up(origin, host)[1]
         for node in origin.nodes:
             rules = self._network.rules.get(node)
-            ports = sorted(key.port for key in rules.backends if key.address == address) if rules else []
+            ports = sorted(key.port for key in rules.backends if key.address in addresses) if rules else []
             if ports:
                 return ports[0]
         return 80
@@ -66,26 +75,43 @@ class Resolver:
             known = self._known[origin, host, port] = self._resolve(origin, host, port)
         return known
 
+    def _look_up(self, origin: Origin, host: str) -> tuple[str, tuple[str, ...]]:
+        """Outcome and addresses of a name where the call starts (on the first of its nodes)."""
+        if not host:
+            return NO_SUCH_HOST, ()
+        if origin.names is None or is_address(host):
+            addresses = self._network.find(host, origin.namespace)
+            return ("ok" if addresses else NO_SUCH_HOST), addresses
+        node = origin.nodes[0] if origin.nodes else ""
+        key = (node, origin.address, origin.names.servers)
+        servers = self._name_servers.get(key)
+        if servers is None:
+            servers = self._name_servers[key] = self._network.name_servers(origin.names, node, origin.address)
+        found = search(origin.names, host.rstrip("."), servers)
+        return found.outcome, found.addresses
+
     def _resolve(self, origin: Origin, host: str, port: int) -> tuple[str, list[Destination]]:
-        address = self._network.lookup(host, origin.namespace) if host else None
-        if address is None:
-            return "", [Destination(1.0, NO_SUCH_HOST)]
+        outcome, addresses = self._look_up(origin, host)
+        if not addresses:
+            silent = outcome in ("timeout", "refused")
+            return "", [Destination(1.0, DNS_TIMEOUT if silent else NO_SUCH_HOST)]
         found: dict[Backend, float] = {}
         lost: dict[str, float] = {}
-        share = 1.0 / max(1, len(origin.nodes))
+        share = 1.0 / (max(1, len(origin.nodes)) * len(addresses))
         for node in origin.nodes or ("",):
-            route = self._network.route(node, address, port)
-            if route.outcome != "ok":
-                lost[route.outcome] = lost.get(route.outcome, 0.0) + share
-                continue
-            for backend in route.backends:
-                found[backend] = found.get(backend, 0.0) + share / len(route.backends)
-        destinations = [self._destination(backend, weight) for backend, weight in found.items()]
+            for address in addresses:
+                route = self._network.route(node, address, port, origin.address)
+                if route.outcome != "ok":
+                    lost[route.outcome] = lost.get(route.outcome, 0.0) + share
+                    continue
+                for backend in route.backends:
+                    found[backend] = found.get(backend, 0.0) + share / len(route.backends)
+        destinations = [self._destination(backend, weight, origin.address) for backend, weight in found.items()]
         destinations += [Destination(weight, kind) for kind, weight in lost.items()]
-        return address, _normalised(destinations)
+        return addresses[0], _normalised(destinations)
 
-    def _destination(self, backend: Backend, weight: float) -> Destination:
-        outcome = self._network.connect(backend)
+    def _destination(self, backend: Backend, weight: float, source: str) -> Destination:
+        outcome = self._network.connect(backend, source)
         if outcome != "ok":
             return Destination(weight, TIMEOUT if outcome == "timeout" else REFUSED)
         owner = self._network.sandboxes[backend[0]]

@@ -9,6 +9,7 @@ Source: sigs.k8s.io/structured-merge-diff/v4/merge, k8s.io/apiserver handlers/pa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from simcluster.api.schema import TypeSchema, decode, type_of
 if TYPE_CHECKING:
     from simcluster.api.server import Api
 
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIXED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation")
 
 
@@ -46,6 +48,7 @@ def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> R
     attributes.old = api.store.get(route.resource.storage, route.namespace, route.name)
     force = request.flag("force")
     obj, entries = _merged(api, route, attributes, configuration, force=force)
+    _remember(obj, configuration, attributes.manager)
     obj = decode(route.resource, obj).object  # private, so that it may be defaulted
     obj["apiVersion"], obj["kind"] = route.resource.api_version, route.resource.kind
     if attributes.old is None:
@@ -54,16 +57,27 @@ def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> R
         vetting.default(attributes.resource, obj)
         attributes.entries = entries
         stored = api.registry.create(attributes)
-        return _shown(api, request, route, 201, stored, (*vetted.warnings, *attributes.warnings))
+        return Response(201, view_of(request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings)
     obj["metadata"] = {**obj["metadata"], "managedFields": entries}
     attributes.obj = obj
     vetting.default(attributes.resource, obj)
     stored = api.registry.update(attributes)
-    return _shown(api, request, route, 200, stored, (*vetted.warnings, *attributes.warnings))
+    return Response(200, view_of(request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings)
 
 
-def _shown(api: Api, request: Request, route: Route, code: int, obj: Json, warnings: tuple[str, ...]) -> Response:
-    return Response(code, view_of(request, route).single(obj, now_ns=api.sim.now), warnings=warnings)
+def _remember(obj: Json, configuration: Json, manager: str) -> None:
+    """Keep the annotation of client-side apply up to date, for `kubectl` alone (lastappliedupdater.go)."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if manager != "kubectl" or _LAST_APPLIED not in annotations:
+        return
+    metadata = dict(configuration["metadata"])
+    own = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
+    metadata.pop("annotations", None)
+    if own:
+        metadata["annotations"] = own
+    applied = {**configuration, "metadata": metadata}
+    text = json.dumps(applied, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    obj["metadata"] = {**obj["metadata"], "annotations": {**annotations, _LAST_APPLIED: text}}
 
 
 def _check_configuration(route: Route, configuration: Json) -> None:
@@ -97,9 +111,9 @@ def _merged(
     merged = _overlay(live, configuration, schema)
     previous = next((e.get("fieldsV1") or {} for e in entries if managedfields.manager_of(e) == manager), {})
     others = [e for e in entries if managedfields.manager_of(e) != manager]
-    dropped = managedfields.difference(previous, own)
+    dropped = managedfields.difference(previous, managedfields.named(own))
     for other in others:
-        dropped = managedfields.difference(dropped, other.get("fieldsV1") or {})
+        dropped = managedfields.difference(dropped, managedfields.named(other.get("fieldsV1") or {}))
     if dropped:
         merged = _without(merged, dropped, schema)
     comparison = managedfields.compare(live, merged, schema)
@@ -115,6 +129,19 @@ def _merged(
     if own:
         kept.append(managedfields.entry(manager, own, time))
     return merged, managedfields.ordered(kept)
+
+
+def _unowned(fields: Json, owners: list[Json]) -> Json:
+    """The fields without containers in which somebody still owns something."""
+    result: Json = {}
+    for element, node in fields.items():
+        if element == ".":
+            continue
+        below = [owner[element] for owner in owners if element in owner]
+        kept = _unowned(node, below) if below else node
+        if kept or not below:
+            result[element] = kept
+    return result
 
 
 def _refuse_conflicts(others: list[Json], comparison: managedfields.Comparison, own: Json, *, force: bool) -> None:

@@ -1,11 +1,11 @@
-"""What the API server asks of others while it serves a request: kubelets and metrics-server."""
+"""What the API server asks of others while it serves a request: kubelets, metrics-server, webhooks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from simcluster.api.objects import ApiObject
+from simcluster.api.objects import ApiObject, Json
 
 
 class LogOptions(NamedTuple):
@@ -69,3 +69,52 @@ class MetricsSource(Protocol):
 
     def node(self, name: str) -> Measured | None:
         """Usage of a node."""
+
+
+class ComponentProbe(Protocol):
+    """The health endpoints of the control plane's other components."""
+
+    def is_running(self, component: str) -> bool:
+        """Whether `scheduler` or `controller-manager` answers."""
+
+
+class WebhookCall(NamedTuple):
+    """One call of an admission webhook, as its configuration describes the server.
+
+    Attributes:
+        namespace, service, port: the Service; empty and 0 if the webhook has a URL.
+        url: without the query.
+        ca_bundle: base64 as the configuration has it, or empty.
+        review: the AdmissionReview. Not to be changed.
+        timeout_ns: after so long the caller has gone.
+    """
+
+    namespace: str
+    service: str
+    port: int
+    url: str
+    ca_bundle: str
+    review: Json
+    timeout_ns: int
+
+
+class WebhookReply(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        error: why there is no answer, as Go's HTTP client says it, or empty.
+        status, body: of the answer.
+        delay_ns: how long it took; with the timeout or more, the caller saw no answer.
+    """
+
+    error: str = ""
+    status: int = 0
+    body: str = ""
+    delay_ns: int = 0
+
+
+class WebhookBackend(Protocol):
+    """The servers behind admission webhooks, as the API server reaches them."""
+
+    def call(self, call: WebhookCall) -> WebhookReply:
+        """Send a review over the network and wait for the answer."""

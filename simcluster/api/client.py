@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
 from simcluster.api.request import (
+    APPLY_PATCH,
     JSON,
     JSON_PATCH,
     MERGE_PATCH,
@@ -42,6 +43,7 @@ class Client:
         self.user = user
         self.agent = agent
         self.writes = 0
+        self.waited_ns = 0  # for admission webhooks
 
     @property
     def cache(self) -> Store:
@@ -76,6 +78,13 @@ class Client:
             "PATCH", resource, namespace, name, subresource, body=patch, content_type=_PATCH_TYPES[kind]
         )
         return ApiObject(answer)
+
+    def apply(self, resource: str, namespace: str, name: str, wanted: Json, *, manager: str) -> ApiObject:
+        """Server-side apply of what `manager` wants, taking over what others own."""
+        query = (("fieldManager", manager), ("force", "true"))
+        return ApiObject(
+            self._call("PATCH", resource, namespace, name, body=wanted, query=query, content_type=APPLY_PATCH)
+        )
 
     def delete(
         self,
@@ -122,6 +131,7 @@ class Client:
         path = self.api.resources.path(resource, namespace, name, subresource)
         request = Request(method, path, query, body, content_type=content_type, user=self.user, user_agent=self.agent)
         response = self.api.handle(request)
+        self.waited_ns += response.latency_ns
         if method != "GET":
             self.writes += 1
         if not response.ok:

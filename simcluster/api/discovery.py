@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import Any
 
 from simcluster.api.objects import Json
@@ -21,6 +23,8 @@ _SUBRESOURCES: dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]] = 
     "status": (None, _GET_AND_WRITE),
     "token": (("authentication.k8s.io", "v1", "TokenRequest"), ("create",)),
 }
+#: Group and version in which objects are stored, where that is not their own.
+_STORED_AS = {"events": ("", "v1"), "horizontalpodautoscalers.autoscaling": ("autoscaling", "v2")}
 #: Order in which kube-apiserver lists groups (by the priority of their APIServices).
 _GROUP_ORDER = (
     "apiregistration.k8s.io",
@@ -58,12 +62,12 @@ def groups_of(table: ResourceTable, *, metrics: bool) -> dict[str, list[str]]:
     return {group: found[group] for group in ordered}
 
 
-def api_versions() -> Json:
-    """The answer to `/api`."""
+def api_versions(address: str) -> Json:
+    """The answer to `/api`; `address` is the server's host and port."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "10.0.0.10:6443"}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
 
@@ -128,7 +132,18 @@ def _entry(resource: Resource) -> Json:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
+    if "watch" in resource.verbs:
+        entry["storageVersionHash"] = _storage_version_hash(resource)
     return entry
+
+
+def _storage_version_hash(resource: Resource) -> str:
+    """Identifies the version in which objects are stored (k8s.io/apiserver discovery.StorageVersionHash)."""
+    group_name, version = _STORED_AS.get(resource.storage, (resource.group, resource.version))
+    if resource.custom is not None:
+        version = resource.custom.storage_version
+    name = f"{group_name}/{version}/{resource.kind}"
+    return base64.b64encode(hashlib.sha256(name.encode()).digest()[:8]).decode()
 
 
 def aggregated(table: ResourceTable, *, core: bool, metrics: bool) -> Json:

@@ -25,11 +25,7 @@ class ApiError(Exception):
         reason: machine-readable reason (`NotFound`, `Conflict`, ...), may be empty.
         message: text for people, as `kubectl` prints it.
         details: the `details` of the Status, or None.
-        patience_ns: for how long the real server would have gone on looking for what it
-            missed before it gave this answer.
     """
-
-    patience_ns = 0
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)

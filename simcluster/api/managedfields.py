@@ -33,6 +33,8 @@ _UNTRACKED = frozenset(
         "managedFields",
     }
 )
+#: Keys of associative lists that have a default: ports without a protocol are TCP ports.
+_KEY_DEFAULTS: Json = {"protocol": "TCP"}
 #: What an empty object of a kind already has, so that nobody owns these inner nodes.
 _POD_TEMPLATE: Json = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
 _EMPTY: Json = {
@@ -167,7 +169,9 @@ def item_key(item: Json, shape: Shape) -> str:
         value = item.get(shape.keys[0])
         if type(value) is str and _PLAIN_TEXT.fullmatch(value):
             return f'k:{{"{shape.keys[0]}":"{value}"}}'
-    keys = {key: item[key] for key in sorted(shape.keys) if key in item}
+    keys = {
+        key: item.get(key, _KEY_DEFAULTS.get(key)) for key in sorted(shape.keys) if key in item or key in _KEY_DEFAULTS
+    }
     return "k:" + json.dumps(keys, separators=(",", ":"))
 
 
@@ -270,6 +274,12 @@ def _subtract(node: Json, other: Json) -> Json | None:
 def intersection(a: Json, b: Json) -> Json:
     """Fields that are in both top-level sets."""
     return difference(a, difference(a, b))
+
+
+def named(fields: Json) -> Json:
+    """The set with every inner node a field of it: whoever names a part holds the whole in place."""
+    found = {key: named(node) for key, node in fields.items() if key != _SELF}
+    return {_SELF: {}, **found} if found else {}
 
 
 def is_member(node: Json) -> bool:

@@ -12,6 +12,7 @@ from simcluster.api.backends import Measured, MetricsSource, Usage
 from simcluster.api.errors import ApiError
 from simcluster.api.listing import selection_of
 from simcluster.api.objects import ApiObject, Json
+from simcluster.api.quantity import of_bytes, to_bytes
 from simcluster.api.representation import TABLE, negotiate
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
@@ -72,7 +73,7 @@ def _item(store: Store, source: MetricsSource, plural: str, obj: ApiObject) -> J
         shown["namespace"] = metadata["namespace"]
     shown["creationTimestamp"] = format_rfc3339(store.sim.now)
     if metadata.get("labels"):
-        shown["labels"] = metadata["labels"]
+        shown["labels"] = {key: metadata["labels"][key] for key in sorted(metadata["labels"])}
     item: Json = {
         "kind": "PodMetrics" if plural == "pods" else "NodeMetrics",
         "apiVersion": _VERSION,
@@ -87,7 +88,9 @@ def _item(store: Store, source: MetricsSource, plural: str, obj: ApiObject) -> J
 
 
 def _usage(usage: Usage) -> Json:
-    return {"cpu": f"{usage.cpu_nanocores}n" if usage.cpu_nanocores else "0", "memory": f"{usage.memory_bytes >> 10}Ki"}
+    # Whole KiB, as the kernel accounts pages; the quantity then takes the largest fitting suffix.
+    memory = str(of_bytes(usage.memory_bytes >> 10 << 10))
+    return {"cpu": f"{usage.cpu_nanocores}n" if usage.cpu_nanocores else "0", "memory": memory}
 
 
 def _window(measured: Measured) -> str:
@@ -112,9 +115,9 @@ def _table(items: list[Json]) -> Json:
     for item in items:
         usages = [c["usage"] for c in item["containers"]] if "containers" in item else [item["usage"]]
         cpu = sum(int(u["cpu"].removesuffix("n")) for u in usages)
-        memory = sum(int(u["memory"].removesuffix("Ki")) for u in usages)
+        memory = of_bytes(sum(to_bytes(u["memory"]) for u in usages))
         metadata = item["metadata"]
-        cells = [metadata["name"], f"{cpu}n", f"{memory}Ki", item["window"]]
+        cells = [metadata["name"], f"{cpu}n", str(memory), item["window"]]
         partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
         rows.append({"cells": cells, "object": partial})
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import discovery, metrics, openapi
+from simcluster.api import discovery, health, metrics, openapi
 from simcluster.api.errors import ApiError, page_not_found
 from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response
@@ -24,8 +24,9 @@ VERSION: Json = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-_TEXT = "text/plain; charset=utf-8"
-_HEALTH = ("healthz", "livez", "readyz")
+_TEXT = health.TEXT
+#: Of a server that nobody has given an address.
+_ADDRESS = "10.0.0.10:6443"
 
 
 def serve(api: Api, request: Request, *, known_version: bool) -> Response:
@@ -47,14 +48,14 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
     parts = path.split("/")
     if path == "version":
         return Response(200, VERSION)
-    if parts[0] in _HEALTH:
-        return Response(200, text=_health(request, parts), content_type=_TEXT)
+    if parts[0] in health.ENDPOINTS:
+        return health.serve(request, path)
     if path in ("api", "apis"):
         if "as=APIGroupDiscoveryList" in request.accept:
             return Response(200, discovery.aggregated(table, core=path == "api", metrics=with_metrics))
-        return Response(
-            200, discovery.api_versions() if path == "api" else discovery.group_list(table, metrics=with_metrics)
-        )
+        if path == "api":
+            return Response(200, discovery.api_versions(api.address or _ADDRESS))
+        return Response(200, discovery.group_list(table, metrics=with_metrics))
     if parts[0] == "apis" and len(parts) == 2:
         found = discovery.group(table, parts[1], metrics=with_metrics)
         return Response(200, found) if found is not None else None
@@ -63,25 +64,35 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
         if (group, version) in table.versions and (with_metrics or group != "metrics.k8s.io"):
             return Response(200, discovery.resource_list(table, group, version))
         return None
+    if path == "openapi/v2":
+        return Response(200, openapi.swagger(table, api.store))
+    if path == ".well-known/openid-configuration":
+        return Response(200, _issuer(api.address or _ADDRESS))
     if path == "openapi/v3":
-        return Response(200, openapi.index(table))
+        listed = openapi.index(table, api.store, metrics=with_metrics)
+        return Response(200, listed, content_type=_TEXT)
     if path.startswith("openapi/v3/"):
-        document = openapi.document(table, path.removeprefix("openapi/v3/"))
+        document = openapi.document(table, api.store, path.removeprefix("openapi/v3/"))
         return Response(200, document) if document is not None else None
     if not path:
         return Response(200, {"paths": _paths(api, with_metrics)})
     return None
 
 
-def _health(request: Request, parts: list[str]) -> str:
-    if len(parts) > 1 or not request.flag("verbose"):
-        return "ok"
-    checks = ("ping", "log", "etcd")
-    return "".join(f"[+]{check} ok\n" for check in checks) + f"{parts[0]} check passed\n"
+def _issuer(address: str) -> Json:
+    """Who signs the tokens of service accounts."""
+    return {
+        "issuer": "https://kubernetes.default.svc.cluster.local",
+        "jwks_uri": f"https://{address}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
 
 
 def _paths(api: Api, with_metrics: bool) -> list[str]:
-    paths = ["/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+    paths = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", *health.paths(), "/metrics"]
+    paths += ["/metrics/slis", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"]
     for group, versions in discovery.groups_of(api.resources, metrics=with_metrics).items():
         paths.append(f"/apis/{group}")
         paths.extend(f"/apis/{group}/{version}" for version in versions)

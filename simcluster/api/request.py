@@ -111,9 +111,7 @@ class Response:
     """One HTTP response. Exactly one of body, text and stream is meaningful.
 
     Attributes:
-        patience_ns: for how long the real server would have gone on looking for what it
-            missed before it gave this answer; time does not pass inside of this one, so a
-            client in this process asks again until then.
+        latency_ns: how long admission webhooks took; the client waited so long.
     """
 
     code: int
@@ -123,7 +121,7 @@ class Response:
     content_type: str = JSON
     headers: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    patience_ns: int = 0
+    latency_ns: int = 0
 
     @property
     def ok(self) -> bool:

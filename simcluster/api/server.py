@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from simcluster.api import errors, metrics, nonresource, reading, writing
+from simcluster.api import componentstatus, errors, metrics, nonresource, reading, writing
 from simcluster.api.admission.chain import AdmissionChain
 from simcluster.api.admission.plugin import Cluster
 from simcluster.api.authorization import Authorizer
 from simcluster.api.authorization.impersonation import impersonated
 from simcluster.api.authorization.question import MASTERS, question_of
-from simcluster.api.backends import KubeletProxy, MetricsSource
+from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, WebhookBackend
 from simcluster.api.customresources.definitions import CustomResourceDefinitions
 from simcluster.api.errors import ApiError
 from simcluster.api.registry.expiry import EventExpiry
@@ -38,6 +38,8 @@ class Api:
         registry: what writes mean.
         kubelets: asked for logs and exec; None until there are nodes.
         metrics: metrics-server; None if the cluster has none.
+        components: asked for the health of the control plane; None says all is well.
+        address: host and port under which clients reach the server; empty if nobody has said.
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -50,12 +52,22 @@ class Api:
         self.event_expiry = EventExpiry(sim, self.store)
         self.kubelets: KubeletProxy | None = None
         self.metrics: MetricsSource | None = None
+        self.components: ComponentProbe | None = None
+        self.address = ""
         self.definitions = CustomResourceDefinitions(self)
 
     def serve(self, resources: ResourceTable) -> None:
         """From now on serve these resources."""
         self.resources = resources
         self.registry.admission.cluster.resources = resources
+
+    def warn(self, warnings: tuple[str, ...]) -> None:
+        """Add `Warning` headers to the present answer, be it a success or not."""
+        self.registry.admission.cluster.warnings.extend(warnings)
+
+    def reach_webhooks(self, backend: WebhookBackend) -> None:
+        """Reach the servers of admission webhooks through `backend`."""
+        self.registry.admission.cluster.backend = backend
 
     @property
     def authorizer(self) -> Authorizer | None:
@@ -68,6 +80,15 @@ class Api:
 
     def handle(self, request: Request) -> Response:
         """Serve one request at the present instant."""
+        response = self._answer(request)
+        admission = self.registry.admission.cluster
+        if admission.spent_ns or admission.warnings:
+            warnings = (*response.warnings, *admission.warnings)
+            response = replace(response, warnings=warnings, latency_ns=admission.spent_ns)
+            admission.spent_ns, admission.warnings = 0, []
+        return response
+
+    def _answer(self, request: Request) -> Response:
         try:
             authorizer = self.registry.authorizer
             if request.impersonate is not None:
@@ -77,13 +98,15 @@ class Api:
                 authorizer.require(request.user, question_of(request))
             return self._serve(request)
         except ApiError as error:
-            return Response(error.code, error.status(), patience_ns=error.patience_ns)
+            return Response(error.code, error.status())
 
     def _serve(self, request: Request) -> Response:
         found = route(self.resources, request.path)
         if isinstance(found, Unrouted):
             return nonresource.serve(self, request, known_version=found.known_version)
         resource = found.resource
+        if resource.custom is not None and resource.custom.deprecation:
+            self.registry.admission.cluster.warnings.append(resource.custom.deprecation)
         if found.subresource:
             return self._serve_subresource(request, found)
         if resource.group == "metrics.k8s.io":
@@ -93,6 +116,8 @@ class Api:
             raise _not_allowed()
         if reviews.is_review(resource):
             return reviews.serve(self, request, found)
+        if resource.name == "componentstatuses":
+            return componentstatus.serve(self, request, found)
         if resource.name == "bindings":
             return binding.serve(self, request, found)
         return _VERBS[verb](self, request, found)

@@ -126,6 +126,11 @@ class Store:
         """Stop telling `subscriber`; `node` as it subscribed."""
         self._subscribers[resource, node].remove(subscriber)
 
+    def drop(self, owner: object) -> None:
+        """Stop telling every subscriber whose `sim` is `owner`: its process has ended."""
+        for key, subscribers in self._subscribers.items():
+            self._subscribers[key] = [s for s in subscribers if getattr(s, "sim", None) is not owner]
+
     # Inside.
 
     def _commit(self, change: Change) -> None:

@@ -59,11 +59,12 @@ def _create(api: Api, request: Request, route: Route, attributes: Attributes, bo
     _check_namespace(route, body.value)
     validation = request.param("fieldValidation")
     vetted = vetting.vet(route.resource, body.value, validation, repeated=body.repeated)
+    api.warn(vetted.warnings)
     obj = _identified(route, vetted.object)
     attributes.obj = conversion.to_storage(route.resource, obj)
     vetting.default(attributes.resource, attributes.obj)
     stored = api.registry.create(attributes)
-    return _shown(api, request, route, stored, 201, (*vetted.warnings, *attributes.warnings))
+    return _shown(api, request, route, stored, 201)
 
 
 def _identified(route: Route, obj: Json) -> Json:
@@ -81,8 +82,8 @@ def _check_namespace(route: Route, body: Mapping[str, Any]) -> None:
     raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def _shown(api: Api, request: Request, route: Route, obj: Json, code: int, warnings: tuple[str, ...] = ()) -> Response:
-    return Response(code, view_of(request, route).single(obj, now_ns=api.sim.now), warnings=warnings)
+def _shown(api: Api, request: Request, route: Route, obj: Json, code: int) -> Response:
+    return Response(code, view_of(request, route).single(obj, now_ns=api.sim.now))
 
 
 def update(api: Api, request: Request, route: Route) -> Response:
@@ -98,13 +99,14 @@ def update(api: Api, request: Request, route: Route) -> Response:
         return _create(api, request, route, attributes, body)
     validation = request.param("fieldValidation")
     vetted = vetting.vet(route.resource, body.value, validation, repeated=body.repeated)
+    api.warn(vetted.warnings)
     obj = _identified(route, vetted.object)
     obj["metadata"].setdefault("name", route.name)
     attributes.obj = conversion.to_storage(route.resource, obj)
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
     stored = api.registry.update(attributes)
-    return _shown(api, request, route, stored, 200, (*vetted.warnings, *attributes.warnings))
+    return _shown(api, request, route, stored, 200)
 
 
 def patch(api: Api, request: Request, route: Route) -> Response:
@@ -120,11 +122,12 @@ def patch(api: Api, request: Request, route: Route) -> Response:
     if result is current:
         return _shown(api, request, route, attributes.old, 200)
     obj, warnings = _decoded_patch(route, attributes.old, result, body, request)
+    api.warn(warnings)
     attributes.obj = conversion.to_storage(route.resource, obj)
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
     stored = api.registry.update(attributes)
-    return _shown(api, request, route, stored, 200, (*warnings, *attributes.warnings))
+    return _shown(api, request, route, stored, 200)
 
 
 def _decoded_patch(
@@ -163,14 +166,14 @@ def delete(api: Api, request: Request, route: Route) -> Response:
     attributes.dry_run = "All" in (options.get("dryRun") or ())
     result = deletion.delete(api.registry, attributes)
     if not result.gone or returns_object(route.resource.storage):
-        return _shown(api, request, route, result.object, 200, tuple(attributes.warnings))
+        return _shown(api, request, route, result.object, 200)
     details: Json = {"name": route.name}
     if route.resource.group:
         details["group"] = route.resource.group
     details["kind"] = route.resource.plural
     details["uid"] = attributes.old["metadata"]["uid"]
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return Response(200, body, warnings=tuple(attributes.warnings))
+    return Response(200, body)
 
 
 def _check_options(options: Json) -> None:

@@ -18,6 +18,7 @@ COMMANDS = {
     "bench": "Measure how fast the simulation runs here.",
     "check": "Prove tasks, faults and files as CI does.",
     "eval": "Run agents on tasks and show a scoreboard.",
+    "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "list": "List apps, faults, noises, tasks, suites or agents.",
     "run": "Run one agent on one task and explain the grade.",
     "score": "Score a recorded run directory again.",

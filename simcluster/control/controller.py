@@ -118,14 +118,15 @@ class Controller(ABC):
 
     def _process(self, key: str) -> int:
         namespace, _, name = key.partition("/")
-        before = self.client.writes
+        before, waited_ns = self.client.writes, self.client.waited_ns
         try:
             self.sync(namespace, name)
         except ApiError as error:
             self.on_error(key, error)
         else:
             self.queue.forget(key)
-        return SYNC_COST_NS + (self.client.writes - before) * WRITE_COST_NS
+        cost_ns = SYNC_COST_NS + (self.client.writes - before) * WRITE_COST_NS
+        return cost_ns + self.client.waited_ns - waited_ns
 
     def on_error(self, key: str, error: ApiError) -> None:
         """What a failed sync leads to: by default the key comes back with back-off."""

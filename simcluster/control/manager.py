@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from simcluster.api.server import Api
+from simcluster.control.clusterroleaggregation import ClusterRoleAggregationController
 from simcluster.control.controller import Controller
+from simcluster.control.cronjob import CronJobController
+from simcluster.control.daemonset import DaemonSetController
 from simcluster.control.deployment import DeploymentController
+from simcluster.control.disruption import DisruptionController
 from simcluster.control.endpoints import EndpointsController
 from simcluster.control.endpointslice import EndpointSliceController
 from simcluster.control.garbagecollector import GarbageCollector
+from simcluster.control.horizontalpodautoscaler import HorizontalPodAutoscalerController
+from simcluster.control.job import JobController
 from simcluster.control.namespace import NamespaceController
 from simcluster.control.nodelifecycle import NodeLifecycleController, PodGarbageCollector, TaintEvictionController
 from simcluster.control.persistentvolume import ClaimProtection, PersistentVolumeBinder, VolumeProtection
@@ -15,6 +21,10 @@ from simcluster.control.replicaset import ReplicaSetController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController
 from simcluster.control.statefulset import StatefulSetController
+from simcluster.control.ttl import TtlController
+from simcluster.control.ttlafterfinished import TtlAfterFinishedController
+from simcluster.control.process import Process
+from simcluster.control.validatingadmissionpolicy import ValidatingAdmissionPolicyStatusController
 from simcluster.engine import Simulation
 
 #: By the name that `--controllers` of kube-controller-manager uses.
@@ -27,14 +37,23 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "resourcequota-controller": ResourceQuotaController,
     "namespace-controller": NamespaceController,
     "garbage-collector-controller": GarbageCollector,
+    "clusterrole-aggregation-controller": ClusterRoleAggregationController,
+    "daemonset-controller": DaemonSetController,
+    "job-controller": JobController,
     "deployment-controller": DeploymentController,
     "replicaset-controller": ReplicaSetController,
+    "horizontal-pod-autoscaler-controller": HorizontalPodAutoscalerController,
+    "disruption-controller": DisruptionController,
     "statefulset-controller": StatefulSetController,
+    "cronjob-controller": CronJobController,
+    "ttl-after-finished-controller": TtlAfterFinishedController,
+    "ttl-controller": TtlController,
     "node-lifecycle-controller": NodeLifecycleController,
     "taint-eviction-controller": TaintEvictionController,
     "persistentvolume-binder-controller": PersistentVolumeBinder,
     "persistentvolumeclaim-protection-controller": ClaimProtection,
     "persistentvolume-protection-controller": VolumeProtection,
+    "validatingadmissionpolicy-status-controller": ValidatingAdmissionPolicyStatusController,
 }
 
 
@@ -45,8 +64,29 @@ class ControllerManager:
         names: the controllers to run; all of `CONTROLLERS` by default.
 
     Attributes:
-        controllers: by name, in order of start.
+        running: whether the process leads and its controllers work.
+        controllers: by name, in order of start; those of the last start if it does not run.
     """
 
     def __init__(self, sim: Simulation, api: Api, names: tuple[str, ...] = tuple(CONTROLLERS)) -> None:
-        self.controllers: dict[str, Controller] = {name: CONTROLLERS[name](sim, api) for name in names}
+        self.sim = sim
+        self.api = api
+        self.names = names
+        self.running = False
+        self.controllers: dict[str, Controller] = {}
+        self._process: Process | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start: every controller lists what it watches and reconciles all of it."""
+        if self.running:
+            return
+        self.running = True
+        process = self._process = Process(self.sim)
+        self.controllers = {name: CONTROLLERS[name](process, self.api) for name in self.names}
+
+    def stop(self) -> None:
+        """Stop: nothing is reconciled until `start`."""
+        if self.running and self._process is not None:
+            self.running = False
+            self._process.end(self.api.store)

@@ -126,8 +126,8 @@ class Host(Protocol):
     def journal(self) -> Iterable[JournalEntry]:
         """The journal, oldest first."""
 
-    def run(self, argv: Sequence[str]) -> HostAnswer | None:
-        """Any other program of the host (`crictl`, `hostname`, `free`); None if there is none."""
+    def run(self, argv: Sequence[str], stdin: str = "") -> HostAnswer | None:
+        """Any other program of the host (`crictl`, `cat`, `free`); None if there is none."""
 
 
 class Shell(Protocol):

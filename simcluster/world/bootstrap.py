@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import resources
 
 from simcluster.api.authorization import bootstrap as access
 from simcluster.api.client import Client
-from simcluster.api.objects import Json, name_of, uid_of
+from simcluster.api.objects import Json
+from simcluster.models.machine.machine import Machine
+from simcluster.world.hostsetup import control_plane_files, host_files
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
-#: Static pods of the control-plane node: name -> image, port, CPU request in millicores.
-#: Source: kubeadm 1.32 defaults (etcd 100m, apiserver 250m, controller-manager 200m, scheduler 100m).
-STATIC_PODS: dict[str, tuple[str, int, str]] = {
-    "etcd": ("registry.k8s.io/etcd:3.5.16-0", 2379, "100m"),
-    "kube-apiserver": ("registry.k8s.io/kube-apiserver:v1.32.13", 6443, "250m"),
-    "kube-controller-manager": ("registry.k8s.io/kube-controller-manager:v1.32.13", 10257, "200m"),
-    "kube-scheduler": ("registry.k8s.io/kube-scheduler:v1.32.13", 10259, "100m"),
-}
+#: Manifests of the control plane's static pods, as kubeadm 1.32 writes them.
+STATIC_MANIFESTS = ("etcd.yaml", "kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml")
+
+#: `clusterDNS` of every kubelet, and cluster IP of the Service kube-dns.
+CLUSTER_DNS = "10.96.0.10"
+
+#: What kubeadm installs as workloads: cluster DNS and metrics-server, kube-proxy.
+ADDONS = ("system.yaml", "kube-proxy.yaml")
 
 #: Images that a node made by kubeadm has before the first pod runs there.
 PRELOADED = (
-    *(image for image, _, _ in STATIC_PODS.values()),
+    "registry.k8s.io/etcd:3.5.16-0",
+    "registry.k8s.io/kube-apiserver:v1.32.13",
+    "registry.k8s.io/kube-controller-manager:v1.32.13",
+    "registry.k8s.io/kube-scheduler:v1.32.13",
     "registry.k8s.io/kube-proxy:v1.32.13",
     "registry.k8s.io/coredns/coredns:v1.11.3",
     "registry.k8s.io/pause:3.10",
@@ -112,50 +117,9 @@ def create_priority_classes(client: Client) -> None:
         )
 
 
-def create_static_pods(client: Client, node: Any) -> None:
-    """The mirror pods of the control plane, bound to their node from the start."""
-    for component, (image, port, cpu) in STATIC_PODS.items():
-        labels = {"component": component, "tier": "control-plane"}
-        client.create(
-            "pods", "kube-system", _node_pod(f"{component}-{name_of(node)}", component, image, port, cpu, labels, node)
-        )
-
-
-def create_proxy_pod(client: Client, node: Any, suffix: str) -> None:
-    """The kube-proxy pod of one node."""
-    image = "registry.k8s.io/kube-proxy:v1.32.13"
-    labels = {"k8s-app": "kube-proxy", "controller-revision-hash": "6f9d9d5c8f", "pod-template-generation": "1"}
-    client.create(
-        "pods", "kube-system", _node_pod(f"kube-proxy-{suffix}", "kube-proxy", image, 10256, "0", labels, node)
-    )
-
-
-def _node_pod(name: str, component: str, image: str, port: int, cpu: str, labels: dict[str, str], node: Any) -> Json:
-    """A host-network pod that lives and dies with its node."""
-    container: Json = {
-        "name": component,
-        "image": image,
-        "command": [component],
-        "ports": [{"containerPort": port, "hostPort": port, "protocol": "TCP"}],
-        "resources": {"requests": {"cpu": cpu}} if cpu != "0" else {},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "kube-system",
-            "labels": labels,
-            "annotations": {"kubernetes.io/config.source": "file", "kubernetes.io/config.mirror": uid_of(node)},
-            "ownerReferences": [
-                {"apiVersion": "v1", "kind": "Node", "name": name_of(node), "uid": uid_of(node), "controller": True}
-            ],
-        },
-        "spec": {
-            "nodeName": name_of(node),
-            "hostNetwork": True,
-            "priorityClassName": "system-node-critical",
-            "tolerations": [{"operator": "Exists"}],
-            "containers": [container],
-        },
-    }
+def write_node_files(machine: Machine, address: str, *, control_plane: bool) -> None:
+    """What `kubeadm init` or `kubeadm join` leaves on a node's disk. `address`: host and port of the API server."""
+    host_files(machine, address)
+    if control_plane:
+        manifests = resources.files("simcluster.world").joinpath("manifests/static")
+        control_plane_files(machine, address, {name: manifests.joinpath(name).read_text() for name in STATIC_MANIFESTS})

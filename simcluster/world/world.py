@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from simcluster.api.client import Client
-from simcluster.api.objects import ApiObject
 from simcluster.api.request import ADMIN, User
-from simcluster.api.server import Api
 from simcluster.control.clusterdns import ClusterDns
 from simcluster.control.kubelet import Kubelet, KubeletConfig, KubeletServers
 from simcluster.control.kubeproxy import KubeProxy
 from simcluster.control.manager import ControllerManager
 from simcluster.control.metricsserver import MetricsServer
+from simcluster.control.networkpolicy import NetworkPolicyAgent
 from simcluster.control.scheduler import Scheduler
+from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation, fork
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.images import ImageRegistry
@@ -26,6 +26,11 @@ from simcluster.models.traffic.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import bootstrap
+from simcluster.world.apigate import GatedApi
+from simcluster.world.controlplane import ControlPlane
+from simcluster.world.health import ControlPlaneHealth
+from simcluster.world.programs import WorldPrograms
+from simcluster.world.webhooks import ServiceWebhooks
 
 GIB = 1 << 30
 CONTROL_PLANE = "control-plane"
@@ -44,7 +49,7 @@ class NodeSpec:
     address: str = ""
     pod_cidr: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    kubelet: KubeletConfig = KubeletConfig()
+    kubelet: KubeletConfig = field(default_factory=KubeletConfig)
 
 
 def default_nodes(workers: int) -> tuple[NodeSpec, ...]:
@@ -68,7 +73,8 @@ class World:
         api: the API server with its store: the one truth about objects.
         network: pod addresses, service rules of the nodes, the cluster's DNS zone.
         machines, kubelets, proxies: the nodes and their agents, by node name.
-        controllers, scheduler, dns, metrics: the control plane.
+        controllers, scheduler, dns, metrics, policies: what the cluster's components do.
+        control_plane: their processes; programs: what every container runs.
         catalog: what images do.
         traffic: requests on their way, and the users who send them.
         machine_type, preloaded: class of the nodes' machines, and the images on their disks.
@@ -83,7 +89,7 @@ class World:
         self, seed: int = 0, *, workers: int = 3, nodes: Sequence[NodeSpec] | None = None, addons: bool = True
     ) -> None:
         self.sim = Simulation(seed)
-        self.api = Api(self.sim)
+        self.api = GatedApi(self.sim)
         self.network = Network()
         self.traffic = TrafficEngine(self.sim, self.network)
         self.catalog = self.build_catalog()
@@ -98,17 +104,25 @@ class World:
         self.proxies: dict[str, KubeProxy] = {}
         self.controllers = ControllerManager(self.sim, self.api)
         self.scheduler = Scheduler(self.sim, self.api)
+        self.api.components = ControlPlaneHealth(self.scheduler)
+        self.provisioner = LocalPathProvisioner(self.sim, self.api)
+        self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
+        self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies)
         self.dns = ClusterDns(self.sim, self.api, self.network)
+        self.policies = NetworkPolicyAgent(self.sim, self.api, self.network)
         specs = tuple(nodes) if nodes is not None else default_nodes(workers)
         for index, spec in enumerate(specs):
-            self._add_node(index, spec)
+            self._add_node(index, spec, addons)
         self.api.kubelets = KubeletServers(self.kubelets)
         self.metrics = self.build_metrics()
         self.api.metrics = self.metrics
+        front = next((spec.name for spec in specs if spec.control_plane), specs[0].name)
+        self.api.reach_webhooks(ServiceWebhooks(self.sim, self.api.store, self.network, front))
         bootstrap.create_api_endpoints(admin, self.machines[specs[0].name].address)
         if addons:
-            self.apply(resources.files("simcluster.world").joinpath("manifests/system.yaml").read_text())
-        self._boot([spec for spec in specs if spec.control_plane], addons)
+            for name in bootstrap.ADDONS:
+                self.apply(resources.files("simcluster.world").joinpath("manifests", name).read_text())
+        self._boot(addons)
 
     @property
     def now(self) -> int:
@@ -193,13 +207,16 @@ class World:
             role="control-plane" if spec.control_plane else "worker",
             network=self.network,
             registry=self.registry,
-            catalog=self.catalog,
+            catalog=self.programs,
             preloaded=self.preloaded,
         )
 
-    def _add_node(self, index: int, spec: NodeSpec) -> None:
+    def _add_node(self, index: int, spec: NodeSpec, addons: bool) -> None:
         machine = self.build_machine(index, spec)
         self.machines[spec.name] = machine
+        self.api.address = self.api.address or f"{machine.address}:6443"
+        if addons:
+            bootstrap.write_node_files(machine, self.api.address, control_plane=spec.control_plane)
         self.kubelets[spec.name] = Kubelet(
             self.sim,
             self.api,
@@ -208,29 +225,20 @@ class World:
             labels=dict(spec.labels),
             config=spec.kubelet,
         )
-        self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name)
+        proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name)
+        if not addons:
+            proxy.start()  # without a pod of its own
 
-    def _boot(self, control_planes: Sequence[NodeSpec], addons: bool) -> None:
+    def _boot(self, addons: bool) -> None:
         """Start the nodes and wait until the system pods are ready."""
-        node_client = self.client("kubernetes-admin", "kubeadm")
-        suffixes = self.sim.stream("kube-proxy pods")
         self.run_for(2 * SECOND)
         if not addons:
             return
-        for spec in control_planes:
-            bootstrap.create_static_pods(node_client, self._node(spec.name))
-        for name in self.machines:
-            suffix = suffixes.text("bcdfghjklmnpqrstvwxz2456789", 5)
-            bootstrap.create_proxy_pod(node_client, self._node(name), suffix)
+        self.network.dns = bootstrap.CLUSTER_DNS
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("kube-system"):
             assert self.sim.now < limit, "the system pods of a new cluster do not become ready"
             self.run_for(SECOND)
-
-    def _node(self, name: str) -> ApiObject:
-        node = self.api.store.get("nodes", "", name)
-        assert node is not None, f"{name} has not registered"
-        return node
 
 
 def _administrator(name: str) -> User:

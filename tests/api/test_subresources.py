@@ -137,7 +137,7 @@ class TestMetrics:
     def test_pods(self, api: Api) -> None:
         api.metrics = Metrics()
         (item,) = get(api, self.PODS + "?labelSelector=app%3Dtwo").body["items"]
-        assert item["containers"] == [{"name": "c", "usage": {"cpu": "100000000n", "memory": "24576Ki"}}]
+        assert item["containers"] == [{"name": "c", "usage": {"cpu": "100000000n", "memory": "24Mi"}}]
         assert (item["timestamp"], item["window"]) == ("2026-03-02T09:00:05Z", "15.5s")
         assert get(api, self.PODS, accept=TABLE).body["rows"][0]["cells"][0] == "two"
         answer = get(api, self.PODS + "/nope")

@@ -10,14 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.engine.content import Content
-from simcluster.models.traffic.graph.laws import NonNegative, Positive
+from simcluster.models.traffic.graph.laws import NonNegative, Part, Positive
 
-#: What stands for the load's side of an edge in `from`: the name of the load.
+#: What a rate or a speed is multiplied with.
 Factor = Annotated[float, Field(ge=0.0)]
 
 
-class Capacity(Content):
+class Capacity(Part):
     """The service works `factor` times as fast (0 stands still); work in progress is stretched at once.
 
     Attributes:
@@ -29,7 +28,7 @@ class Capacity(Content):
     replicas: tuple[Annotated[int, Field(ge=0)], ...] | None = None
 
 
-class Outage(Content):
+class Outage(Part):
     """Nothing passes from a caller (service or load) to a callee, nor answers back.
 
     Attributes:
@@ -42,29 +41,29 @@ class Outage(Content):
     messages: Literal["held", "lost"] = "held"
 
 
-class Flush(Content):
+class Flush(Part):
     """A cache loses all that it holds."""
 
     service: str
     cache: str
 
 
-class LoadFactor(Content):
+class LoadFactor(Part):
     """An open load's rate is multiplied."""
 
     name: str
     factor: Factor
 
 
-class LoadRate(Content):
+class LoadRate(Part):
     """An open load's rate is set, whatever its stages say; bursts and factors still apply."""
 
     name: str
-    rate: Annotated[float, Field(ge=0.0)]
+    rate: Annotated[float, Field(ge=0.0, le=1e9)]
 
 
-class ReplicaLoss(Content):
-    """The last `replicas` of the service that are up are lost with all that they hold; after `for` they come back empty.
+class ReplicaLoss(Part):
+    """The last `replicas` of the service that are up are lost with all they hold; after `for` they come back empty.
 
     What was waiting or being served is never answered: callers see a connection error at once.
     """
@@ -73,13 +72,13 @@ class ReplicaLoss(Content):
     replicas: Annotated[int, Field(ge=1)]
 
 
-class Restart(Content):
+class Restart(Part):
     """All replicas lose what they hold (callers see errors at once) and serve again after `for`, or at once."""
 
     service: str
 
 
-class RetryChange(Content):
+class RetryChange(Part):
     """Calls on an edge make at most so many attempts (1 switches retries off); those already begun too."""
 
     caller: str = Field(alias="from")
@@ -87,7 +86,7 @@ class RetryChange(Content):
     attempts: Annotated[int, Field(ge=1)]
 
 
-class Event(Content):
+class Event(Part):
     """One event; exactly one effect beside `at` and `for`."""
 
     at: NonNegative

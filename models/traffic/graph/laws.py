@@ -10,9 +10,16 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from simcluster.engine.content import Content, Nanoseconds
+
+
+class Part(Content):
+    """Base of all parts of a graph: as any content, and no number is infinite or undefined."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
 
 #: A duration above zero.
 Positive = Annotated[Nanoseconds, Field(gt=0)]
@@ -34,14 +41,14 @@ _KEYS: dict[str, tuple[str, ...]] = {
 _BRANCHES = ("branches",)
 
 
-class Branch(Content):
+class Branch(Part):
     """One exponential of a hyperexponential law."""
 
     probability: Annotated[float, Field(gt=0.0, le=1.0)]
     mean: Positive
 
 
-class Law(Content):
+class Law(Part):
     """A law of random durations.
 
     Attributes:
@@ -75,7 +82,9 @@ class Law(Content):
         given = {name for name in type(self).model_fields if name != "law" and getattr(self, name) is not None}
         wanted = _BRANCHES if self.law == "hyperexponential" and self.branches is not None else _KEYS[self.law]
         if given != {*wanted}:
-            raise ValueError(f"a law {self.law!r} takes {' and '.join(wanted)}, not {', '.join(sorted(given)) or 'nothing'}")
+            raise ValueError(
+                f"a law {self.law!r} takes {' and '.join(wanted)}, not {', '.join(sorted(given)) or 'nothing'}"
+            )
         if self.law == "uniform" and self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low ({self.low}ns) is above high ({self.high}ns)")
         if self.law == "hyperexponential" and self.cv is not None and self.cv < 1.0:
@@ -127,7 +136,8 @@ class Law(Content):
         """
         if self.branches is not None:
             return tuple((b.probability, float(b.mean)) for b in self.branches)
-        assert self.mean is not None and self.cv is not None
+        assert self.mean is not None
+        assert self.cv is not None
         squared = self.cv * self.cv
         first = (1.0 + math.sqrt((squared - 1.0) / (squared + 1.0))) / 2.0
         return ((first, self.mean / (2.0 * first)), (1.0 - first, self.mean / (2.0 * (1.0 - first))))

@@ -14,10 +14,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.engine.content import Content
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Positive
+from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive
 from simcluster.models.traffic.graph.policy import Policy
 
+#: Requests a second.
+Rate = Annotated[float, Field(ge=0.0, le=1e9)]
 #: Curves (ramps, the day) are followed in steps of this length.
 CURVE_STEP_NS = 100_000_000
 _TWO_PI = 6.283185307179586
@@ -43,7 +44,7 @@ def cosine_of_turns(turns: float) -> float:
     return sign * total
 
 
-class Stage(Content):
+class Stage(Part):
     """A stretch of the load's time line.
 
     Attributes:
@@ -53,11 +54,11 @@ class Stage(Content):
     """
 
     lasts: Positive = Field(alias="for")
-    rate: Annotated[float, Field(ge=0.0)]
-    to: Annotated[float, Field(ge=0.0)] | None = None
+    rate: Rate
+    to: Rate | None = None
 
 
-class Diurnal(Content):
+class Diurnal(Part):
     """The day: factor 1 + amplitude * cos(2 pi (t - peak)/period)."""
 
     period: Positive = 86_400_000_000_000
@@ -65,7 +66,7 @@ class Diurnal(Content):
     peak: NonNegative = 0
 
 
-class Burst(Content):
+class Burst(Part):
     """Bursts: for exponential times of mean `on` the rate is `factor` times as high, then normal for mean `off`."""
 
     factor: Annotated[float, Field(gt=0.0)]
@@ -73,7 +74,7 @@ class Burst(Content):
     off: Positive
 
 
-class Open(Content):
+class Open(Part):
     """Arrivals that do not wait for anybody.
 
     Attributes:
@@ -81,7 +82,7 @@ class Open(Content):
         arrivals: `poisson`, or `even`: equal distances.
     """
 
-    rate: Annotated[float, Field(ge=0.0)] | None = None
+    rate: Rate | None = None
     arrivals: Literal["poisson", "even"] = "poisson"
     stages: Annotated[tuple[Stage, ...], Field(min_length=1)] | None = None
     diurnal: Diurnal | None = None
@@ -94,7 +95,7 @@ class Open(Content):
         return self
 
 
-class Closed(Content):
+class Closed(Part):
     """Users who ask, wait for the answer (or the failure) and think.
 
     Attributes:
@@ -106,7 +107,7 @@ class Closed(Content):
     think: Law
 
 
-class Replay(Content):
+class Replay(Part):
     """A recorded trace: instants of arrivals, or counts of equal windows (spread evenly inside each)."""
 
     times: Annotated[tuple[NonNegative, ...], Field(min_length=1)] | None = None
@@ -131,7 +132,7 @@ class Replay(Content):
         return found
 
 
-class Load(Content):
+class Load(Part):
     """One source of requests; exactly one of `open`, `closed`, `replay`.
 
     Attributes:
@@ -174,10 +175,13 @@ class Load(Content):
         return rate * (1.0 + day.amplitude * cosine_of_turns((t_ns - day.peak) / day.period))
 
     def _staged(self, t_ns: int) -> float:
-        assert self.open is not None and self.open.stages is not None
+        assert self.open is not None
+        assert self.open.stages is not None
         for stage in self.open.stages:
             if t_ns < stage.lasts:
-                return stage.rate + (((stage.to or 0.0) - stage.rate) * t_ns / stage.lasts if stage.to is not None else 0.0)
+                return stage.rate + (
+                    ((stage.to or 0.0) - stage.rate) * t_ns / stage.lasts if stage.to is not None else 0.0
+                )
             t_ns -= stage.lasts
         last = self.open.stages[-1]
         return last.rate if last.to is None else last.to

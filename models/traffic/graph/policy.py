@@ -13,14 +13,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.engine.content import Content
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Positive
+from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive
 
 #: How an attempt can fail, as its caller sees it.
 Failure = Literal["timeout", "rejected", "error"]
 
 
-class Backoff(Content):
+class Backoff(Part):
     """Delay before the k-th retry: min(max, base * factor**(k-1)), then jitter.
 
     Attributes:
@@ -34,7 +33,7 @@ class Backoff(Content):
     jitter: Literal["none", "full", "equal"] = "none"
 
 
-class Budget(Content):
+class Budget(Part):
     """A token bucket that pays for retries; a retry that it cannot pay for is not made.
 
     Attributes:
@@ -51,7 +50,7 @@ class Budget(Content):
     timeout_cost: Annotated[float, Field(gt=0.0)] | None = None
 
 
-class Retries(Content):
+class Retries(Part):
     """When and how often a failed attempt is made again.
 
     Attributes:
@@ -65,7 +64,7 @@ class Retries(Content):
     budget: Budget | None = None
 
 
-class Throttle(Content):
+class Throttle(Part):
     """Adaptive throttling: an attempt is refused by the caller itself with probability
     max(0, (requests - k * accepts) / (requests + 1)), counted over the last `window`.
 
@@ -76,7 +75,7 @@ class Throttle(Content):
     window: Positive = 120_000_000_000
 
 
-class Breaker(Content):
+class Breaker(Part):
     """A circuit breaker.
 
     It opens when, of at least `minimum` attempts in the last `window`, a share above
@@ -86,24 +85,26 @@ class Breaker(Content):
 
     Attributes:
         window: 0 counts since the beginning, and the breaker then is open exactly while the share is above.
+        per: what failed attempts are a share of: of all `attempt`s, or of `call`s (their first attempts).
     """
 
     failure_ratio: Annotated[float, Field(gt=0.0, lt=1.0)]
     window: NonNegative = 10_000_000_000
     minimum: Annotated[int, Field(ge=1)] = 5
     open_for: Positive = 5_000_000_000
+    per: Literal["attempt", "call"] = "attempt"
     probes: Annotated[int, Field(ge=1)] = 1
     guards: Literal["calls", "retries"] = "calls"
 
 
-class Hedge(Content):
+class Hedge(Part):
     """A second attempt beside the first one when that has not answered `after` so long; the first answer counts."""
 
     after: Positive
     extra: Annotated[int, Field(ge=1, le=10)] = 1
 
 
-class Pool(Content):
+class Pool(Part):
     """Connections of one caller; an attempt waits until one is free, within its timeout.
 
     Attributes:
@@ -118,11 +119,12 @@ class Pool(Content):
     waiting: Annotated[int, Field(ge=0)] | None = None
 
 
-class Policy(Content):
+class Policy(Part):
     """How one edge is called.
 
     Attributes:
         timeout: of one attempt; None waits for ever.
+        patience: further time after which the caller gives an attempt up, drawn for each; the earlier of both counts.
         deadline: of the call with all its attempts; None has none.
         propagate: the callee learns the instant at which its caller gives up and does not begin
             work, nor calls of its own, after it. The remaining time bounds the callee's own timeouts.
@@ -134,6 +136,7 @@ class Policy(Content):
     """
 
     timeout: Positive | None = None
+    patience: Law | None = None
     deadline: Positive | None = None
     propagate: bool = False
     cancel: Literal["no", "queued", "running"] = "no"

@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simcluster.engine.content import Content
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Positive, Probability
+from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive, Probability
 from simcluster.models.traffic.graph.policy import Policy
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
@@ -34,7 +33,7 @@ def _size(value: Any) -> Any:
 Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
 
 
-class Queue(Content):
+class Queue(Part):
     """Requests that wait for a worker, at each replica.
 
     Attributes:
@@ -46,7 +45,7 @@ class Queue(Content):
     discipline: Literal["fifo", "lifo", "priority"] = "fifo"
 
 
-class Shedding(Content):
+class Shedding(Part):
     """Requests given up because there are too many; the caller sees a rejection.
 
     Attributes:
@@ -71,14 +70,14 @@ class Shedding(Content):
         return self
 
 
-class RateLimit(Content):
+class RateLimit(Part):
     """A token bucket at each replica: `rate` requests a second, `burst` at once; more are rejected."""
 
     rate: Annotated[float, Field(gt=0.0)]
     burst: Annotated[float, Field(ge=1.0)] = 1.0
 
 
-class Cache(Content):
+class Cache(Part):
     """A cache of items; its hit rate follows from what it holds.
 
     Attributes:
@@ -104,7 +103,7 @@ class Cache(Content):
     fill: Literal["success", "late"] = "success"
 
 
-class Heap(Content):
+class Heap(Part):
     """A garbage-collected heap: the world stops while live bytes are traced and copied.
 
     A collection starts when the allocations since the last one fill what is not live. It stops
@@ -147,7 +146,7 @@ class Call(Policy):
     required: bool = True
 
 
-class Send(Content):
+class Send(Part):
     """A message nobody waits for: it joins the callee's queue, or is lost if that is full."""
 
     service: str
@@ -156,14 +155,14 @@ class Send(Content):
     priority: int | None = None
 
 
-class Chance(Content):
+class Chance(Part):
     """One branch of a choice."""
 
     probability: Annotated[float, Field(gt=0.0, le=1.0)]
     steps: tuple[Step, ...] = ()
 
 
-class Cached(Content):
+class Cached(Part):
     """Look an item up; on a miss do the steps and store it.
 
     Attributes:
@@ -176,7 +175,7 @@ class Cached(Content):
     miss: Annotated[tuple[Step, ...], Field(min_length=1)]
 
 
-class Step(Content):
+class Step(Part):
     """One step of an operation; exactly one of the keys.
 
     Attributes:
@@ -203,7 +202,9 @@ class Step(Content):
     def _is_one_thing(self) -> Step:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"a step is exactly one of {', '.join(type(self).model_fields)}; here: {', '.join(given) or 'none'}")
+            raise ValueError(
+                f"a step is exactly one of {', '.join(type(self).model_fields)}; here: {', '.join(given) or 'none'}"
+            )
         if self.choose is not None:
             total = sum(round(branch.probability * 1e9) for branch in self.choose)  # integers
             if total > 1_000_001_000:
@@ -216,7 +217,7 @@ class Step(Content):
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
-class Operation(Content):
+class Operation(Part):
     """What a service does for one kind of request.
 
     Attributes:
@@ -234,7 +235,7 @@ class Operation(Content):
     allocation: Bytes | None = None
 
 
-class Service(Content):
+class Service(Part):
     """A service and its replicas.
 
     Attributes:
@@ -265,7 +266,9 @@ class Service(Content):
     @model_validator(mode="after")
     def _makes_sense(self) -> Service:
         if self.cores is not None and self.workers is not None and self.cores > self.workers:
-            raise ValueError(f"{self.cores} cores for {self.workers} workers: {self.cores - self.workers} would idle for ever")
+            raise ValueError(
+                f"{self.cores} cores for {self.workers} workers: {self.cores - self.workers} would idle for ever"
+            )
         return self
 
     def first_operation(self) -> str:

@@ -1,7 +1,7 @@
 """The admission plugins in the order of kube-apiserver's AllOrderedPlugins.
 
 Left out, being of no effect without what they serve: webhooks and admission policies,
-PodSecurity, NodeRestriction, RuntimeClass, certificate plugins.
+NodeRestriction, RuntimeClass, certificate plugins.
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ from simcluster.api.admission.default_toleration_seconds import DefaultToleratio
 from simcluster.api.admission.limit_ranger import LimitRanger
 from simcluster.api.admission.namespace_lifecycle import NamespaceLifecycle
 from simcluster.api.admission.plugin import Cluster, Plugin
+from simcluster.api.admission.pod_security import PodSecurity
+from simcluster.api.admission.policies.plugin import ValidatingAdmissionPolicy
 from simcluster.api.admission.priority import Priority
 from simcluster.api.admission.resource_quota import ResourceQuota
 from simcluster.api.admission.service_account import ServiceAccount
 from simcluster.api.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
+from simcluster.api.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from simcluster.api.registry.attributes import Attributes
 
 PLUGINS: tuple[Plugin, ...] = (
     NamespaceLifecycle(),
     LimitRanger(),
     ServiceAccount(),
+    PodSecurity(),
     Priority(),
     DefaultTolerationSeconds(),
     DefaultStorageClass(),
     StorageObjectInUseProtection(),
+    MutatingAdmissionWebhook(),
+    ValidatingAdmissionPolicy(),
+    ValidatingAdmissionWebhook(),
     ResourceQuota(),
 )
 
@@ -38,6 +45,14 @@ class AdmissionChain:
         """Let every plugin change the new object. Raises ApiError."""
         for plugin in PLUGINS:
             if plugin.wants(attributes):
+                plugin.mutate(attributes, self.cluster)
+        if attributes.is_changed_by_webhooks:
+            self._complete(attributes)
+
+    def _complete(self, attributes: Attributes) -> None:
+        """Plugins complete once more what webhooks have changed."""
+        for plugin in PLUGINS:
+            if not isinstance(plugin, MutatingAdmissionWebhook) and plugin.wants(attributes):
                 plugin.mutate(attributes, self.cluster)
 
     def validate(self, attributes: Attributes) -> None:

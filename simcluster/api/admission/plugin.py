@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from simcluster.api import errors
+from simcluster.api.admission.policies.source import PolicySource
+from simcluster.api.admission.webhooks.source import WebhookSource
+from simcluster.api.backends import WebhookBackend
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject
 from simcluster.api.registry.attributes import Attributes
@@ -21,6 +24,9 @@ class Cluster:
 
     Attributes:
         resources: what is served now.
+        policies, hooks: the admission policies and webhooks in force.
+        backend: reaches the webhooks' servers; None if there is no network.
+        spent_ns, warnings: what webhooks and policies cost and said during the present request.
     """
 
     def __init__(self, sim: Simulation, store: Store, identities: Identities) -> None:
@@ -28,6 +34,11 @@ class Cluster:
         self.store = store
         self.identities = identities
         self.resources: ResourceTable = BUILT_IN
+        self.policies = PolicySource(sim, store)
+        self.hooks = WebhookSource(sim, store)
+        self.backend: WebhookBackend | None = None
+        self.spent_ns = 0
+        self.warnings: list[str] = []
 
     @property
     def is_bootstrapped(self) -> bool:

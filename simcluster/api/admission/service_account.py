@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 from simcluster.api.admission.plugin import Cluster, Plugin, refuse
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.registry.attributes import CREATE, Attributes
-from simcluster.engine import MILLISECOND
+from simcluster.engine import MILLISECOND, parse_rfc3339
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX = "kube-api-access-"
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-#: The default account is made by a controller: the plugin looks ten times, 0.1 to 0.2 s apart.
-PATIENCE_NS = 1350 * MILLISECOND
+#: The default account is made by a controller: the plugin looks for it ten times, 0.1 to 0.2 s
+#: apart. Time does not pass inside of a request, so the pods of a namespace that is younger
+#: are admitted at once, with the account that the controller is about to make.
+_PATIENCE_NS = 1350 * MILLISECOND
 #: Seconds; one hour and seven seconds, so that kubelets can tell tokens they should refresh.
 _TOKEN_LIFE_S = 3607
 
@@ -37,18 +39,25 @@ class ServiceAccount(Plugin):
         spec = pod["spec"]
         name = spec.get("serviceAccountName") or "default"
         account = cluster.by_name("serviceaccounts", attributes.namespace, name)
-        if account is None:
-            error = refuse(
+        if account is None and not (name == "default" and _is_young(attributes.namespace, cluster)):
+            raise refuse(
                 attributes,
                 f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found',
             )
-            error.patience_ns = PATIENCE_NS if name == "default" else 0
-            raise error
+        account = account or {}
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
         if _automounts(spec, account):
             _mount_token(attributes, cluster)
+
+
+def _is_young(namespace: str, cluster: Cluster) -> bool:
+    holder = cluster.by_name("namespaces", "", namespace)
+    if holder is None or (holder.get("status") or {}).get("phase", "Active") != "Active":
+        return False
+    born_ns = parse_rfc3339(holder["metadata"]["creationTimestamp"])  # whole seconds
+    return cluster.sim.now - born_ns < _PATIENCE_NS
 
 
 def _automounts(spec: Json, account: ApiObject) -> bool:

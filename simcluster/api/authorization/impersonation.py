@@ -42,8 +42,11 @@ def impersonated(user: User, wanted: Impersonation, authorizer: Authorizer | Non
 
 
 def _without_user(wanted: Impersonation) -> str:
-    kind = "groups" if wanted.groups else "uid"
-    return f"requested [{{{kind.capitalize()}  {', '.join(wanted.groups) or wanted.uid}}}] without impersonating a user"
+    """As Go prints the list of references that it made of the headers."""
+    asked = [f"{{Group  {group}    }}" for group in wanted.groups]
+    if wanted.uid:
+        asked.append(f"{{UID  {wanted.uid}  authentication.k8s.io/v1  }}")
+    return f"requested [{' '.join(asked)}] without impersonating a user"
 
 
 def _account(name: str) -> tuple[str, str] | None:

@@ -30,9 +30,14 @@ from simcluster.engine import Shared
 
 _BUDGET = 1_000_000
 _INT64, _UINT64 = 1 << 63, 1 << 64
-_TYPES = ("bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint")
-_NAMESPACES = ("optional", "sets", "math")
-_SETS = ("contains", "equivalent", "intersects")
+_TYPES = (
+    "bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "null_type", "string", "timestamp", "type",
+    "uint",
+)  # fmt: skip
+_FULL = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+_NAMESPACES = ("optional", "sets")
+#: Functions of the namespaces.
+_SPACED = ("contains", "equivalent", "intersects", "of", "none", "ofNonZeroValue")
 
 
 class Program(Shared):
@@ -72,7 +77,7 @@ def compile_expression(source: str, declared: Iterable[str]) -> Program:
             at = _position(source, name)
             raise error_at(source, at, f"undeclared reference to '{name}' (in container '')")
     for name, is_method in functions_of(program.tree):
-        if name not in (METHODS if is_method else GLOBAL) and name not in _SETS and name not in ("of", "none", "ofNonZeroValue"):
+        if name not in (METHODS if is_method else GLOBAL) and name not in _SPACED:
             raise error_at(source, _position(source, name), f"undeclared reference to '{name}' (in container '')")
     return program
 
@@ -152,7 +157,7 @@ class _Evaluation:
         if name in self.variables:
             return self.variables[name]
         if name in _TYPES:
-            return TypeName({"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}.get(name, name))
+            return TypeName(_FULL.get(name, name))
         raise CelError(f"undeclared reference to '{name}' (in container '')")
 
     def _select(self, node: Node) -> Any:

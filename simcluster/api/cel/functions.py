@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from simcluster.api import quantity as quantities
@@ -239,15 +240,17 @@ def _shown(value: Any) -> str:
 
 def _is_sorted(value: Any) -> bool:
     items = _list(value)
-    return not any(less(after, before) for before, after in zip(items, items[1:], strict=False))
+    return not any(less(after, before) for before, after in pairwise(items))
 
 
 def _sum(value: Any) -> Any:
     total: Any = 0
     for item in _list(value):
-        total = Duration((total.ns if isinstance(total, Duration) else 0) + item.ns) if isinstance(
-            item, Duration
-        ) else total + item
+        total = (
+            Duration((total.ns if isinstance(total, Duration) else 0) + item.ns)
+            if isinstance(item, Duration)
+            else total + item
+        )
     return total
 
 

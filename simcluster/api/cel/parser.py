@@ -24,6 +24,10 @@ _RESERVED = (
     "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
     "namespace", "return", "var", "void", "while",
 )  # fmt: skip
+#: With what an operand may start, as the parser of cel-go lists it.
+_STARTS = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
 _DEPTH = 200
 
 
@@ -39,8 +43,7 @@ class _Parser:
         return self.tokens[self.at]
 
     def fail(self, token: Token, expecting: str) -> CelSyntaxError:
-        found = token.text if token.kind == "end" else token.text
-        return error_at(self.source, token.at, f"Syntax error: mismatched input '{found}' expecting {expecting}")
+        return error_at(self.source, token.at, f"Syntax error: mismatched input '{token.text}' expecting {expecting}")
 
     def take(self, *texts: str) -> Token | None:
         """The next token if it is one of these operators."""
@@ -168,7 +171,7 @@ class _Parser:
             return self.mapping()
         self.take(".")
         if self.next.kind != "name":
-            raise self.fail(self.next, "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}")
+            raise self.fail(self.next, _STARTS)
         name = self.name()
         if name.text in _RESERVED:
             raise error_at(self.source, name.at, f"reserved identifier: {name.text}")

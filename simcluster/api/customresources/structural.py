@@ -29,7 +29,9 @@ def pruned(value: Any, schema: Mapping[str, Any] | None, path: str, unknown: lis
     return value
 
 
-def _pruned_object(value: Mapping[str, Any], schema: Mapping[str, Any], path: str, unknown: list[str], root: bool) -> Json:
+def _pruned_object(
+    value: Mapping[str, Any], schema: Mapping[str, Any], path: str, unknown: list[str], root: bool
+) -> Json:
     properties: Mapping[str, Any] = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     keeps = bool(schema.get(_PRESERVE)) or additional is True

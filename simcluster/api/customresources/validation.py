@@ -86,7 +86,9 @@ def _go(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 def _check_enum(value: Any, schema: Schema, path: str, causes: Causes) -> None:
@@ -140,7 +142,8 @@ def _check_list(value: list[Any], schema: Schema, path: str, causes: Causes, old
 def _key(item: Any, keys: Sequence[str]) -> str:
     if not isinstance(item, Mapping):
         return _go(item)
-    return "map[string]interface {}{" + ", ".join(f"{quoted(k)}:{_go(item[k])}" for k in sorted(keys) if k in item) + "}"
+    parts = (f"{quoted(key)}:{_go(item[key])}" for key in sorted(keys) if key in item)
+    return "map[string]interface {}{" + ", ".join(parts) + "}"
 
 
 def _by_key(items: list[Any], keys: Sequence[str]) -> dict[str, Any]:

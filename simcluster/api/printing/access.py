@@ -40,6 +40,16 @@ def _binding(binding: Obj, now_ns: int) -> list[Any]:
     ]
 
 
+def _component_status(obj: Obj, now_ns: int) -> list[Any]:
+    status, message, error = "Unknown", "", ""
+    for entry in obj.get("conditions") or ():
+        if entry["type"] == "Healthy":
+            status = "Healthy" if entry["status"] == "True" else "Unhealthy"
+            message, error = entry.get("message", ""), entry.get("error", "")
+            break
+    return [obj["metadata"]["name"], status, message, error]
+
+
 def _priority_class(obj: Obj, now_ns: int) -> list[Any]:
     return [
         obj["metadata"]["name"],
@@ -109,6 +119,7 @@ def _signing_request(obj: Obj, now_ns: int) -> list[Any]:
 DEFAULT = Printer((NAME, Column("Created At", "date")), created_at)
 CUSTOM = Printer((NAME, Column("Age", "date")), name_and_age)
 BINDING = Printer(columns("Role", "Age", wide=("Users", "Groups", "ServiceAccounts")), _binding)
+COMPONENT_STATUS = Printer(columns("Status", "Message", "Error"), _component_status)
 PRIORITY_CLASS = Printer(columns("Value", "Global-Default", "Age", "PreemptionPolicy"), _priority_class)
 RUNTIME_CLASS = Printer(columns("Handler", "Age"), _runtime_class)
 WEBHOOKS = Printer(columns("Webhooks:integer", "Age"), _webhooks)

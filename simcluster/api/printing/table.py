@@ -21,6 +21,7 @@ PRINTERS: dict[tuple[str, str], Printer] = {
     ("", "Event"): cluster.EVENT,
     ("", "PersistentVolumeClaim"): cluster.CLAIM,
     ("", "PersistentVolume"): cluster.VOLUME,
+    ("", "ComponentStatus"): access.COMPONENT_STATUS,
     ("", "ConfigMap"): cluster.CONFIG_MAP,
     ("", "Secret"): cluster.SECRET,
     ("", "ServiceAccount"): cluster.SERVICE_ACCOUNT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from simcluster.api.objects import ApiObject, Json
@@ -25,9 +25,10 @@ class Attributes:
         old: the stored object; None on create.
         manager: field manager.
         manager_operation: Update, or Apply for server-side apply.
+        scale: the new and the old Scale of a write through the scale subresource.
+        is_changed_by_webhooks: whether a mutating webhook has changed the object.
         entries: the managed fields of an object that server-side apply creates.
         options: DeleteOptions of a delete.
-        warnings: what admission wants the client to be told (`Warning:` headers), in order.
     """
 
     operation: str
@@ -43,7 +44,8 @@ class Attributes:
     dry_run: bool = False
     options: Any = None
     entries: tuple[Json, ...] | list[Json] = ()
-    warnings: list[str] = field(default_factory=list)
+    scale: tuple[Json, Json] | None = None
+    is_changed_by_webhooks: bool = False
 
     @property
     def new(self) -> Json:

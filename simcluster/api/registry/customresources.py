@@ -54,7 +54,7 @@ class DefinitionStrategy(Strategy):
         """Nothing is accepted yet; the storage version is noted."""
         super().prepare_for_create(attributes, state)
         attributes.new["status"] = {
-            "conditions": None,
+            "conditions": [],
             "acceptedNames": {"plural": "", "kind": ""},
             "storedVersions": _storage_versions(attributes.new),
         }

@@ -17,7 +17,7 @@ from simcluster.api.registry.addresses import ServiceAddresses
 from simcluster.api.registry.attributes import Attributes
 from simcluster.api.registry.identity import Identities
 from simcluster.api.registry.strategies import strategy_of
-from simcluster.api.registry.strategy import needs_version
+from simcluster.api.registry.strategy import Strategy, needs_version
 from simcluster.api.schema import type_of
 from simcluster.api.store import Store
 from simcluster.engine import SECOND, Simulation, format_rfc3339
@@ -77,7 +77,8 @@ class Registry:
         if exists:
             raise errors.already_exists(resource.name, name)
         self.admission.validate(attributes)
-        metadata["uid"] = self.identities.uid(resource.storage, attributes.namespace, name)
+        if "uid" not in metadata:  # a strategy may have needed it
+            metadata["uid"] = self.identities.uid(resource.storage, attributes.namespace, name)
         metadata["creationTimestamp"] = self.now_text()
         if attributes.dry_run:
             return obj
@@ -99,13 +100,11 @@ class Registry:
         self._check_preconditions(attributes)
         is_status = attributes.subresource == "status"
         _keep_server_metadata(attributes.new, old)
-        if is_status:
-            strategy.prepare_for_status_update(attributes, self)
-        elif attributes.subresource:
-            strategy.prepare_for_part_update(attributes)
-        else:
-            strategy.prepare_for_update(attributes, self)
+        self._prepare_update(strategy, attributes)
         self.admission.mutate(attributes)
+        if attributes.is_changed_by_webhooks:
+            _keep_server_metadata(attributes.new, old)
+            self._prepare_update(strategy, attributes)
         obj = attributes.new
         if _is_same(obj, old):
             return old
@@ -127,6 +126,14 @@ class Registry:
         return stored
 
     # Inside.
+
+    def _prepare_update(self, strategy: Strategy, attributes: Attributes) -> None:
+        if attributes.subresource == "status":
+            strategy.prepare_for_status_update(attributes, self)
+        elif attributes.subresource:
+            strategy.prepare_for_part_update(attributes)
+        else:
+            strategy.prepare_for_update(attributes, self)
 
     def _refuse(self, attributes: Attributes, causes: list[Cause]) -> None:
         if causes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.authorization import escalation
+from simcluster.api.defaults import count_template_generation, generate_job_selector
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.registry.attributes import Attributes
 from simcluster.api.registry.customresources import CustomResourceStrategy, DefinitionStrategy
@@ -68,12 +69,49 @@ class BindingStrategy(Strategy):
             escalation.check_binding(attributes, state.authorizer)
 
 
+class JobStrategy(Strategy):
+    """A Job gets its selector and labels from its uid."""
+
+    def prepare_for_create(self, attributes: Attributes, state: Any) -> None:
+        """Fix the uid and what follows from it."""
+        super().prepare_for_create(attributes, state)
+        metadata = attributes.new["metadata"]
+        metadata["uid"] = state.identities.uid("jobs.batch", attributes.namespace, metadata.get("name", ""))
+        generate_job_selector(attributes.new, metadata["uid"])
+
+
+class DaemonSetStrategy(Strategy):
+    """An annotation counts the changes of the pod template."""
+
+    def prepare_for_create(self, attributes: Attributes, state: Any) -> None:
+        """Begin to count."""
+        super().prepare_for_create(attributes, state)
+        count_template_generation(attributes.new, None)
+
+    def prepare_for_update(self, attributes: Attributes, state: Any) -> None:
+        """Count on."""
+        super().prepare_for_update(attributes, state)
+        count_template_generation(attributes.new, attributes.current)
+
+
+class DeploymentStrategy(Strategy):
+    """Annotations are part of what a deployment's generation counts."""
+
+    def is_spec_changed(self, obj: Json, old: ApiObject) -> bool:
+        """Whether the spec or an annotation differs."""
+        before, after = old["metadata"].get("annotations") or {}, obj["metadata"].get("annotations") or {}
+        return super().is_spec_changed(obj, old) or dict(before) != dict(after)
+
+
 _GENERIC = Strategy()
 _CUSTOM = CustomResourceStrategy()
 _STRATEGIES: dict[str, Strategy] = {
     "certificatesigningrequests.certificates.k8s.io": CertificateSigningRequestStrategy(),
     "customresourcedefinitions.apiextensions.k8s.io": DefinitionStrategy(),
+    "daemonsets.apps": DaemonSetStrategy(),
+    "deployments.apps": DeploymentStrategy(),
     "endpointslices.discovery.k8s.io": EndpointSliceStrategy(),
+    "jobs.batch": JobStrategy(),
     "clusterrolebindings.rbac.authorization.k8s.io": BindingStrategy(),
     "clusterroles.rbac.authorization.k8s.io": RoleStrategy(),
     "namespaces": NamespaceStrategy(),

@@ -1,6 +1,6 @@
 """Questions that are answered and not stored: who am I, may I, tokens.
 
-Authorization allows everything, so every review of access says yes.
+Source: pkg/registry/authorization and pkg/apis/authorization/validation of Kubernetes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import codec
+from simcluster.api import codec, errors
+from simcluster.api.authorization.question import Question
+from simcluster.api.errors import Cause
 from simcluster.api.objects import Json
 from simcluster.api.reading import need
-from simcluster.api.request import Request, Response
+from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.engine import SECOND, format_rfc3339
@@ -21,26 +23,6 @@ from simcluster.engine import SECOND, format_rfc3339
 if TYPE_CHECKING:
     from simcluster.api.server import Api
 
-#: What the bootstrap roles give a cluster administrator.
-_DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz"]
-_VERSIONS = ["/version", "/version/"]
-_RULES: Json = {
-    "resourceRules": [
-        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-        {
-            "verbs": ["create"],
-            "apiGroups": ["authorization.k8s.io"],
-            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-        },
-        {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
-    ],
-    "nonResourceRules": [
-        {"verbs": ["get"], "nonResourceURLs": [*_DISCOVERY, *_VERSIONS]},
-        {"verbs": ["*"], "nonResourceURLs": ["*"]},
-        {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", *_VERSIONS]},
-    ],
-    "incomplete": False,
-}
 _TOKEN_REQUEST = Resource("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests", "tokenrequest", True)
 _TOKEN_LIFE_S = 3600
 
@@ -51,22 +33,91 @@ def is_review(resource: Resource) -> bool:
 
 
 def serve(api: Api, request: Request, route: Route) -> Response:
-    """POST of a review."""
+    """POST of a review. Raises ApiError 400, 422."""
     resource = route.resource
     body = codec.read_object(request, resource).value if request.body else {}
     metadata: Json = {"creationTimestamp": None}
     answer: Json = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    user = request.user
+    spec = body.get("spec") or {}
     if resource.kind == "SelfSubjectReview":
         metadata["creationTimestamp"] = api.registry.now_text()
-        answer["status"] = {"userInfo": {"username": user.name, "groups": list(user.groups)}}
+        answer["status"] = {"userInfo": _user_info(request.user)}
     elif resource.kind == "SelfSubjectRulesReview":
-        answer["spec"], answer["status"] = {}, _RULES
+        answer["spec"], answer["status"] = {}, _rules(api, request.user, spec.get("namespace", ""))
     elif resource.kind == "TokenReview":
-        answer["spec"], answer["status"] = body.get("spec") or {}, {"user": {}, "error": "invalid bearer token"}
+        answer["spec"], answer["status"] = spec, {"user": {}, "error": "invalid bearer token"}
     else:
-        answer["spec"], answer["status"] = body.get("spec") or {}, {"allowed": True}
+        if route.namespace:
+            metadata["namespace"] = route.namespace
+        answer["spec"], answer["status"] = spec, _access(api, request.user, resource, route.namespace, spec)
     return Response(201, answer)
+
+
+def _user_info(user: User) -> Json:
+    info: Json = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    return {**info, "groups": list(user.groups)}
+
+
+def _rules(api: Api, user: User, namespace: str) -> Json:
+    if not namespace:
+        raise errors.bad_request("no namespace on request")
+    if api.authorizer is None:
+        everything: Json = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        paths = [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+        return {"resourceRules": [everything], "nonResourceRules": paths, "incomplete": False}
+    own = api.authorizer.rules_of(user, namespace)
+    status: Json = {"resourceRules": own.resource_rules, "nonResourceRules": own.path_rules}
+    status["incomplete"] = own.incomplete
+    return {**status, "evaluationError": own.error} if own.error else status
+
+
+def _access(api: Api, user: User, resource: Resource, namespace: str, spec: Json) -> Json:
+    causes = _causes(resource, namespace, spec)
+    if causes:
+        raise errors.invalid(resource.kind, resource.group, "", causes)
+    if resource.kind != "SelfSubjectAccessReview":
+        user = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""))
+    if api.authorizer is None:
+        return {"allowed": True}
+    allowed, reason = api.authorizer.decide(user, _question(spec))
+    return {"allowed": allowed, "reason": reason} if reason else {"allowed": allowed}
+
+
+def _question(spec: Json) -> Question:
+    path = spec.get("nonResourceAttributes")
+    if path:
+        return Question(path.get("verb", ""), path=path.get("path", ""))
+    asked = spec["resourceAttributes"]
+    names = ("verb", "group", "resource", "subresource", "namespace", "name", "version")
+    return Question(*(asked.get(name, "") for name in names))
+
+
+def _causes(resource: Resource, namespace: str, spec: Json) -> list[Cause]:
+    found = []
+    asked, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if asked is not None and path is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        found.append(_invalid("spec.nonResourceAttributes", json.dumps(path, separators=(",", ":")), why))
+    elif asked is None and path is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        found.append(_invalid("spec.resourceAttributes", "null", why))
+    if resource.kind != "SelfSubjectAccessReview" and not spec.get("user") and not spec.get("groups"):
+        found.append(_invalid("spec.user", '""', "at least one of user or group must be specified"))
+    if resource.kind == "LocalSubjectAccessReview":
+        written = (asked or {}).get("namespace", "")
+        if written != namespace:
+            why = "must match metadata.namespace"
+            found.append(_invalid("spec.resourceAttributes.namespace", json.dumps(written), why))
+        if path is not None:
+            shown = json.dumps(path, separators=(",", ":"))
+            found.append(_invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
+    return found
+
+
+def _invalid(field: str, shown: str, why: str) -> Cause:
+    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", field)
 
 
 def token(api: Api, request: Request, route: Route) -> Response:

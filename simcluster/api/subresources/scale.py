@@ -1,4 +1,4 @@
-"""The `scale` subresource of Deployments, ReplicaSets, StatefulSets and ReplicationControllers."""
+"""The `scale` subresource of Deployments, ReplicaSets, StatefulSets, ReplicationControllers, custom resources."""
 
 from __future__ import annotations
 
@@ -42,10 +42,47 @@ def scale_of(obj: ApiObject) -> Json:
     }
 
 
+def custom_scale_of(obj: ApiObject, paths: Mapping[str, Any]) -> Json:
+    """The Scale of a custom resource, whose definition says where its parts are."""
+    metadata = obj["metadata"]
+    names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    replicas = _at(obj, paths["specReplicasPath"])
+    status: Json = {"replicas": _at(obj, paths["statusReplicasPath"]) or 0}
+    selector = _at(obj, paths["labelSelectorPath"]) if paths.get("labelSelectorPath") else None
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in names if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def _at(obj: Any, path: str) -> Any:
+    for name in path.removeprefix(".").split("."):
+        obj = obj.get(name) if isinstance(obj, Mapping) else None
+    return obj
+
+
+def _with(obj: Mapping[str, Any], names: list[str], value: Any) -> Json:
+    """A copy of the object with another value at a path."""
+    inner = obj.get(names[0])
+    if len(names) > 1:
+        value = _with(inner if isinstance(inner, Mapping) else {}, names[1:], value)
+    return {**obj, names[0]: value}
+
+
+def _shown(route: Route, obj: ApiObject) -> Json:
+    custom = route.resource.custom
+    return scale_of(obj) if custom is None or custom.scale is None else custom_scale_of(obj, custom.scale)
+
+
 def serve(api: Api, request: Request, route: Route) -> Response:
     """GET, PUT and PATCH. Raises ApiError."""
     obj = need(api, route)
-    current = scale_of(obj)
+    current = _shown(route, obj)
     if request.method == "GET":
         return Response(200, current)
     if request.method == "PUT":
@@ -71,6 +108,10 @@ def _scaled(api: Api, request: Request, route: Route, obj: ApiObject, wanted: Ma
     for name in ("resourceVersion", "uid"):
         if (wanted.get("metadata") or {}).get(name):
             metadata[name] = wanted["metadata"][name]
-    attributes.obj = {**obj, "metadata": metadata, "spec": {**obj["spec"], "replicas": replicas}}
+    current = _shown(route, obj)
+    attributes.scale = ({**current, "spec": {"replicas": replicas}}, current)
+    custom = route.resource.custom
+    path = custom.scale["specReplicasPath"] if custom is not None and custom.scale is not None else ".spec.replicas"
+    attributes.obj = _with({**obj, "metadata": metadata}, path.removeprefix(".").split("."), replicas)
     stored = api.registry.update(attributes)
-    return scale_of(api.store.get(route.resource.storage, route.namespace, route.name) or ApiObject(stored))
+    return _shown(route, api.store.get(route.resource.storage, route.namespace, route.name) or ApiObject(stored))

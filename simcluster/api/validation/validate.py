@@ -7,11 +7,13 @@ from typing import Any
 
 from simcluster.api.errors import Cause
 from simcluster.api.schema import KindOf
-from simcluster.api.validation import cluster, names, pods, services, workloads
+from simcluster.api.validation import admission, cluster, definitions, names, pods, services, workloads
 from simcluster.api.validation.causes import Causes, Obj
 from simcluster.api.validation.metadata import NameRule, validate_metadata, validate_metadata_update
 
 _RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_EXTENSIONS = "apiextensions.k8s.io"
 
 CREATE: dict[tuple[str, str], Callable[[Obj, Causes], None]] = {
     ("", "Pod"): pods.validate_pod,
@@ -43,6 +45,11 @@ CREATE: dict[tuple[str, str], Callable[[Obj, Causes], None]] = {
     (_RBAC, "ClusterRole"): cluster.validate_role,
     (_RBAC, "RoleBinding"): cluster.validate_role_binding,
     (_RBAC, "ClusterRoleBinding"): cluster.validate_role_binding,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): admission.validate_policy,
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): admission.validate_policy_binding,
+    (_ADMISSION, "MutatingWebhookConfiguration"): admission.validate_webhooks,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): admission.validate_webhooks,
+    (_EXTENSIONS, "CustomResourceDefinition"): definitions.validate_definition,
 }
 
 #: Kinds whose update has rules of its own; the others are validated as if they were new.
@@ -64,6 +71,7 @@ UPDATE: dict[tuple[str, str], Callable[[Obj, Obj, Causes], None]] = {
     ("scheduling.k8s.io", "PriorityClass"): cluster.validate_priority_class_update,
     (_RBAC, "RoleBinding"): cluster.validate_role_binding_update,
     (_RBAC, "ClusterRoleBinding"): cluster.validate_role_binding_update,
+    (_EXTENSIONS, "CustomResourceDefinition"): definitions.validate_definition_update,
 }
 
 #: Rules for names other than the DNS subdomain.

@@ -1,5 +1,6 @@
-"""Cluster DNS: names of Services, as CoreDNS' kubernetes plugin serves them."""
+"""Cluster DNS: names of Services, and CoreDNS, which answers for them."""
 
+from simcluster.control.clusterdns.coredns import CoreDns
 from simcluster.control.clusterdns.zone import ClusterDns
 
-__all__ = ["ClusterDns"]
+__all__ = ["ClusterDns", "CoreDns"]

@@ -1,13 +1,13 @@
 """The zone `cluster.local`, kept in step with the Services by a watch.
 
-A Service with a cluster IP has one record. A headless Service has one per ready pod; the
-zone here keeps the first (a client that connects once uses one address). External names
-and reverse records are left out.
+A Service with a cluster IP has one record. A headless Service has one per ready pod, and one
+for each pod with a host name below it; a Service of type ExternalName is an alias. These are
+the records that CoreDNS' kubernetes plugin knows. Left out: SRV, PTR and pod records.
 """
 
 from __future__ import annotations
 
-from simcluster.api.objects import name_of, namespace_of
+from simcluster.api.objects import ApiObject, name_of, namespace_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
@@ -23,6 +23,7 @@ class ClusterDns:
     def __init__(self, sim: Simulation, api: Api, network: Network) -> None:
         self.api = api
         self.network = network
+        self._hosts: dict[str, tuple[str, ...]] = {}  # name of a headless Service -> names below it
         for resource, handler in (("services", self._service), ("endpoints", self._endpoints)):
             informer = Informer(sim, "coredns", resource, handler)
             for obj in api.store.objects(resource):
@@ -30,22 +31,59 @@ class ClusterDns:
             api.store.subscribe(resource, informer)
 
     def _service(self, change: Change) -> None:
-        name = f"{name_of(change.object)}.{namespace_of(change.object)}.{DOMAIN}"
+        service = change.object
+        name = _full_name(service)
+        spec = service["spec"]
+        address = spec.get("clusterIP")
         if change.kind == "DELETED":
-            self._set(name, None)
-            return
-        address = change.object["spec"].get("clusterIP")
-        if address and address != "None":
-            self._set(name, address)
+            self._set(name, ())
+            self._set_hosts(name, {})
+        elif spec.get("type") == "ExternalName":
+            target = str(spec.get("externalName") or "")
+            if self.network.aliases.get(name) != target.rstrip("."):
+                self.network.set_alias(name, target)
+        elif address == "None":
+            self._headless(service)
+        elif address:
+            self._set(name, (address,))
 
     def _endpoints(self, change: Change) -> None:
-        namespace, name = namespace_of(change.object), name_of(change.object)
-        service = self.api.store.get("services", namespace, name)
-        if service is None or service["spec"].get("clusterIP") != "None":
-            return
-        addresses = [a["ip"] for subset in change.object.get("subsets") or () for a in subset.get("addresses") or ()]
-        self._set(f"{name}.{namespace}.{DOMAIN}", addresses[0] if addresses and change.kind != "DELETED" else None)
+        service = self.api.store.get("services", namespace_of(change.object), name_of(change.object))
+        if service is not None and service["spec"].get("clusterIP") == "None":
+            self._headless(service)
 
-    def _set(self, name: str, address: str | None) -> None:
-        if self.network.zone.get(name) != address:
-            self.network.set_name(name, address)
+    def _headless(self, service: ApiObject) -> None:
+        name = _full_name(service)
+        endpoints = self.api.store.get("endpoints", namespace_of(service), name_of(service))
+        addresses: dict[str, None] = {}
+        hosts: dict[str, tuple[str, ...]] = {}
+        for subset in (endpoints or {}).get("subsets") or ():
+            ready = list(subset.get("addresses") or ())
+            if service["spec"].get("publishNotReadyAddresses"):
+                ready += subset.get("notReadyAddresses") or ()
+            for entry in ready:
+                addresses[entry["ip"]] = None
+                if entry.get("hostname"):
+                    host = f"{entry['hostname']}.{name}"
+                    hosts[host] = (*hosts.get(host, ()), entry["ip"])
+        self._set(name, tuple(addresses))
+        self._set_hosts(name, hosts)
+
+    def _set_hosts(self, name: str, hosts: dict[str, tuple[str, ...]]) -> None:
+        for host in self._hosts.get(name, ()):
+            if host not in hosts:
+                self._set(host, ())
+        for host, addresses in hosts.items():
+            self._set(host, addresses)
+        if hosts:
+            self._hosts[name] = tuple(hosts)
+        else:
+            self._hosts.pop(name, None)
+
+    def _set(self, name: str, addresses: tuple[str, ...]) -> None:
+        if self.network.addresses_of(name) != addresses or name in self.network.aliases:
+            self.network.set_names(name, addresses)
+
+
+def _full_name(service: ApiObject) -> str:
+    return f"{name_of(service)}.{namespace_of(service)}.{DOMAIN}"

@@ -22,12 +22,16 @@ class KubeletLog:
 
     def _write(self, level: str, where: str, message: str, values: dict[str, object]) -> None:
         machine = self.machine
-        unit = machine.units.units["kubelet.service"]
-        stamp = format_rfc3339(machine.sim.now, digits=6)
-        clock = f"{stamp[5:7]}{stamp[8:10]} {stamp[11:26]}"
-        listed = "".join(f" {key}={_quoted(value)}" for key, value in values.items())
-        text = f'{level}{clock} {unit.pid:7d} {where}] "{message}"{listed}'
-        machine.log.write(machine.sim.now, "kubelet.service", "kubelet", unit.pid, text)
+        pid = machine.units.units["kubelet.service"].pid
+        text = klog_line(level, machine.sim.now, pid, where, message, **values)
+        machine.log.write(machine.sim.now, "kubelet.service", "kubelet", pid, text)
+
+
+def klog_line(level: str, now_ns: int, pid: int, where: str, message: str, **values: object) -> str:
+    """A structured line of klog v2; `level` is I, W, E or F."""
+    stamp = format_rfc3339(now_ns, digits=6)
+    listed = "".join(f" {key}={_quoted(value)}" for key, value in values.items())
+    return f'{level}{stamp[5:7]}{stamp[8:10]} {stamp[11:26]} {pid:7d} {where}] "{message}"{listed}'
 
 
 def _quoted(value: object) -> str:

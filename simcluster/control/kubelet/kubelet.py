@@ -3,7 +3,7 @@
 Everything is driven by events: a watch event, a change of a container (seen at the next
 relist of a 1 s grid, as PLEG does), a probe, a due resync (picked up on a 1 s grid, as the
 sync loop does). A pod where nothing happens costs one status computation every 60 to 90 s.
-Leaves out: static pods from files, eviction, image and container garbage collection.
+Leaves out: eviction, image and container garbage collection.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from simcluster.control.kubelet.klog import KubeletLog
 from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.probing import Prober
+from simcluster.control.kubelet.staticpods import StaticPods, mirror_hash
 from simcluster.control.kubelet.volumes import VolumeBuilder
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
 from simcluster.models.machine.machine import Machine
@@ -97,7 +98,7 @@ class Kubelet:
         self.klog = KubeletLog(machine)
         self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
         self.prober = Prober(machine.runtime)
-        self.volumes = VolumeBuilder(self.client.cache, sim.streams, self.facts)
+        self.volumes = VolumeBuilder(self.client.cache, sim.streams, self.facts, machine.files)
         config = config or KubeletConfig()
         role = (config.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
         self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints], config)
@@ -106,6 +107,7 @@ class Kubelet:
         self.workers: dict[str, PodWorker] = {}  # pod uid ->
         self.images = ImageManager(sim, machine.images)
         self.backoff = Backoff(sim)
+        self.static = StaticPods(self)
         phases = sim.stream("kubelet", self.name)
         self._relist_phase = phases.uniform_ns(0, RELIST_NS - 1)
         self._tick_phase = phases.uniform_ns(0, SECOND - 1)
@@ -130,6 +132,7 @@ class Kubelet:
         self.klog.info("server.go:520", "Kubelet version", kubeletVersion=KUBELET_VERSION)
         self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
         self.reporter.start()
+        self.static.start()
         self._watch = Informer(self.sim, f"kubelet/{self.name}", "pods", self.handle)
         for pod in self.client.cache.pods_on(self.name):
             self._watch.notify(Change("ADDED", "pods", pod, None, int(pod["metadata"]["resourceVersion"])))
@@ -146,6 +149,7 @@ class Kubelet:
         self.api.store.unsubscribe("pods", self._watch, node=self.name)
         self._watch = None
         self.reporter.stop()
+        self.static.stop()
         for worker in self.workers.values():
             worker.die()
         self.workers = {}
@@ -163,6 +167,9 @@ class Kubelet:
         if not self.running:
             return
         pod = change.object
+        if mirror_hash(pod):
+            self.static.mirror_changed(change)
+            return
         worker = self.workers.get(uid_of(pod))
         if change.kind == "DELETED":
             self.klog.info("kubelet.go:2431", "SyncLoop REMOVE", source="api", pods=[_reference(pod)])
@@ -171,10 +178,11 @@ class Kubelet:
         elif worker is not None:
             worker.pod_changed(pod)
         else:
-            self._add(pod)
+            self.add(pod, "api")
 
-    def _add(self, pod: ApiObject) -> None:
-        self.klog.info("kubelet.go:2421", "SyncLoop ADD", source="api", pods=[_reference(pod)])
+    def add(self, pod: ApiObject, source: str) -> None:
+        """A pod is to run here: admit it and give it a worker. `source` is `api` or `file`."""
+        self.klog.info("kubelet.go:2421", "SyncLoop ADD", source=source, pods=[_reference(pod)])
         worker = PodWorker(self, pod)
         phase = (pod.get("status") or {}).get("phase")
         known = uid_of(pod) in self.machine.runtime.runs
@@ -193,6 +201,8 @@ class Kubelet:
         self.workers.pop(worker.uid, None)
         self.backoff.forget(worker.uid)
         self.images.forget_pod(worker.uid)
+        if worker.static:
+            self.static.forgotten(worker)
 
     # The runtime, as PLEG sees it.
 

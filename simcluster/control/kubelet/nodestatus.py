@@ -49,6 +49,7 @@ class NodeReporter:
         self._stream = kubelet.sim.stream("node-status", kubelet.name)
         self._sent: Json = {}
         self._sent_ns = 0
+        self._unschedulable = False
         self._settled = False  # the first status after a start says NotReady
         self._timers: list[Timer] = []
         self._lease_timer: Timer | None = None
@@ -132,6 +133,7 @@ class NodeReporter:
         node = self._node()
         if node is None:
             return
+        self._tell_schedulable(node)
         status = self._status(node)
         now = self.kubelet.sim.now
         if self._sent and _essence(status) == _essence(self._sent) and now - self._sent_ns < REPORT_PERIOD_NS:
@@ -159,6 +161,14 @@ class NodeReporter:
         self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
         if reason == "NodeReady":
             self.kubelet.klog.info("kubelet_node_status.go:501", "Fast updating node status as it just became ready")
+
+    def _tell_schedulable(self, node: ApiObject) -> None:
+        """Seen with every status computation, so up to ten seconds after a cordon."""
+        unschedulable = bool(node["spec"].get("unschedulable"))
+        if unschedulable != self._unschedulable:
+            self._unschedulable = unschedulable
+            reason = "NodeNotSchedulable" if unschedulable else "NodeSchedulable"
+            self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
 
     def _status(self, node: ApiObject | None) -> Json:
         machine = self.kubelet.machine

@@ -23,6 +23,12 @@ def init_containers_of(pod: Pod) -> list[Json]:
     return found
 
 
+def ephemeral_containers_of(pod: Pod) -> list[Json]:
+    """`spec.ephemeralContainers`, which `kubectl debug` adds to a running pod."""
+    found: list[Json] = pod["spec"].get("ephemeralContainers") or []
+    return found
+
+
 def is_sidecar(container: Json) -> bool:
     """An init container with `restartPolicy: Always`."""
     return container.get("restartPolicy") == "Always"
@@ -48,13 +54,17 @@ def full_name(pod: Pod) -> str:
 
 def field_path(pod: Pod, name: str) -> str:
     """`involvedObject.fieldPath` of an event about a container."""
-    kind = "initContainers" if any(c["name"] == name for c in init_containers_of(pod)) else "containers"
+    kind = "containers"
+    for key in ("initContainers", "ephemeralContainers"):
+        if any(c["name"] == name for c in pod["spec"].get(key) or ()):
+            kind = key
     return f"spec.{kind}{{{name}}}"
 
 
 def container_named(pod: Pod, name: str) -> Json:
-    """The container or init container of this name."""
-    return next(c for c in [*init_containers_of(pod), *containers_of(pod)] if c["name"] == name)
+    """The container, init container or ephemeral container of this name."""
+    every = [*init_containers_of(pod), *containers_of(pod), *ephemeral_containers_of(pod)]
+    return next(c for c in every if c["name"] == name)
 
 
 def cpu_millis(container: Json, which: str) -> int | None:

@@ -15,6 +15,7 @@ from simcluster.control.kubelet.podspec import (
     container_named,
     containers_of,
     cpu_millis,
+    ephemeral_containers_of,
     full_name,
     grace_period_s,
     init_containers_of,
@@ -154,6 +155,9 @@ class PodSync:
     # Containers.
 
     def _plan(self) -> None:
+        for container in ephemeral_containers_of(self.worker.pod):
+            if self.worker.picture.newest(container["name"]) is None:  # they never restart
+                self._steps.append(Start(container["name"]))
         if self._plan_init():
             for container in containers_of(self.worker.pod):
                 self._plan_container(container)

@@ -22,6 +22,7 @@ from simcluster.control.kubelet.podspec import (
 from simcluster.control.kubelet.podsync import PodSync
 from simcluster.control.kubelet.probeworker import KINDS, ProbeWorker
 from simcluster.control.kubelet.runs import NOTHING, PodPicture, Run, take_picture
+from simcluster.control.kubelet.staticpods import SOURCE, mirror_hash
 from simcluster.control.kubelet.status import Observed, Waiting, pod_status
 from simcluster.control.kubelet.stopping import Stop, Termination
 from simcluster.control.kubelet.volumes import Volume, VolumeError, mounts_of
@@ -36,6 +37,8 @@ RESYNC_NS = (60 * SECOND, 90 * SECOND)
 RETRY_NS = (10 * SECOND, 15 * SECOND)
 #: From the end of a relist to the start of the sync that waited for it.
 _CACHE_NS = 5 * MILLISECOND
+#: syncPeriod of the status manager: what could not be sent is sent again.
+_SYNC_STATUS_NS = 10 * SECOND
 
 
 class PodWorker:
@@ -43,6 +46,7 @@ class PodWorker:
 
     Attributes:
         state: `syncing`, `terminating` or `terminated`.
+        static: whether the pod comes from a file of the node; then the API holds a mirror of it.
         dead: this worker's kubelet has stopped; nothing of it may act any more.
         picture: the last relist; `reported`: the one the last status was made of.
         waiting: container name -> why it does not run.
@@ -56,11 +60,13 @@ class PodWorker:
         self.namespace = namespace_of(pod)
         self.name = name_of(pod)
         self.reference = f"{self.namespace}/{self.name}"
+        self.static = (pod["metadata"].get("annotations") or {}).get(SOURCE) == "file"
         self.state = "syncing"
         self.dead = False
         self.picture: PodPicture = NOTHING
         self.reported: PodPicture = NOTHING
-        self.status: Json = pod.get("status") or {}
+        known = self.api_pod()
+        self.status: Json = (pod if known is None else known).get("status") or {}
         self.sent: Json = self.status
         self.waiting: dict[str, Waiting] = {}
         self.volumes: dict[str, Volume] | None = None
@@ -73,6 +79,8 @@ class PodWorker:
         self._busy = False
         self._wanted = False
         self._removed = False
+        self._retired = False
+        self._flush_timer: Timer | None = None
         self._ended_ns = -1
         self._sync_timer: Timer | None = None
         self._resync_timer: Timer | None = None
@@ -127,6 +135,8 @@ class PodWorker:
         self._busy, self._wanted = True, False
         self._cancel_resync()
         self._start_probes()
+        if self.static:
+            kubelet.static.reconcile(self)
         self.update_status()
         self._watch_deadline()
         if self.status["phase"] in ("Succeeded", "Failed"):
@@ -163,6 +173,10 @@ class PodWorker:
             return
         if pod["spec"] != before["spec"] or pod["metadata"].get("labels") != before["metadata"].get("labels"):
             self.request_sync()
+        self.compare_status(pod)
+
+    def compare_status(self, pod: ApiObject) -> None:
+        """State the status again if somebody else has written it."""
         ours, theirs = condition({"status": self.status}, "Ready"), condition(pod, "Ready")
         if ours is not None and (theirs is None or theirs["status"] != ours["status"]):
             # Somebody else wrote our status (node lifecycle, when this node was out of reach).
@@ -171,8 +185,8 @@ class PodWorker:
 
     def _restate(self) -> None:
         if not self.dead:
-            current = self.kubelet.client.cache.get("pods", self.namespace, self.name)
-            if current is not None and uid_of(current) == self.uid:
+            current = self.api_pod()
+            if current is not None:
                 self.sent = current.get("status") or {}
                 self._flush()
 
@@ -199,6 +213,21 @@ class PodWorker:
             for stop in list(self.stops.values()):
                 stop.shorten(self.grace_ns())
 
+    def retire(self) -> None:
+        """The file of a static pod is gone: end the pod, and forget it."""
+        self._retired = True
+        if self.state == "terminated":
+            self._forget()
+        elif self.state == "syncing":
+            self.terminate()
+
+    def api_pod(self) -> ApiObject | None:
+        """The pod in the API that this worker reports to: itself, or the mirror of a static pod."""
+        current = self.kubelet.client.cache.get("pods", self.namespace, self.name)
+        if current is None or (mirror_hash(current) if self.static else uid_of(current)) != self.uid:
+            return None
+        return current
+
     def grace_ns(self) -> int:
         """How long containers may take to stop; a pod that was force-deleted gets one second."""
         seconds = grace_period_s(self.pod)
@@ -208,8 +237,7 @@ class PodWorker:
         """All is stopped; if the API object is gone already, forget the pod."""
         if self._deadline_timer is not None:
             self._deadline_timer.cancel()
-        current = self.kubelet.client.cache.get("pods", self.namespace, self.name)
-        if current is None or uid_of(current) != self.uid:
+        if self._retired or (not self.static and self.api_pod() is None):
             self._forget()
 
     def remove_from_api(self) -> None:
@@ -283,7 +311,7 @@ class PodWorker:
         """Restart count of the run that is about to be created."""
         reported = [
             entry["restartCount"] + 1
-            for key in ("initContainerStatuses", "containerStatuses")
+            for key in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
             for entry in self.status.get(key) or ()
             if entry["name"] == name and "containerID" in entry
         ]
@@ -402,8 +430,7 @@ class PodWorker:
             return
         patch: Json = {key: value for key, value in self.status.items() if self.sent.get(key) != value}
         patch.update({key: None for key in self.sent if key not in self.status and key in _OURS})
-        current = self.kubelet.client.cache.get("pods", self.namespace, self.name)
-        if current is None or uid_of(current) != self.uid:
+        if self.api_pod() is None:
             return
         self.sent = self.status
         try:
@@ -414,6 +441,13 @@ class PodWorker:
             self.sent = {}  # the next status is sent whatever it says
             text = "Failed to update status for pod"
             self.kubelet.klog.error("status_manager.go:890", error.message, text, pod=self.reference)
+            if self._flush_timer is None:
+                self._flush_timer = self.kubelet.sim.after(_SYNC_STATUS_NS, self._flush_again)
+
+    def _flush_again(self) -> None:
+        self._flush_timer = None
+        if not self.dead:
+            self._flush()
 
     def pod_event(self, kind: str, reason: str, message: str) -> None:
         """Record an event about the pod."""
@@ -440,4 +474,7 @@ class PodWorker:
         self.terminate()
 
 
-_OURS = ("podIP", "podIPs", "reason", "message", "initContainerStatuses", "containerStatuses")
+_OURS = (
+    *("podIP", "podIPs", "reason", "message"),
+    *("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"),
+)

@@ -10,8 +10,9 @@ from typing import Any
 
 from simcluster.api.backends import ExecAnswer, LogOptions
 from simcluster.api.errors import ApiError, bad_request
-from simcluster.api.objects import ApiObject, name_of, namespace_of, uid_of
+from simcluster.api.objects import ApiObject, name_of, namespace_of
 from simcluster.control.kubelet.kubelet import Kubelet
+from simcluster.control.kubelet.staticpods import runtime_uid
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.runtime import RuntimeFailure
@@ -43,7 +44,7 @@ class KubeletServers:
         """Run a command in a container. Raises ApiError if it cannot be started."""
         kubelet = self._dial(pod, f"exec/{namespace_of(pod)}/{name_of(pod)}/{container}")
         runtime = kubelet.machine.runtime
-        target = runtime.newest(uid_of(pod), container)
+        target = runtime.newest(runtime_uid(pod), container)
         if target is None or not target.running:
             message = f'unable to upgrade connection: container not found ("{container}")'
             raise ApiError(500, "InternalError", f"Internal error occurred: {message}")
@@ -75,13 +76,13 @@ class KubeletServers:
         state, last = status["state"], status["lastState"]
         ended = (last.get("terminated") or {}).get("containerID", "")
         if options.previous:
-            found = _run(runtime.runs.get(uid_of(pod), {}).get(name, []), ended)
+            found = _run(runtime.runs.get(runtime_uid(pod), {}).get(name, []), ended)
             if found is None:
                 raise bad_request(f"previous terminated {shown} not found")
             return found
         waiting = state.get("waiting")
         wanted = ended if waiting else status.get("containerID", "")
-        found = _run(runtime.runs.get(uid_of(pod), {}).get(name, []), wanted)
+        found = _run(runtime.runs.get(runtime_uid(pod), {}).get(name, []), wanted)
         if found is not None:
             return found
         reason = waiting["reason"] if waiting else "ContainerCreating"
@@ -93,15 +94,16 @@ class KubeletServers:
 
 
 def _reported(kubelet: Kubelet, pod: ApiObject, name: str) -> dict[str, Any] | None:
-    worker = kubelet.workers.get(uid_of(pod))
+    worker = kubelet.workers.get(runtime_uid(pod))
     status = worker.status if worker is not None else pod.get("status") or {}
-    for key in ("containerStatuses", "initContainerStatuses"):
+    for key in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for entry in status.get(key) or ():
             if entry["name"] == name:
                 found: dict[str, Any] = entry
                 return found
     spec = pod["spec"]
-    if any(c["name"] == name for c in [*spec["containers"], *(spec.get("initContainers") or [])]):
+    others = [*(spec.get("initContainers") or ()), *(spec.get("ephemeralContainers") or ())]
+    if any(c["name"] == name for c in [*spec["containers"], *others]):
         return {"state": {"waiting": {"reason": "ContainerCreating"}}, "lastState": {}}
     return None
 

@@ -2,7 +2,7 @@
 
 Pure functions: nothing here writes. Source: kubelet_pods.go (convertStatusToAPIStatus,
 convertToAPIContainerStatuses, getPhase), status/generate.go; shapes checked against a
-recorded 1.32 cluster. Leaves out: resize, ephemeral containers, allocated resources.
+recorded 1.32 cluster. Leaves out: resize, allocated resources.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from simcluster.api.objects import Json
 from simcluster.control.kubelet.podspec import (
     Pod,
     containers_of,
+    ephemeral_containers_of,
     init_containers_of,
     is_sidecar,
     qos_class,
@@ -72,6 +73,10 @@ def pod_status(pod: Pod, last: Json, seen: Observed) -> Json:
     if inits:
         status["initContainerStatuses"] = init_statuses
     status["containerStatuses"] = statuses
+    debuggers = ephemeral_containers_of(pod)
+    if debuggers:
+        known = {entry["name"]: entry for entry in last.get("ephemeralContainerStatuses") or ()}
+        status["ephemeralContainerStatuses"] = [_debugger(pod, c, known.get(c["name"]), seen) for c in debuggers]
     status["qosClass"] = last.get("qosClass") or qos_class(pod)
     for key in ("reason", "message"):
         if key in last:
@@ -107,6 +112,14 @@ def _container(pod: Pod, container: Json, old: Json | None, seen: Observed, *, i
     mounts = _volume_mounts(container)
     if mounts:
         status["volumeMounts"] = mounts
+    return status
+
+
+def _debugger(pod: Pod, container: Json, old: Json | None, seen: Observed) -> Json:
+    """Of an ephemeral container, which is never ready and has no startup."""
+    status = _container(pod, container, old, seen, init=False)
+    status["ready"] = False
+    del status["started"]
     return status
 
 

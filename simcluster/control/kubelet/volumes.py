@@ -14,6 +14,7 @@ from simcluster.control.kubelet.environment import NodeFacts, data_of, field_val
 from simcluster.control.kubelet.podspec import Pod
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.container import Mount
+from simcluster.models.machine.hostfiles import HostFiles
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -32,8 +33,9 @@ class Volume(NamedTuple):
 class VolumeBuilder:
     """Sets up the volumes of one node's pods."""
 
-    def __init__(self, cache: Store, streams: Streams, node: NodeFacts) -> None:
+    def __init__(self, cache: Store, streams: Streams, node: NodeFacts, files: HostFiles | None = None) -> None:
         self.cache = cache
+        self.files = files
         self.streams = streams
         self.node = node
         self._tokens: dict[tuple[str, str], str] = {}  # as the kubelet's token manager keeps them
@@ -81,6 +83,8 @@ class VolumeBuilder:
                 for part, inner in source.items():
                     found.extend(self._projected(pod, part, inner, address))
             return tuple(found)
+        if kind == "hostPath" and self.files is not None:
+            return _host_files(self.files, reference["path"], reference.get("type") or "")
         return ()
 
     def _projected(self, pod: Pod, kind: str, reference: Json, address: str) -> tuple[tuple[str, str], ...]:
@@ -133,6 +137,23 @@ class VolumeBuilder:
         return tuple(files)
 
 
+def _host_files(files: HostFiles, path: str, kind: str) -> tuple[tuple[str, str], ...]:
+    """What lies at a path of the host, as it is when the pod starts.
+
+    Source of the wording: pkg/volume/hostpath/host_path.go (checkTypeInternal).
+    """
+    found = files.find(path)
+    if kind == "File" and found is None:
+        raise VolumeError(f"hostPath type check failed: {path} is not a file")
+    if kind == "Directory" and not files.is_folder(path):
+        raise VolumeError(f"hostPath type check failed: {path} is not a directory")
+    if kind == "DirectoryOrCreate" and not files.exists(path):
+        files.make_folder(path, parents=True)
+    if kind == "FileOrCreate" and found is None:
+        files.write(path, "")
+    return (("", found.text),) if found is not None else tuple(files.below(path))
+
+
 def mounts_of(container: Json, volumes: dict[str, Volume]) -> tuple[Mount, ...]:
     """What one container sees of the pod's volumes."""
     mounts = []
@@ -148,5 +169,8 @@ def mounts_of(container: Json, volumes: dict[str, Volume]) -> tuple[Mount, ...]:
                 path, _, last = path.rpartition("/")
                 inside = ((last, single[0]),)
             files = inside
+        elif len(files) == 1 and not files[0][0]:  # a single file of the host
+            path, _, last = path.rpartition("/")
+            files = ((last, files[0][1]),)
         mounts.append(Mount(path or "/", volume.source, files, bool(entry.get("readOnly")), entry["name"]))
     return tuple(mounts)

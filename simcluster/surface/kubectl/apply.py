@@ -1,6 +1,6 @@
-"""`kubectl apply`: client-side three-way merge and server-side apply; view-last-applied.
+"""`kubectl apply`: client-side three-way merge, server-side apply, pruning; view-last-applied.
 
-Left out: pruning, --force (delete and create again on conflict).
+Left out: --force (delete and create again on conflict).
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 
 from simcluster.api.objects import Json, thaw
-from simcluster.api.request import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from simcluster.surface.kubectl import strategicdiff
+from simcluster.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
+from simcluster.api.resources import Resource
+from simcluster.surface.kubectl import prune, ssamigration, strategicdiff
 from simcluster.surface.kubectl.changing import Change, is_built_in
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import (
@@ -86,8 +87,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         )
     if arguments.on("force-conflicts") and not arguments.on("server-side"):
         raise plain("--force-conflicts only works with --server-side")
-    if arguments.on("prune"):
-        raise plain("--prune is not available in this kubectl; delete what is no longer wanted by name or label")
+    prune.check(arguments)
     _Apply(invocation, arguments).run()
 
 
@@ -99,6 +99,8 @@ class _Apply:
         self.arguments = arguments
         self.change = Change(invocation, arguments)
         self.validation = validation(arguments)
+        self.kept: list[str] = []
+        self.namespaces: dict[str, None] = {}
         if arguments.on("server-side") and self.change.mode == "client":
             raise plain("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
 
@@ -112,10 +114,19 @@ class _Apply:
         for entry in chosen:
             failures.attempt(_Item(self, entry).apply)
         failures.raise_all()
+        if self.arguments.on("prune"):
+            prune.Pruning(self.change, self.kept, list(self.namespaces)).run()
+
+    def _done(self, entry: Wanted, obj: Json, done: str) -> None:
+        """Remember for pruning what was applied, and say so."""
+        self.kept.append(str(obj["metadata"].get("uid", "")))
+        if entry.namespace:
+            self.namespaces[entry.namespace] = None
+        self.change.report(entry.resource, obj, done)
 
     def one(self, entry: Wanted) -> None:
         """Apply one document."""
-        manifest = _placed(entry)
+        manifest = placed(entry)
         if self.arguments.on("server-side"):
             self._server_side(entry, manifest)
             return
@@ -137,7 +148,7 @@ class _Apply:
             created = self.change.create(path, modified, fieldValidation=self.validation)
         except StatusError as error:
             raise error.when("creating", entry.source) from None
-        self.change.report(entry.resource, created, "created")
+        self._done(entry, created, "created")
 
     def _patch(self, entry: Wanted, live: Json, manifest: Json, modified: Json) -> None:
         last = last_applied(live)
@@ -148,19 +159,13 @@ class _Apply:
                 "apply. kubectl apply should only be used on resources created declaratively by either kubectl create "
                 "--save-config or kubectl apply. The missing annotation will be patched automatically."
             )
-        base = last or {}
-        if is_built_in(entry.resource):
-            patch = strategicdiff.three_way(base, modified, live, entry.resource)
-            content_type = STRATEGIC_MERGE_PATCH
-        else:
-            patch = strategicdiff.merge_three_way(base, modified, live)
-            content_type = MERGE_PATCH
+        patch, content_type = three_way(entry.resource, last or {}, modified, live)
         target = Target(entry.resource, entry.namespace, entry.name, live, entry.source)
         if not patch and self.change.mode != "client":
-            self.change.report(entry.resource, live, "unchanged")
+            self._done(entry, live, "unchanged")
             return
         changed = self._send(target, patch, content_type)
-        self.change.report(entry.resource, changed, "configured")
+        self._done(entry, changed, "configured")
 
     def _send(self, target: Target, patch: Json, content_type: str) -> Json:
         change = self.change
@@ -198,7 +203,29 @@ class _Apply:
             if error.reason == "Conflict" and error.message.startswith("Apply failed"):
                 raise plain(f"{error.message}\n{_CONFLICT_HELP}") from None
             raise
-        self.change.report(entry.resource, applied, "serverside-applied")
+        if self.change.mode == "none":
+            applied = self._migrate(entry, manifest, applied, manager_name, query)
+        self._done(entry, applied, "serverside-applied")
+
+    def _migrate(self, entry: Wanted, manifest: Json, applied: Json, manager_name: str, query: Query) -> Json:
+        """Hand the fields of an earlier client-side apply to the server-side manager."""
+        metadata = applied["metadata"]
+        if manager_name == "kubectl" and LAST_APPLIED in (metadata.get("annotations") or {}):
+            # As it is: the server keeps it up to date for this manager.
+            remembered: Json = {"annotations": {LAST_APPLIED: metadata["annotations"][LAST_APPLIED]}}
+            remembered["name"] = entry.name
+            if entry.resource.namespaced:
+                remembered["namespace"] = entry.namespace
+            body = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": remembered}
+            kept: Query = (("fieldManager", ssamigration.LAST_APPLIED_MANAGER), ("force", "true"))
+            applied = self.invocation.ask("PATCH", entry.path, kept, body=body, content_type=APPLY_PATCH).body
+        patch = ssamigration.migration_patch(applied, manager_name)
+        if patch is None:
+            return applied
+        manager: Query = (("fieldManager", manager_name),)
+        self.invocation.ask("PATCH", entry.path, manager, body=patch, content_type=JSON_PATCH)
+        again: Json = self.invocation.ask("PATCH", entry.path, query, body=manifest, content_type=APPLY_PATCH).body
+        return again
 
 
 class _Item:
@@ -212,7 +239,14 @@ class _Item:
         self.run.one(self.entry)
 
 
-def _placed(entry: Wanted) -> Json:
+def three_way(resource: Resource, last: Json, modified: Json, live: Json) -> tuple[Json, str]:
+    """The patch from what was applied last, what is wanted and what is, and its content type."""
+    if is_built_in(resource):
+        return strategicdiff.three_way(last, modified, live, resource), STRATEGIC_MERGE_PATCH
+    return strategicdiff.merge_three_way(last, modified, live), MERGE_PATCH
+
+
+def placed(entry: Wanted) -> Json:
     """The manifest with the namespace it goes to."""
     manifest = thaw(entry.manifest or {})
     if entry.resource.namespaced:
@@ -251,6 +285,6 @@ def view_last_applied(invocation: Invocation, arguments: Arguments) -> None:
     for target in targets:
         found = last_applied(target.obj)
         if found is None:
-            raise plain(f"no last-applied-configuration annotation found on resource: {target.name}\n")
+            continue  # the real one means to complain and does not (its error has no source)
         invocation.write(to_yaml(found) if arguments.text("output") == "yaml" else to_json(found))
     failures.raise_all()

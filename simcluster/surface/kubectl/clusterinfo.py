@@ -1,4 +1,4 @@
-"""`kubectl version|cluster-info|api-resources|api-versions|explain`."""
+"""`kubectl version|cluster-info|api-resources|api-versions`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from simcluster.surface.kubectl.invocation import CLIENT_VERSION, KUSTOMIZE_VERS
 from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
 from simcluster.surface.kubectl.printers.yaml import to_yaml
-from simcluster.surface.kubectl.selection import kind_name
 
 VERSION_FLAGS = (switch("client"), Flag("output", "o"))
 RESOURCES_FLAGS = (
@@ -23,7 +22,6 @@ RESOURCES_FLAGS = (
     Flag("sort-by"),
     Flag("verbs", kind="list"),
 )
-EXPLAIN_FLAGS = (Flag("api-version"), switch("recursive"), Flag("output", default="plaintext"))
 
 
 def version(invocation: Invocation, arguments: Arguments) -> None:
@@ -127,16 +125,3 @@ def _by_name(resource: Resource) -> str:
 
 def _by_kind(resource: Resource) -> str:
     return resource.kind
-
-
-def explain(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl explain`: known resources are named; descriptions are not part of this build."""
-    if not arguments.positional:
-        raise plain(
-            'You must specify the type of resource to explain. Use "kubectl api-resources" for a complete list of '
-            "supported resources."
-        )
-    if len(arguments.positional) > 1:
-        raise plain("We accept only this format: explain RESOURCE")
-    resource = invocation.find(arguments.positional[0].partition(".")[0])
-    raise plain(f"schema descriptions are not installed; cannot explain {kind_name(resource)}")

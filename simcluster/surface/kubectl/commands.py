@@ -7,13 +7,20 @@ from typing import NamedTuple
 
 from simcluster.surface.kubectl import (
     apply,
+    attaching,
+    autoscale,
     clusterinfo,
     cordon,
     create,
+    create_access,
     create_kinds,
+    debug,
     delete,
+    diff,
     drain,
+    edit,
     events,
+    explain,
     expose,
     get,
     kubeconfig,
@@ -21,6 +28,7 @@ from simcluster.surface.kubectl import (
     logs,
     patch,
     permissions,
+    portforward,
     replace,
     rollout,
     scale,
@@ -60,7 +68,9 @@ def _create() -> Command:
     kinds = _created(create_kinds.KINDS)
     kinds["secret"] = Command(subcommands=_created(create_kinds.SECRETS))
     kinds["service"] = kinds["svc"] = Command(subcommands=_created(create_kinds.SERVICES))
-    for alias, name in create_kinds.ALIASES.items():
+    kinds.update(_created(create_access.KINDS))
+    kinds["token"] = Command(create_access.TOKEN_FLAGS, create_access.token)
+    for alias, name in (create_kinds.ALIASES | create_access.ALIASES).items():
         kinds[alias] = kinds[name]
     return Command(create.FLAGS, create.run, kinds)
 
@@ -124,13 +134,13 @@ COMMANDS: dict[str, Command] = {
     "expose": Command(expose.FLAGS, expose.run),
     "run": Command(running.FLAGS, running.run),
     "set": _SET,
-    "explain": Command(clusterinfo.EXPLAIN_FLAGS, clusterinfo.explain),
+    "explain": Command(explain.FLAGS, explain.run),
     "get": Command(get.FLAGS, get.run),
-    "edit": _refused(f"an editor {_TERMINAL}; use patch, set, or get -o yaml and apply"),
+    "edit": Command(edit.FLAGS, edit.run),
     "delete": Command(delete.FLAGS, delete.run),
     "rollout": _ROLLOUT,
     "scale": Command(scale.FLAGS, scale.run),
-    "autoscale": _refused("autoscaling is not part of this cluster"),
+    "autoscale": Command(autoscale.FLAGS, autoscale.run),
     "certificate": _refused("certificate requests are not part of this cluster"),
     "cluster-info": Command((), clusterinfo.cluster_info),
     "top": _TOP,
@@ -140,15 +150,15 @@ COMMANDS: dict[str, Command] = {
     "taint": Command(taint.FLAGS, taint.run),
     "describe": Command(describe.FLAGS, describe.run),
     "logs": Command(logs.FLAGS, logs.run),
-    "attach": _refused(f"attach {_TERMINAL}; use logs"),
+    "attach": Command(attaching.FLAGS, attaching.run),
     "exec": Command(execution.FLAGS, execution.run),
-    "port-forward": _refused(f"port-forward {_TERMINAL}; use exec with a client inside a pod"),
+    "port-forward": Command(portforward.FLAGS, portforward.run),
     "proxy": _refused(f"proxy {_TERMINAL}; use get --raw"),
     "cp": _refused(f"cp {_TERMINAL}; use exec with cat"),
     "auth": _AUTH,
-    "debug": _refused(f"debug {_TERMINAL}; use exec"),
+    "debug": Command(debug.FLAGS, debug.run),
     "events": Command(events.FLAGS, events.run),
-    "diff": _refused("diff needs a diff program, and there is none here; use apply --dry-run=server -o yaml"),
+    "diff": Command(diff.FLAGS, diff.run),
     "apply": _APPLY,
     "patch": Command(patch.FLAGS, patch.run),
     "replace": Command(replace.FLAGS, replace.run),

@@ -16,7 +16,8 @@ from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, OUTPUT, VALIDATE, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
 
-_COMMON = (*OUTPUT, DRY_RUN, VALIDATE, manager("kubectl-create"), switch("save-config"))
+#: Flags of every `create KIND`.
+COMMON = (*OUTPUT, DRY_RUN, VALIDATE, manager("kubectl-create"), switch("save-config"))
 _DATA = (
     switch("append-hash"),
     Flag("from-env-file", kind="list"),
@@ -61,7 +62,8 @@ class Creator(NamedTuple):
         change.report(resource, created, "created")
 
 
-def _metadata(name: str, labels: dict[str, str] | None = None) -> Json:
+def metadata_of(name: str, labels: dict[str, str] | None = None) -> Json:
+    """Metadata of a new object, as Go prints it."""
     metadata: Json = {"creationTimestamp": None, "name": name}
     if labels:
         metadata["labels"] = labels
@@ -69,11 +71,11 @@ def _metadata(name: str, labels: dict[str, str] | None = None) -> Json:
 
 
 def _namespace(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(name), "spec": {}, "status": {}}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata_of(name), "spec": {}, "status": {}}
 
 
 def _service_account(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(name)}
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata_of(name)}
 
 
 def _quota(invocation: Invocation, arguments: Arguments, name: str) -> Json:
@@ -86,7 +88,7 @@ def _quota(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     spec: Json = {"hard": hard} if hard else {}
     if arguments.text("scopes"):
         spec["scopes"] = arguments.text("scopes").split(",")
-    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": _metadata(name), "spec": spec, "status": {}}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata_of(name), "spec": spec, "status": {}}
 
 
 def _deployment(invocation: Invocation, arguments: Arguments, name: str) -> Json:
@@ -108,7 +110,7 @@ def _deployment(invocation: Invocation, arguments: Arguments, name: str) -> Json
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(name, labels),
+        "metadata": metadata_of(name, labels),
         "spec": {
             "replicas": arguments.number("replicas"),
             "selector": {"matchLabels": labels},
@@ -144,7 +146,7 @@ def _job(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": _metadata(name),
+        "metadata": metadata_of(name),
         "spec": {"template": template},
         "status": {},
     }
@@ -157,7 +159,7 @@ def _job_of(invocation: Invocation, arguments: Arguments, name: str) -> Json:
         raise plain("from must be an existing cronjob")
     cron = invocation.get(object_path(resource, invocation.namespace, source))
     template = cron["spec"]["jobTemplate"]
-    metadata = _metadata(name, (template.get("metadata") or {}).get("labels"))
+    metadata = metadata_of(name, (template.get("metadata") or {}).get("labels"))
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     metadata["annotations"] = {**annotations, "cronjob.kubernetes.io/instantiate": "manual"}
     metadata["ownerReferences"] = [
@@ -173,7 +175,7 @@ def _job_of(invocation: Invocation, arguments: Arguments, name: str) -> Json:
 
 
 def _config_map(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    obj: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(name)}
+    obj: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata_of(name)}
     data = _data(invocation, arguments)
     if data:
         obj["data"] = data
@@ -181,7 +183,7 @@ def _config_map(invocation: Invocation, arguments: Arguments, name: str) -> Json
 
 
 def _secret(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    obj: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(name)}
+    obj: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata_of(name)}
     data = _data(invocation, arguments)
     if data:
         obj["data"] = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
@@ -258,7 +260,7 @@ class _ServiceBuilder:
         return {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": _metadata(name, labels),
+            "metadata": metadata_of(name, labels),
             "spec": spec,
             "status": {"loadBalancer": {}},
         }
@@ -279,35 +281,35 @@ _TCP = Flag("tcp", kind="list")
 SERVICES: dict[str, Creator] = {
     "clusterip": Creator(
         "services",
-        (*_COMMON, _TCP, Flag("clusterip")),
+        (*COMMON, _TCP, Flag("clusterip")),
         _ServiceBuilder("ClusterIP"),
         "failed to create ClusterIP service: ",
     ),
     "externalname": Creator(
         "services",
-        (*_COMMON, _TCP, Flag("external-name")),
+        (*COMMON, _TCP, Flag("external-name")),
         _ServiceBuilder("ExternalName"),
         "failed to create ExternalName service: ",
     ),
     "loadbalancer": Creator(
-        "services", (*_COMMON, _TCP), _ServiceBuilder("LoadBalancer"), "failed to create LoadBalancer service: "
+        "services", (*COMMON, _TCP), _ServiceBuilder("LoadBalancer"), "failed to create LoadBalancer service: "
     ),
     "nodeport": Creator(
         "services",
-        (*_COMMON, _TCP, Flag("node-port", kind="int", default="0")),
+        (*COMMON, _TCP, Flag("node-port", kind="int", default="0")),
         _ServiceBuilder("NodePort"),
         "failed to create NodePort service: ",
     ),
 }
 SECRETS: dict[str, Creator] = {
-    "generic": Creator("secrets", (*_COMMON, *_DATA, Flag("type")), _secret, "failed to create secret "),
+    "generic": Creator("secrets", (*COMMON, *_DATA, Flag("type")), _secret, "failed to create secret "),
 }
 KINDS: dict[str, Creator] = {
-    "configmap": Creator("configmaps", (*_COMMON, *_DATA), _config_map, "failed to create configmap: "),
+    "configmap": Creator("configmaps", (*COMMON, *_DATA), _config_map, "failed to create configmap: "),
     "deployment": Creator(
         "deployments",
         (
-            *_COMMON,
+            *COMMON,
             Flag("image", kind="list"),
             Flag("port", kind="int", default="-1"),
             Flag("replicas", "r", "int", "1"),
@@ -315,10 +317,10 @@ KINDS: dict[str, Creator] = {
         _deployment,
         "failed to create deployment: ",
     ),
-    "job": Creator("jobs", (*_COMMON, Flag("image"), Flag("from")), _job, "failed to create job: "),
-    "namespace": Creator("namespaces", _COMMON, _namespace),
-    "quota": Creator("resourcequotas", (*_COMMON, Flag("hard"), Flag("scopes")), _quota, "failed to create quota: "),
-    "serviceaccount": Creator("serviceaccounts", _COMMON, _service_account, "failed to create serviceaccount: "),
+    "job": Creator("jobs", (*COMMON, Flag("image"), Flag("from")), _job, "failed to create job: "),
+    "namespace": Creator("namespaces", COMMON, _namespace),
+    "quota": Creator("resourcequotas", (*COMMON, Flag("hard"), Flag("scopes")), _quota, "failed to create quota: "),
+    "serviceaccount": Creator("serviceaccounts", COMMON, _service_account, "failed to create serviceaccount: "),
 }
 #: Other names of the same.
 ALIASES = {

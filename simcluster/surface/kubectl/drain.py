@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simcluster.api.objects import Json, controller_of, name_of, namespace_of
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, parse_rfc3339
 from simcluster.surface.kubectl import cordon
 from simcluster.surface.kubectl.errors import KubectlError, StatusError
 from simcluster.surface.kubectl.flags import DRY_RUN, SELECTOR, Arguments, Flag, dry_run, switch
@@ -120,7 +120,11 @@ def _verdict(invocation: Invocation, arguments: Arguments, pod: Json) -> tuple[s
 
 
 class _Evictions:
-    """Evicts pods and waits until they are gone."""
+    """Evicts pods and waits until they are gone.
+
+    Each pod goes its own way until its own end, as with one goroutine for each: a refused
+    eviction is tried again after five seconds, and only then is the timeout noticed.
+    """
 
     def __init__(self, invocation: Invocation, arguments: Arguments, node: str) -> None:
         self.invocation = invocation
@@ -128,54 +132,76 @@ class _Evictions:
         self.node = node
         self.timeout_ns = arguments.duration_ns("timeout") or _FOREVER_NS
         self.deadline = invocation.clock.now + self.timeout_ns
+        self.reached = f"global timeout reached: {_go_seconds(self.timeout_ns)}"
+        self.errors: list[KubectlError] = []
 
     def evict(self, pods: list[Json]) -> None:
-        """Evict them all. Raises KubectlError at the timeout."""
-        waiting = {f"{namespace_of(pod)}/{name_of(pod)}": pod for pod in pods}
-        retry: dict[str, int] = dict.fromkeys(waiting, self.invocation.clock.now)
-        going: dict[str, Json] = {}
+        """Evict them all. Raises KubectlError for those that did not go."""
+        clock = self.invocation.clock
+        waiting = [(clock.now, pod) for pod in pods]
+        going: list[Json] = []
         while waiting or going:
-            for key in list(waiting):
-                if retry[key] <= self.invocation.clock.now and self._try(waiting[key]):
-                    going[key] = waiting.pop(key)
-                elif key in waiting and retry[key] <= self.invocation.clock.now:
-                    retry[key] = self.invocation.clock.now + _RETRY_NS
-            for key in [key for key, pod in going.items() if self._gone(pod)]:
-                pod = going.pop(key)
-                self.invocation.line(f"pod/{name_of(pod)} evicted")
-            if not waiting and not going:
-                return
-            if self.invocation.clock.now >= self.deadline:
-                self._give_up([*waiting.values(), *going.values()])
-            self.invocation.clock.advance(min(STEP_NS, self.deadline - self.invocation.clock.now))
+            due = [pod for at_ns, pod in waiting if at_ns <= clock.now]
+            waiting = [(at_ns, pod) for at_ns, pod in waiting if at_ns > clock.now]
+            for pod in due:
+                outcome = self._attempt(pod)
+                if outcome == "going":
+                    going.append(pod)
+                elif outcome == "refused":
+                    waiting.append((clock.now + _RETRY_NS, pod))
+            going = [pod for pod in going if not self._finished(pod)]
+            if waiting or going:
+                clock.advance(STEP_NS)
+        if self.errors:
+            self._give_up()
 
-    def _try(self, pod: Json) -> bool:
+    def _attempt(self, pod: Json) -> str:
+        """Try to evict: `going`, `refused` for now, or `over`."""
+        shown = f'pods/"{name_of(pod)}" -n "{namespace_of(pod)}"'
+        verb = "deleting" if self.arguments.on("disable-eviction") else "evicting"
+        self.invocation.line(f"{verb} pod {namespace_of(pod)}/{name_of(pod)}")
+        if self.invocation.clock.now >= self.deadline:
+            self.errors.append(KubectlError(f"error when {verb} {shown}: {self.reached}"))
+            return "over"
+        try:
+            self._send(pod)
+        except StatusError as error:
+            if error.reason == "NotFound":
+                return "over"
+            if error.reason == "TooManyRequests":
+                self.invocation.note(f"error when {verb} {shown} (will retry after 5s): {error.message}")
+                return "refused"
+            self.errors.append(KubectlError(f"error when {verb} {shown}: {error.inner}"))
+            return "over"
+        return "going"
+
+    def _send(self, pod: Json) -> None:
         namespace, name = namespace_of(pod), name_of(pod)
-        self.invocation.line(f"evicting pod {namespace}/{name}")
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         options: Json = {}
         if self.arguments.number("grace-period") >= 0:
             options["gracePeriodSeconds"] = self.arguments.number("grace-period")
-        try:
-            if self.arguments.on("disable-eviction"):
-                self.invocation.ask("DELETE", path, body={"apiVersion": "v1", "kind": "DeleteOptions", **options})
-            else:
-                body = {
-                    "apiVersion": "policy/v1",
-                    "kind": "Eviction",
-                    "metadata": {"name": name, "namespace": namespace},
-                    "deleteOptions": options,
-                }
-                self.invocation.ask("POST", f"{path}/eviction", body=body)
-        except StatusError as error:
-            if error.reason == "NotFound":
-                return True
-            if error.reason != "TooManyRequests":
-                raise KubectlError(f'error when evicting pods/"{name}" -n "{namespace}": {error.inner}') from None
-            self.invocation.note(
-                f'error when evicting pods/"{name}" -n "{namespace}" (will retry after 5s): {error.message}'
-            )
+        if self.arguments.on("disable-eviction"):
+            self.invocation.ask("DELETE", path, body={"apiVersion": "v1", "kind": "DeleteOptions", **options})
+            return
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": options,
+        }
+        self.invocation.ask("POST", f"{path}/eviction", body=body)
+
+    def _finished(self, pod: Json) -> bool:
+        """Whether there is nothing more to wait for."""
+        verb = "deleted" if self.arguments.on("disable-eviction") else "evicted"
+        if self._gone(pod):
+            self.invocation.line(f"pod/{name_of(pod)} {verb}")
+            return True
+        if self.invocation.clock.now < self.deadline:
             return False
+        shown = f'pod "{name_of(pod)}" in namespace "{namespace_of(pod)}"'
+        self.errors.append(KubectlError(f"error when waiting for {shown} to terminate: {self.reached}"))
         return True
 
     def _gone(self, pod: Json) -> bool:
@@ -184,13 +210,29 @@ class _Evictions:
             present = self.invocation.get(path)
         except StatusError as error:
             return error.reason == "NotFound"
-        return bool(present["metadata"]["uid"] != pod["metadata"]["uid"])
+        if present["metadata"]["uid"] != pod["metadata"]["uid"]:
+            return True
+        skip_s = self.arguments.number("skip-wait-for-delete-timeout")
+        deleted = present["metadata"].get("deletionTimestamp")
+        return bool(skip_s and deleted and self.invocation.clock.now - parse_rfc3339(deleted) > skip_s * SECOND)
 
-    def _give_up(self, pods: list[Json]) -> None:
-        seconds = self.timeout_ns // SECOND
-        pod = pods[0]
-        why = f'error when evicting pods/"{name_of(pod)}" -n "{namespace_of(pod)}": global timeout reached: {seconds}s'
-        self.invocation.note(f'There are pending pods in node "{self.node}" when an error occurred: {why}')
-        for pending in pods:
-            self.invocation.note(f"pod/{name_of(pending)}")
-        raise KubectlError(why)
+    def _give_up(self) -> None:
+        text = "\n".join(error.text for error in self.errors)
+        shown = text if len(self.errors) == 1 else "[" + ", ".join(error.text for error in self.errors) + "]"
+        self.invocation.note(f'There are pending pods in node "{self.node}" when an error occurred: {shown}')
+        query = query_of(
+            fieldSelector=f"spec.nodeName={self.node}", labelSelector=self.arguments.text("pod-selector"), limit=500
+        )
+        for pod in _choose(self.invocation, self.arguments, self.invocation.items("/api/v1/pods", query)).going:
+            self.invocation.note(f"pod/{name_of(pod)}")
+        raise KubectlError(text)
+
+
+def _go_seconds(duration_ns: int) -> str:
+    """A duration of whole seconds as Go prints it: `7s`, `1m30s`, `2h0m0s`."""
+    seconds = duration_ns // SECOND
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes}m{seconds}s"
+    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"

@@ -88,6 +88,9 @@ def _describe(status: Json) -> str:
     reason, message = status.get("reason") or "", status.get("message") or ""
     if reason == "Invalid":
         return _describe_invalid(status, message)
+    if reason == "ConnectionRefused":  # no answer at all
+        address = message.partition("dial tcp ")[2].removesuffix(": connect: connection refused")
+        return f"The connection to the server {address} was refused - did you specify the right host or port?"
     if reason == "Unauthorized":
         return "error: You must be logged in to the server (Unauthorized)"
     if reason:
@@ -111,5 +114,6 @@ def _describe_invalid(status: Json, message: str) -> str:
     for cause in causes:
         lines[f"{cause.get('field', '')}: {cause.get('message', '')}"] = None
     if len(lines) == 1:
-        return f"{text}: {next(iter(lines))}"
+        line = next(iter(lines))
+        return f"{text}: {line}" + ("\n" if line.endswith("\n") else "")  # MultilineError ends it once more
     return text + ": " + "".join(f"\n* {line}" for line in lines)

@@ -37,7 +37,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     if not command:
         raise plain("you must specify at least one command for the container")
     _refuse_terminal(arguments, command, invocation.stdin)
-    pod = choose_pod(invocation, words[0])
+    pod = choose_pod(invocation, words[0], quiet=True)
     phase = (pod.get("status") or {}).get("phase")
     if phase in ("Succeeded", "Failed"):
         raise plain(f"cannot exec into a container in a completed pod; current phase is {phase}")
@@ -72,5 +72,5 @@ def _refuse_terminal(arguments: Arguments, command: list[str], stdin: str) -> No
 
 def _explained(error: StatusError) -> KubectlError:
     if error.reason == "InternalError":
-        return plain(f"Internal error occurred: {error.message.removeprefix('Internal error occurred: ')}")
+        return plain(f"Internal error occurred: {error.message}")
     return error

@@ -174,7 +174,8 @@ def parse(path: str, argv: Sequence[str], flags: Sequence[Flag], *, interspersed
     Raises:
         KubectlError: unknown flag, missing or malformed value.
     """
-    known = (*flags, *GLOBAL_FLAGS)
+    own = [flag.name for flag in flags]
+    known = (*flags, *(flag for flag in GLOBAL_FLAGS if flag.name not in own))
     arguments = Arguments(path, known)
     long = {flag.name: flag for flag in known}
     short = {flag.short: flag for flag in reversed(known) if flag.short}

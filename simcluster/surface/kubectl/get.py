@@ -17,7 +17,7 @@ from simcluster.surface.kubectl.invocation import STEP_NS, Failures, Invocation,
 from simcluster.surface.kubectl.printers.jsontext import compact_json
 from simcluster.surface.kubectl.printers.output import GET_FORMATS, Output
 from simcluster.surface.kubectl.printers.table import TableOptions, TablePrinter, fallback_table
-from simcluster.surface.kubectl.selection import Wanted, check_given, kind_name, of_arguments, of_files
+from simcluster.surface.kubectl.selection import Wanted, check_given, explained, kind_name, of_arguments, of_files
 from simcluster.surface.kubectl.sorting import NoSuchField, sort_by
 
 #: How long a watch lets the simulated world live on before it ends.
@@ -255,7 +255,12 @@ class _Reading:
             except StatusError as error:
                 if error.reason == "NotFound" and entry.name and run.arguments.on("ignore-not-found"):
                     return
-                raise
+                if entry.name:
+                    raise
+                arguments = run.arguments
+                raise explained(
+                    error, entry.resource, arguments.text("selector"), arguments.text("field-selector")
+                ) from None
             run.answers.append(Answer(entry, body))
             token = (body.get("metadata") or {}).get("continue")
             if entry.name or not token:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from simcluster.api.objects import Json
-from simcluster.api.request import JSON, Query, Request, Response, User
+from simcluster.api.request import JSON, Impersonation, Query, Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.engine import MILLISECOND
 from simcluster.surface.kubectl.discovery import Discovery
@@ -23,8 +23,6 @@ USER_AGENT = f"kubectl/{CLIENT_VERSION} (linux/amd64) kubernetes/9894294"
 
 #: How far the clock moves between two looks at a watch.
 STEP_NS = 250 * MILLISECOND
-#: How often a server that waits for something looks again (admission of pods: 100 to 200 ms).
-SERVER_RETRY_NS = 150 * MILLISECOND
 
 
 class Invocation:
@@ -34,6 +32,7 @@ class Invocation:
         namespace: of this command (`-n`, or the session's own).
         explicit_namespace: whether `-n` was given.
         config: the kubeconfig.
+        forwarding: namespace and name of the pod to which ports are forwarded.
         workstation: programs beside kubectl, such as an editor; None if there are none.
         out, err: pieces of standard output and standard error.
     """
@@ -47,6 +46,7 @@ class Invocation:
         namespace: str,
         explicit_namespace: bool,
         user: User,
+        impersonate: Impersonation | None = None,
         stdin: str,
         files: Mapping[str, str],
         config: KubeConfig,
@@ -58,6 +58,7 @@ class Invocation:
         self.namespace = namespace
         self.explicit_namespace = explicit_namespace
         self.user = user
+        self.impersonate = impersonate
         self.stdin = stdin
         self.files = files
         self.config = config
@@ -65,6 +66,12 @@ class Invocation:
         self.out: list[str] = []
         self.err: list[str] = []
         self.exit_code = 0
+        self.forwarding: tuple[str, str] | None = None
+
+    @property
+    def interruptible(self) -> bool:
+        """Whether somebody ends commands that block for ever (`Interrupted`)."""
+        return self.workstation is not None
 
     # Printing.
 
@@ -110,13 +117,11 @@ class Invocation:
             accept=accept,
             user=self.user,
             user_agent=USER_AGENT,
+            impersonate=self.impersonate,
         )
         response = self.api.handle(request)
-        patience_ns = response.patience_ns
-        while response.patience_ns and patience_ns > 0:  # the server looks again before it answers
-            self.clock.advance(SERVER_RETRY_NS)
-            patience_ns -= SERVER_RETRY_NS
-            response = self.api.handle(request)
+        if response.latency_ns:  # admission webhooks took their time
+            self.clock.advance(response.latency_ns)
         for warning in response.warnings:
             self.note(f"Warning: {warning}")
         if not response.ok:
@@ -153,6 +158,7 @@ class Invocation:
                 accept=request.accept,
                 user=self.user,
                 user_agent=USER_AGENT,
+                impersonate=self.impersonate,
             )
         )
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from simcluster.api.request import ADMIN, User
+from simcluster.api.request import ADMIN, Impersonation, User
 from simcluster.surface.kubectl.commands import COMMANDS, Command
 from simcluster.surface.kubectl.discovery import Discovery
 from simcluster.surface.kubectl.errors import KubectlError, plain, usage
@@ -15,9 +14,6 @@ from simcluster.surface.kubectl.help import help_text
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context
 from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult, Interrupted, Workstation
-
-#: Groups that a user of `--as` gets.
-_AUTHENTICATED = "system:authenticated"
 
 
 class Kubectl:
@@ -102,6 +98,7 @@ class Kubectl:
         except Interrupted as interrupt:
             if invocation is None:
                 return CommandResult("", "", interrupt.exit_code)
+            self.forwarding = invocation.forwarding
             return CommandResult("".join(invocation.out), "".join(invocation.err), interrupt.exit_code)
         return CommandResult("".join(invocation.out), "".join(invocation.err), invocation.exit_code)
 
@@ -109,22 +106,26 @@ class Kubectl:
         check_context(arguments, self.config)
         if arguments.text("token"):
             raise KubectlError("error: You must be logged in to the server (Unauthorized)")
-        user = self.user
-        if arguments.text("as"):
-            groups = (*arguments.texts("as-group"), _AUTHENTICATED)
-            user = replace(user, name=arguments.text("as"), groups=groups)
         return Invocation(
             self.api,
             self.clock,
             self._discovery,
             namespace=arguments.text("namespace") or self.namespace,
             explicit_namespace=arguments.given("namespace"),
-            user=user,
+            user=self.user,
+            impersonate=_impersonation(arguments),
             stdin=stdin,
             files=files,
             config=self.config,
             workstation=self.workstation,
         )
+
+
+def _impersonation(arguments: Arguments) -> Impersonation | None:
+    """Whom `--as`, `--as-group` and `--as-uid` name."""
+    if not any(arguments.given(name) for name in ("as", "as-group", "as-uid")):
+        return None
+    return Impersonation(arguments.text("as"), tuple(arguments.texts("as-group")), arguments.text("as-uid"))
 
 
 _VALUED = {f"--{flag.name}" for flag in GLOBAL_FLAGS if not flag.bare} | {

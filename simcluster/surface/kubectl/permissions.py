@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simcluster.api.authorization import rules
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, Arguments, Flag, switch
@@ -15,11 +16,19 @@ CAN_I_FLAGS = (ALL_NAMESPACES, switch("list"), switch("no-headers"), switch("qui
 WHOAMI_FLAGS = (Flag("output", "o"),)
 
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+#: knownResourceVerbs and knownNonResourceVerbs of kubectl auth can-i.
+_RESOURCE_VERBS = (
+    *("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
+    *("use", "bind", "impersonate", "*", "approve", "sign", "escalate", "attest"),
+)
+_PATH_VERBS = ("get", "put", "post", "head", "options", "delete", "patch")
 
 
 def can_i(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl auth can-i`."""
     if arguments.on("list"):
+        if arguments.on("quiet") or arguments.on("all-namespaces") or arguments.text("subresource"):
+            raise plain("list option can't be specified with neither quiet, all-namespaces nor subresource options")
         _list(invocation, arguments)
         return
     if len(arguments.positional) not in (2, 3):
@@ -30,17 +39,27 @@ def can_i(invocation: Invocation, arguments: Arguments) -> None:
     verb, what, *rest = arguments.positional
     spec: Json
     if what.startswith("/"):
+        if arguments.text("subresource"):
+            raise plain("--subresource can not be used with NonResourceURL")
+        _check_verb(invocation, verb, _PATH_VERBS)
         spec = {"nonResourceAttributes": {"path": what, "verb": verb}}
     else:
         spec = {"resourceAttributes": _attributes(invocation, arguments, verb, what, rest)}
+        if not arguments.on("all-namespaces"):
+            _check_verb(invocation, verb, _RESOURCE_VERBS)
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     status = invocation.ask("POST", f"{_AUTHORIZATION}/selfsubjectaccessreviews", body=body).body.get("status") or {}
     allowed = bool(status.get("allowed"))
     if not arguments.on("quiet"):
-        reason = f" - {status['reason']}" if status.get("reason") and not allowed else ""
-        invocation.line("yes" if allowed else f"no{reason}")
+        reasons = [f" - {status[key]}" for key in ("reason", "evaluationError") if status.get(key)]
+        invocation.line("yes" if allowed else "no" + "".join(reasons))
     if not allowed:
         invocation.exit_code = 1
+
+
+def _check_verb(invocation: Invocation, verb: str, known: tuple[str, ...]) -> None:
+    if verb not in known:
+        invocation.note(f"Warning: verb '{verb}' is not a known verb\n")
 
 
 def _attributes(invocation: Invocation, arguments: Arguments, verb: str, what: str, rest: list[str]) -> Json:
@@ -79,17 +98,45 @@ def _list(invocation: Invocation, arguments: Arguments) -> None:
     }
     answer = invocation.ask("POST", f"{_AUTHORIZATION}/selfsubjectrulesreviews", body=body).body
     status = answer.get("status") or {}
+    if status.get("incomplete"):
+        invocation.note(f"warning: the list may be incomplete: {status.get('evaluationError', '')}")
     writer = ColumnWriter()
     if not arguments.on("no-headers"):
         writer.row(["Resources", "Non-Resource URLs", "Resource Names", "Verbs"])
-    for rule in status.get("resourceRules") or ():
-        groups = rule.get("apiGroups") or [""]
-        for resource in rule.get("resources") or ():
-            name = f"{resource}.{groups[0]}" if groups[0] else resource
-            writer.row([name, "[]", go_text(rule.get("resourceNames") or []), go_text(rule.get("verbs") or [])])
-    for rule in status.get("nonResourceRules") or ():
-        writer.row(["", go_text(rule.get("nonResourceURLs") or []), "[]", go_text(rule.get("verbs") or [])])
+    parts = [
+        part
+        for key in ("resourceRules", "nonResourceRules")
+        for rule in status.get(key) or ()
+        for part in rules.broken_down(rule)
+    ]
+    for rule in sorted(rules.compacted(parts), key=_as_go_prints):
+        writer.row(
+            [
+                _qualified(rule),
+                go_text(rule.get("nonResourceURLs") or []),
+                go_text(rule.get("resourceNames") or []),
+                go_text(rule.get("verbs") or []),
+            ]
+        )
     invocation.write(writer.flush())
+
+
+def _qualified(rule: Json) -> str:
+    """`deployments.apps`, or with a subresource `deployments.apps/scale`."""
+    if not rule.get("resources"):
+        return ""
+    resource, _, subresource = rule["resources"][0].partition("/")
+    group = (rule.get("apiGroups") or [""])[0]
+    name = f"{resource}.{group}" if group else resource
+    return f"{name}/{subresource}" if subresource else name
+
+
+def _as_go_prints(rule: Json) -> str:
+    """The text by which kubectl sorts rules: the generated String() of the Go type."""
+    keys = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+    titles = ("Verbs", "APIGroups", "Resources", "ResourceNames", "NonResourceURLs")
+    parts = [f"{title}:{go_text(rule.get(key) or [])}" for title, key in zip(titles, keys, strict=True)]
+    return "&PolicyRule{" + ",".join(parts) + ",}"
 
 
 def whoami(invocation: Invocation, arguments: Arguments) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.api.objects import Json, is_pod_ready, name_of
-from simcluster.surface.kubectl.describe.page import format_selector
+from simcluster.surface.kubectl.describe.page import format_map, format_selector
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.selection import of_arguments
@@ -43,6 +43,8 @@ def pods_behind(invocation: Invocation, word: str) -> tuple[list[Json], bool]:
         if not selector:
             raise plain(f"invalid service '{entry.name}': Service is defined without a selector")
         text = ",".join(f"{key}={selector[key]}" for key in sorted(selector))
+    elif entry.resource.name == "replicationcontrollers":
+        text = format_map(selector)
     elif isinstance(selector, dict):
         text = format_selector(selector)
     else:
@@ -91,9 +93,9 @@ def default_container(invocation: Invocation, pod: Json, *, quiet: bool = False)
     return str(names[0])
 
 
-def choose_pod(invocation: Invocation, word: str) -> Json:
-    """One pod; says which one if there were several. Raises KubectlError."""
+def choose_pod(invocation: Invocation, word: str, *, quiet: bool = False) -> Json:
+    """One pod; `logs` says which one if there were several, `exec` does not. Raises KubectlError."""
     pods, _ = pods_behind(invocation, word)
-    if len(pods) > 1:
+    if len(pods) > 1 and not quiet:
         invocation.note(f"Found {len(pods)} pods, using pod/{name_of(pods[0])}")
     return pods[0]

@@ -8,8 +8,9 @@ from simcluster.api.objects import Json
 from simcluster.api.patch import jsonpatch, merge, strategic
 from simcluster.api.schema import type_of
 from simcluster.surface.kubectl.apply import with_annotation
+from simcluster.surface.kubectl.attaching import ATTACHED_NS, Attachment
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import plain, usage
+from simcluster.surface.kubectl.errors import KubectlError, plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
 
@@ -54,8 +55,8 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise usage("run", "NAME is required for run")
     if arguments.on("rm") and not arguments.on("attach") and not arguments.on("stdin"):
         raise usage("run", "--rm should only be used for attached containers")
-    if arguments.on("stdin") or arguments.on("tty") or arguments.on("attach"):
-        raise plain("attaching to a pod needs a terminal, and there is none here; run the pod, then read its logs")
+    if arguments.on("tty") and not arguments.on("stdin"):
+        raise plain("-i/--stdin is required for containers with -t/--tty=true")
     if arguments.text("restart") not in ("Always", "OnFailure", "Never"):
         raise plain(f"invalid restart policy: {arguments.text('restart')}")
     change = Change(invocation, arguments)
@@ -63,10 +64,67 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     pod = _overridden(_pod(arguments), arguments)
     if arguments.on("save-config"):
         pod = with_annotation(pod)
+    attach = arguments.on("attach") if arguments.given("attach") else arguments.on("stdin")
+    if attach and change.mode != "none":
+        raise usage(
+            "run",
+            "--dry-run=client|server can't be used with attached containers options (--attach, --stdin, or --tty)",
+        )
     created = change.create(object_path(pods, invocation.namespace), pod)
-    change.report(pods, created, "created")
     if arguments.on("expose"):
         _expose(change, created, arguments)
+    if not attach:
+        change.report(pods, created, "created")
+        return
+    try:
+        _attach(invocation, arguments, created)
+    except KubectlError:
+        if arguments.on("rm"):
+            _remove(invocation, created)
+        raise
+    if arguments.on("rm"):
+        _remove(invocation, created)
+
+
+def _attach(invocation: Invocation, arguments: Arguments, created: Json) -> None:
+    """Stay with the pod's container until it ends; its exit code is that of the command.
+
+    Raises:
+        KubectlError: the pod does not start, or it failed.
+    """
+    attachment = Attachment(invocation, created, created["spec"]["containers"][0]["name"])
+    attachment.wait_until_begun(arguments.duration_ns("pod-running-timeout"))
+    attachment.greet(arguments)
+    attachment.follow()
+    if arguments.on("leave-stdin-open") or arguments.text("restart") == "Always":
+        return
+    invocation.wait(_Over(attachment).check, ATTACHED_NS)
+    ended = attachment.state().get("terminated")
+    if (attachment.pod.get("status") or {}).get("phase") != "Failed":
+        return
+    shown = f"pod {created['metadata']['namespace']}/{created['metadata']['name']}"
+    if not ended or not ended.get("exitCode"):
+        raise plain(f"{shown} failed with unknown exit code")
+    text = f"{shown} terminated ({ended.get('reason', '')})\n{ended.get('message', '')}"
+    raise KubectlError(text, int(ended["exitCode"]))
+
+
+class _Over:
+    """Whether a pod has come to its end."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self.attachment = attachment
+
+    def check(self) -> bool:
+        self.attachment.begun()
+        return (self.attachment.pod.get("status") or {}).get("phase") != "Running"
+
+
+def _remove(invocation: Invocation, created: Json) -> None:
+    metadata = created["metadata"]
+    path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+    invocation.ask("DELETE", path, body={"propagationPolicy": "Background"})
+    invocation.line(f'pod "{metadata["name"]}" deleted')
 
 
 def _pod(arguments: Arguments) -> Json:
@@ -76,6 +134,11 @@ def _pod(arguments: Arguments) -> Json:
         container["command" if arguments.on("command") else "args"] = words
     if arguments.text("image-pull-policy"):
         container["imagePullPolicy"] = arguments.text("image-pull-policy")
+    for flag in ("stdin", "tty"):
+        if arguments.on(flag):
+            container[flag] = True
+    if arguments.on("stdin") and not arguments.on("leave-stdin-open"):
+        container["stdinOnce"] = True
     if arguments.texts("env"):
         container["env"] = [_variable(pair) for pair in arguments.texts("env")]
     if arguments.text("port"):

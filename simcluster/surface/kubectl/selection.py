@@ -11,7 +11,7 @@ from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.discovery import no_kind
-from simcluster.surface.kubectl.errors import KubectlError, plain, usage
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path, query_of
 
@@ -226,6 +226,7 @@ class _Fetch:
         self.invocation = invocation
         self.entry = entry
         self.targets = targets
+        self.selectors = (selector, field_selector)
         self.query = query_of(labelSelector=selector, fieldSelector=field_selector, limit=500)
 
     def one(self) -> None:
@@ -235,9 +236,25 @@ class _Fetch:
 
     def many(self) -> None:
         entry = self.entry
-        for obj in self.invocation.items(entry.path, self.query):
+        try:
+            items = self.invocation.items(entry.path, self.query)
+        except StatusError as error:
+            raise explained(error, entry.resource, *self.selectors) from None
+        for obj in items:
             metadata = obj["metadata"]
             self.targets.append(Target(entry.resource, metadata.get("namespace", ""), metadata["name"], obj))
+
+
+def explained(error: StatusError, resource: Resource, selector: str, field_selector: str) -> StatusError:
+    """The error of a list as the builder words it: which resource and selectors it was about."""
+    if error.reason not in ("BadRequest", "NotFound"):
+        return error
+    what = f'"{resource.group}/{resource.version}, Resource={resource.plural}"'
+    if selector or field_selector:
+        text = f'Unable to find {what} that match label selector "{selector}", field selector "{field_selector}"'
+    else:
+        text = f"Unable to list {what}"
+    return StatusError({**error.status, "message": f"{text}: {error.message}"})
 
 
 def single_argument(arguments: Arguments, words: list[str], what: str) -> None:

@@ -1,6 +1,6 @@
-"""One line of shell: words with quotes, pipes, `;`, `&&`, `||`, redirections to /dev/null.
+"""One line of shell: words with quotes, pipes, `;`, `&&`, `||`, redirections.
 
-Left out: variables, globs, substitutions, here-documents, redirections to files.
+Left out: variables, globs, substitutions, here-documents.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ class ShellSyntaxError(Exception):
 
 
 class Redirection(NamedTuple):
-    """`2>/dev/null` is (2, "/dev/null"); `2>&1` is (2, "&1")."""
+    """`2>/dev/null` is (2, "/dev/null"); `2>&1` is (2, "&1"); `>>f` is (1, "+f")."""
 
     stream: int
     target: str
@@ -89,6 +89,8 @@ def _redirect(text: str, tokens: list[tuple[str, str]], position: int, found: li
     if position >= len(tokens) or tokens[position][0] != "word":
         raise ShellSyntaxError("syntax error near unexpected token `newline'")
     target = tokens[position][1]
+    if text.endswith(">>"):
+        target = "+" + target
     if text.startswith("&>"):
         found.extend((Redirection(1, target), Redirection(2, target)))
     else:

@@ -70,8 +70,6 @@ class NodeShell:
                 if found is None:
                     return CommandResult("", f"bash: {redirection.target}: No such file or directory\n", 1)
                 stdin = found
-            elif redirection.target not in ("/dev/null", "&1", "&2"):
-                return CommandResult("", f"bash: {redirection.target}: Read-only file system\n", 1)
         result = self._program(list(step.words), stdin) if step.words else CommandResult("")
         stdout, stderr = result.stdout, result.stderr
         for redirection in step.redirections:
@@ -79,10 +77,11 @@ class NodeShell:
                 stdout, stderr = stdout + stderr, ""
             elif redirection == (1, "&2"):
                 stdout, stderr = "", stderr + stdout
-            elif redirection.stream == 1:
-                stdout = ""
-            elif redirection.stream == 2:
-                stderr = ""
+            elif redirection.stream in (1, 2):
+                problem = self._save(redirection.target, stdout if redirection.stream == 1 else stderr)
+                if problem:
+                    return CommandResult("", problem, 1)
+                stdout, stderr = ("", stderr) if redirection.stream == 1 else (stdout, "")
         return CommandResult(stdout, stderr, result.exit_code)
 
     def _program(self, argv: list[str], stdin: str) -> CommandResult:
@@ -92,9 +91,13 @@ class NodeShell:
         own = self._own(name)
         if own is not None:
             return own(argv)
+        in_place = next((word for word in argv if word.startswith("-i") or word == "--in-place"), None)
+        if name == "sed" and in_place is not None:
+            rest = [word for word in argv if word != in_place]
+            return self._sed_in_place(rest, in_place[2:] if in_place.startswith("-i") else "")
         if name in TEXT_FILTERS:
             return TEXT_FILTERS[name]([name, *argv[1:]], stdin, self._read)
-        answer = self.host.run([name, *argv[1:]])
+        answer = self.host.run([name, *argv[1:]], stdin) if stdin else self.host.run([name, *argv[1:]])
         if answer is None:
             return CommandResult("", f"bash: {argv[0]}: command not found\n", _NOT_FOUND)
         return CommandResult(answer.stdout, answer.stderr, answer.code)
@@ -114,6 +117,37 @@ class NodeShell:
             "false": self._false,
         }
         return found.get(name)
+
+    def _save(self, target: str, text: str) -> str:
+        """Write to the file of a redirection (`>>` has a `+` before its name); an error text or ""."""
+        append, path = target.startswith("+"), target.removeprefix("+")
+        if path == "/dev/null":
+            return ""
+        answer = self.host.run(["tee", "-a", path] if append else ["tee", path], text)
+        if answer is None:
+            return f"bash: {path}: Read-only file system\n"
+        return "" if answer.code == 0 else answer.stderr.replace("tee:", "bash:", 1)
+
+    def _sed_in_place(self, argv: list[str], suffix: str) -> CommandResult:
+        """`sed -i` (and `-i.bak`): what sed prints for each file becomes its text."""
+        count = len(argv) if any(word in ("-e", "--expression") for word in argv) else 0
+        at = next((i for i, word in enumerate(argv) if i and not word.startswith("-")), len(argv) - 1)
+        first = at + 1
+        if count:  # every script stands behind an -e
+            first = max(i for i, word in enumerate(argv) if word in ("-e", "--expression")) + 2
+        errors, code = "", 0
+        for path in argv[first:]:
+            before = self._read(path)
+            if before is None:
+                errors, code = errors + f"sed: can't read {path}: No such file or directory\n", 2
+                continue
+            result = TEXT_FILTERS["sed"](["sed", *argv[1:first]], before, self._read)
+            if result.exit_code:
+                return result
+            if suffix:
+                self.host.run(["tee", path + suffix], before)
+            self.host.run(["tee", path], result.stdout)
+        return CommandResult("", errors, code)
 
     def _read(self, path: str) -> str | None:
         answer = self.host.run(["cat", path])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from simcluster.control.kubelet import KubeletConfig
+from simcluster.api.store import Store
+from simcluster.control.kubelet import Kubelet, KubeletConfig
+from simcluster.control.kubelet.kubelet import ContainerUsage, PodUsage
 from simcluster.control.metricsserver import MetricsServer
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.images import ImageRegistry
@@ -41,12 +43,60 @@ def recorded_nodes() -> tuple[NodeSpec, ...]:
                 port=11250 + index,
                 eviction_memory_kib=0,
                 eviction_disk_percent=0,
+                enforce_allocatable=False,
                 addresses=(("InternalDNS", "localhost"),),
                 control_plane_labels={"node-role.kubernetes.io/control-plane": ""},
             ),
         )
         for index, (name, control_plane, zone) in enumerate(_NODES)
     )
+
+
+class MainContainers:
+    """A kubelet's statistics as the scripted cAdvisor gave them: without init containers."""
+
+    def __init__(self, kubelets: Mapping[str, Kubelet], store: Store, node: str) -> None:
+        self.kubelets = kubelets
+        self.store = store
+        self.node = node
+
+    @property
+    def running(self) -> bool:
+        """Whether the kubelet's server answers."""
+        return self.kubelets[self.node].running
+
+    def node_stats(self) -> ContainerUsage:
+        """Counters of the node."""
+        return self.kubelets[self.node].node_stats()
+
+    def stats(self) -> list[PodUsage]:
+        """Counters of every pod with a running container that is not there for its start alone."""
+        return [pod._replace(containers=kept) for pod in self.kubelets[self.node].stats() if (kept := self._main(pod))]
+
+    def _main(self, pod: PodUsage) -> dict[str, ContainerUsage]:
+        found = self.store.get("pods", pod.namespace, pod.name)
+        initial = () if found is None else found["spec"].get("initContainers") or ()
+        ending = {container["name"] for container in initial if container.get("restartPolicy") != "Always"}
+        return {name: usage for name, usage in pod.containers.items() if name not in ending}
+
+
+class _Sources(Mapping[str, MainContainers]):
+    """The kubelets that there are at the time of a scrape."""
+
+    def __init__(self, kubelets: Mapping[str, Kubelet], store: Store) -> None:
+        self.kubelets = kubelets
+        self.store = store
+
+    def __getitem__(self, node: str) -> MainContainers:
+        if node not in self.kubelets:
+            raise KeyError(node)
+        return MainContainers(self.kubelets, self.store, node)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kubelets)
+
+    def __len__(self) -> int:
+        return len(self.kubelets)
 
 
 class StandaloneMetricsServer(MetricsServer):
@@ -71,6 +121,8 @@ class RecordedWorld(World):
 
     def __init__(self, seed: int = 0, nodes: Sequence[NodeSpec] | None = None) -> None:
         super().__init__(seed, nodes=recorded_nodes() if nodes is None else nodes, addons=False)
+        self.api.address = "10.0.0.10:16443"
+        self.api.metrics = None
 
     def build_catalog(self) -> AppCatalog:
         """The conventions of the manifests."""
@@ -82,7 +134,8 @@ class RecordedWorld(World):
 
     def build_metrics(self) -> MetricsServer:
         """None until it is installed."""
-        return StandaloneMetricsServer(self.sim, self.api, self.kubelets)
+        sources = _Sources(self.kubelets, self.api.store)
+        return StandaloneMetricsServer(self.sim, self.api, sources)
 
     def build_machine(self, index: int, spec: NodeSpec) -> Machine:
         """A machine whose runtime can read annotations."""
@@ -95,6 +148,7 @@ class RecordedWorld(World):
         """The step that the recordings call so."""
         assert isinstance(self.metrics, StandaloneMetricsServer)
         self.metrics.installed = True
+        self.api.metrics = self.metrics
 
     def kill_kubelet(self, node: str) -> None:
         """kill -9 of a node's kubelet; nothing starts it again."""

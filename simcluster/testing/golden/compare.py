@@ -49,7 +49,9 @@ def compare(expected: Output | None, got: Output, normalise: Callable[[str], str
     before, after = normalise(before), normalise(after)
     if before == after:
         return Verdict.NORMALISED, ""
-    diff = "\n".join(difflib.unified_diff(before.split("\n"), after.split("\n"), "recorded", "simulated", lineterm="", n=1))
+    diff = "\n".join(
+        difflib.unified_diff(before.split("\n"), after.split("\n"), "recorded", "simulated", lineterm="", n=1)
+    )
     lines = [sorted(_NUMBERED.sub(r"<\1>", text).split("\n")) for text in (before, after)]
     if lines[0] == lines[1]:
         return Verdict.LINES, diff

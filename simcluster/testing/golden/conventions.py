@@ -11,6 +11,10 @@ fake.io/sandbox-error=cni breaks the pod's network.
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+from typing import Any
+
 from simcluster.api.server import Api
 from simcluster.engine import MILLISECOND, MINUTE, SECOND, Timer, parse_duration
 from simcluster.models.apps.catalog import AppCatalog
@@ -18,7 +22,7 @@ from simcluster.models.machine.container import EXIT_SIGTERM, Container, Sandbox
 from simcluster.models.machine.imagereference import ImageReference
 from simcluster.models.machine.images import ImageRegistry, Manifest, PullError
 from simcluster.models.machine.machine import MIB, Machine
-from simcluster.models.machine.program import Answer, Call, Program
+from simcluster.models.machine.program import Answer, Call, Program, ProgramCatalog, StartFailure
 from simcluster.models.machine.runtime import Runtime, RuntimeFailure
 from simcluster.models.machine.shell import ShellProgram, can_run
 
@@ -31,8 +35,17 @@ OOM_AFTER_NS = 2 * SECOND
 SLOW_NS = 10 * MINUTE
 #: The scripted runtime answered at once; only a sandbox took 150 ms.
 SANDBOX_NS, STEP_NS = 150 * MILLISECOND, 4 * MILLISECOND
-#: Pulls took a fraction of a second.
-PULL_BYTES_PER_S = 400_000_000
+#: Pulls took 0.3 to 0.9 s, failing ones less.
+PULL_BYTES_PER_S, RESOLVE_NS, LOOKUP_NS = 180_000_000, 180 * MILLISECOND, 100 * MILLISECOND
+#: Sizes that the scripted registry reported, by image.
+IMAGE_SIZES = {
+    "docker.io/library/busybox:1.36": 105284050,
+    "docker.io/library/mongo:7.0": 39293153,
+    "docker.io/hotel/app:1.0": 95027179,
+    "docker.io/hotel/frontend:1.0.0": 86837031,
+    "docker.io/hotel/rate:1.0.0": 32569039,
+    "docker.io/polinux/stress:latest": 105854240,
+}
 _ACCOUNT_NS = SECOND
 _CNI_ERROR = (
     'plugin type="calico" failed (add): error getting ClusterInformation: connection is unauthorized: Unauthorized'
@@ -100,6 +113,19 @@ class ScriptedServer(Program):
 class Script(ShellProgram):
     """A `sh -c` script; the scripted runtime ended it at once on SIGTERM."""
 
+    def start(self) -> None:
+        """Run it; it uses what every container uses."""
+        super().start()
+        if self.container.running:
+            self.container.set_memory(int(self.container.spec.environment.get("FAKE_MEM_MI", MEMORY_MIB)) * MIB)
+            self._account()
+
+    def _account(self) -> None:
+        if self.container.running:
+            milli = int(self.container.spec.environment.get("FAKE_CPU_MILLI", CPU_MILLI))
+            self.container.use_cpu(milli * 1_000_000 * _ACCOUNT_NS // SECOND)
+            self.container.sim.after(_ACCOUNT_NS, self._account)
+
     def terminate(self) -> None:
         """SIGTERM ends it at once."""
         self.container.exit(EXIT_SIGTERM)
@@ -114,8 +140,8 @@ class ConventionCatalog(AppCatalog):
         if words and words[0].rpartition("/")[2] != "stress":
             if can_run(container, words):
                 return Script(container, words, self)
-            if container.spec.command:
-                return super().program_for(container)
+            if "/" in words[0]:
+                raise StartFailure(f'exec: "{words[0]}": stat {words[0]}: no such file or directory')
         return ScriptedServer(container)
 
 
@@ -128,7 +154,7 @@ class ConventionRegistry(ImageRegistry):
         head = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": '
         if image.domain.startswith("unreachable"):
             url = f"https://{image.domain}/v2/{image.path}/manifests/{image.version}"
-            lookup = f"dial tcp: lookup {image.domain} on 127.0.0.53:53: no such host"
+            lookup = f"dial tcp: lookup {image.domain} on 10.96.0.10:53: no such host"
             raise PullError(f'{head}failed to do request: Head "{url}": {lookup}')
         if "private" in name:
             raise PullError(
@@ -137,7 +163,12 @@ class ConventionRegistry(ImageRegistry):
             )
         if "does-not-exist" in name or "missing" in name:
             raise PullError(f"rpc error: code = NotFound desc = {head}{image}: not found")
-        return Manifest(self._size(image), self._digest(image))
+        digest = hashlib.sha256(f"digest:{image}".encode()).hexdigest()
+        return Manifest(IMAGE_SIZES.get(str(image)) or self._size(image), f"sha256:{digest}")
+
+    def runs_as_root(self, image: ImageReference) -> bool:
+        """Every image does."""
+        return True
 
 
 class ConventionRuntime(Runtime):
@@ -157,33 +188,26 @@ class ConventionRuntime(Runtime):
         """How long starting a container takes."""
         return STEP_NS
 
-    def create_sandbox(
-        self,
-        namespace: str,
-        pod_name: str,
-        pod_uid: str,
-        *,
-        host_network: bool = False,
-        memory_limit: int | None = None,
-    ) -> Sandbox:
+    def create_sandbox(self, namespace: str, pod_name: str, pod_uid: str, **options: Any) -> Sandbox:
         """Create the pod's network namespace, unless its annotation forbids. Raises RuntimeFailure."""
         pod = self.api.store.get("pods", namespace, pod_name) if self.api is not None else None
-        annotations = (pod or {}).get("metadata", {}).get("annotations") or {}
+        annotations = {} if pod is None else pod["metadata"].get("annotations") or {}
         if annotations.get("fake.io/sandbox-error") == "cni":
             raise RuntimeFailure(
                 f'rpc error: code = Unknown desc = failed to setup network for sandbox "{self._new_id()}": {_CNI_ERROR}'
             )
-        return super().create_sandbox(
-            namespace, pod_name, pod_uid, host_network=host_network, memory_limit=memory_limit
-        )
+        return super().create_sandbox(namespace, pod_name, pod_uid, **options)
 
 
 class ConventionMachine(Machine):
     """A node whose numbers are those of the scripted cAdvisor."""
 
-    def build_runtime(self, catalog: ConventionCatalog) -> Runtime:  # type: ignore[override]
+    def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The scripted runtime."""
         self.images.bytes_per_s = PULL_BYTES_PER_S
+        self.images.resolve_median_ns, self.images.lookup_median_ns = RESOLVE_NS, LOOKUP_NS
+        machine_id = hashlib.sha256(f"machine{self.name}".encode()).hexdigest()[:32]
+        self.identity = replace(self.identity, machine_id=machine_id)
         return ConventionRuntime(self.sim, self, self.network, catalog, self.pod_cidr)
 
     def cpu_ns(self) -> int:

@@ -100,7 +100,7 @@ class Replay:
             path.write_text(text) if text or path is paths[0] else path.unlink()
         if code:
             base.with_name(f"{base.name}.rc").write_text(f"{code}\n")
-        return Output(*texts, code)
+        return Output(texts[0], texts[1], code)
 
     def _bash(self, script: str, out: IO[str], err: IO[str]) -> int:
         process = subprocess.Popen(
@@ -118,8 +118,8 @@ class Replay:
             while process.poll() is None:
                 if time.monotonic() > deadline:
                     os.killpg(process.pid, signal.SIGKILL)
-                ready, _, _ = select.select([self._listener, end], [], [], _IDLE_S)
-                if self._listener in ready:
+                ready, _, _ = select.select([self._listener.fileno(), end], [], [], _IDLE_S)
+                if self._listener.fileno() in ready:
                     self._answer()
                 elif not ready:
                     self._release()
@@ -131,11 +131,14 @@ class Replay:
         connection, _ = self._listener.accept()
         with contextlib.suppress(ConnectionError):
             reply = self.server.serve(call_of(shims.receive(connection)))
+            for other, held in self._held:
+                other.sendall(shims.encode(held.printed()))
             if reply.deadline_ns > self.world.sim.now:
+                connection.sendall(shims.encode(reply.printed()))
                 self._held.append((connection, reply))
                 self.server.forwards.append(reply)
                 return
-            connection.sendall(shims.encode(reply.fields()))
+            connection.sendall(shims.encode(reply.ending()))
         connection.close()
 
     def _release(self) -> None:
@@ -145,7 +148,7 @@ class Replay:
         for connection, reply in held:
             self.world.run_for(max(0, reply.deadline_ns - self.world.sim.now))
             with contextlib.suppress(ConnectionError):
-                connection.sendall(shims.encode(reply.fields()))
+                connection.sendall(shims.encode(reply.ending()))
             connection.close()
 
 

@@ -18,7 +18,7 @@ from simcluster.world.world import World
 #: How long a kubectl takes besides what it waits for: 52 to 68 ms measured, and bash around it.
 COMMAND_NS = 80 * MILLISECOND
 #: A command that would wait for ever is ended after so long.
-LONGEST_NS = 600 * SECOND
+LONGEST_NS = 150 * SECOND
 _FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
 
 
@@ -37,10 +37,9 @@ def call_of(fields: list[bytes]) -> Call:
     """The call in a message."""
     texts = [field.decode(errors="surrogateescape") for field in fields]
     count = int(texts[5])
-    named = texts[6 : 6 + 2 * count]
-    return Call(
-        texts[0], Path(texts[1]), texts[2], texts[4], dict(zip(named[::2], named[1::2], strict=True)), texts[6 + 2 * count :]
-    )
+    named, words = texts[6 : 6 + 2 * count], texts[6 + 2 * count :]
+    files = dict(zip(named[::2], named[1::2], strict=True))
+    return Call(texts[0], Path(texts[1]), texts[2], texts[4], files, words)
 
 
 @dataclass
@@ -53,9 +52,15 @@ class Reply:
     deadline_ns: int = 0
     ports: dict[int, tuple[Sandbox, int]] = field(default_factory=dict)
 
-    def fields(self) -> list[bytes]:
-        """As a message."""
-        return [self.out.encode(errors="surrogateescape"), self.err.encode(errors="surrogateescape"), b"%d" % self.code]
+    def printed(self) -> list[bytes]:
+        """What there is to print now, as fields; it is printed once."""
+        texts = [mark + text.encode(errors="surrogateescape") for mark, text in ((b"1", self.out), (b"2", self.err))]
+        self.out = self.err = ""
+        return [text for text in texts if len(text) > 1]
+
+    def ending(self) -> list[bytes]:
+        """The rest, and the exit code."""
+        return [*self.printed(), b"x%d" % self.code]
 
 
 class CommandServer:

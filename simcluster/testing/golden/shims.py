@@ -2,7 +2,8 @@
 
 A message is a list of fields, each eight hexadecimal digits of length and the bytes. Call:
 program, working directory, editor, `1` and standard input or `0` and nothing, number of
-extra files, their paths and contents, the arguments. Answer: output, errors, exit code.
+extra files, their paths and contents, the arguments. Answer: fields that begin with `1`
+(output) or `2` (errors), printed as they come, and at last one with `x` and the exit code.
 Standard input is read only where an argument asks for it: a kubectl in a loop must not eat
 the loop's input.
 """
@@ -42,27 +43,25 @@ connection = socket(AF_UNIX, SOCK_STREAM)
 connection.connect(os.environ["GOLDEN_SOCKET"])
 message = b"".join(b"%08x" % len(f) + f for f in fields)
 connection.sendall(b"%08x" % len(message) + message)
-answer = b""
-while True:
-    piece = connection.recv(1 << 20)
-    if not piece:
-        break
-    answer += piece
-texts = []
-at = 0
-while at < len(answer):
-    size = int(answer[at:at + 8], 16)
-    texts.append(answer[at + 8:at + 8 + size])
-    at += 8 + size
 def put(fd, text):
     try:
         while text:
             text = text[os.write(fd, text):]
     except BrokenPipeError:
         pass
-put(1, texts[0])
-put(2, texts[1])
-os._exit(int(texts[2]))
+def exactly(size):
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            os._exit(255)
+        data += piece
+    return data
+while True:
+    field = exactly(int(exactly(8), 16))
+    if field[:1] == b"x":
+        os._exit(int(field[1:]))
+    put(int(field[:1]), field[1:])
 """
 
 

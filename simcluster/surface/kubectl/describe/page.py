@@ -128,6 +128,8 @@ def events_of(invocation: Invocation, obj: Json, *, uid: str | None = None) -> l
         fields["involvedObject.namespace"] = namespace
     if obj["kind"] != "Pod":
         fields["involvedObject.kind"] = obj["kind"]
+    if uid is None:  # the kubelet's events about a static pod name the uid that its mirror notes
+        uid = (metadata.get("annotations") or {}).get("kubernetes.io/config.mirror")
     fields["involvedObject.uid"] = metadata.get("uid", "") if uid is None else uid
     selector = ",".join(f"{key}={fields[key]}" for key in fields)
     path = f"/api/v1/namespaces/{namespace}/events" if namespace else "/api/v1/events"

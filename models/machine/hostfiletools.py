@@ -1,0 +1,271 @@
+"""Programs of a node that read and change files: cat, ls, cp, mv, rm, mkdir, rmdir, touch, tee, stat, test.
+
+Formats and error texts: coreutils 9.4. The editors refuse, because nobody sits at a terminal.
+Left out: wildcards (the shell's), owners and permissions (all is root's), `ls` in columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from simcluster.engine import format_rfc3339
+from simcluster.engine.clock import month_name
+from simcluster.models.machine.hostfiles import HostFiles
+from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.shellfiles import FileError, normalize
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+
+def _split(args: list[str]) -> tuple[str, list[str]]:
+    """Letters of the options, and the operands."""
+    letters, words, only_words = "", [], False
+    for arg in args:
+        if only_words or not arg.startswith("-") or arg == "-":
+            words.append(arg)
+        elif arg == "--":
+            only_words = True
+        elif arg.startswith("--"):
+            letters += {"--recursive": "r", "--force": "f", "--parents": "p", "--append": "a", "--all": "a"}.get(arg, "")
+        else:
+            letters += arg[1:]
+    return letters, words
+
+
+def _absolute(path: str) -> str:
+    return normalize(path, "/root")
+
+
+class _Answer:
+    """What a program prints while it goes through its operands."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.out: list[str] = []
+        self.err: list[str] = []
+
+    def fail(self, text: str) -> None:
+        """One line on standard error."""
+        self.err.append(f"{self.name}: {text}\n")
+
+    def result(self) -> ExecResult:
+        """The whole."""
+        return ExecResult("".join(self.out), "".join(self.err), 1 if self.err else 0)
+
+
+def _missing(name: str, what: str = "file operand") -> ExecResult:
+    return ExecResult("", f"{name}: missing {what}\nTry '{name} --help' for more information.\n", 1)
+
+
+def _cat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    answer = _Answer("cat")
+    for path in _split(args)[1]:
+        try:
+            answer.out.append(machine.files.read(_absolute(path)))
+        except FileError as error:
+            answer.fail(f"{path}: {error}")
+    return answer.result()
+
+
+def _ls(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    letters, words = _split(args)
+    answer = _Answer("ls")
+    words = words or ["/root"]
+    for path in words:
+        full = _absolute(path)
+        if machine.files.find(full) is not None or "d" in letters:
+            answer.out.append(_entry(machine.files, full, path, long="l" in letters))
+            continue
+        try:
+            names = machine.files.entries(full)
+        except FileError as error:
+            answer.err.append(f"ls: cannot access '{path}': {error}\n")
+            continue
+        if len(words) > 1:
+            answer.out.append(f"{path}:\n")
+        if "l" in letters:
+            answer.out.append(f"total {4 * len(names)}\n")
+        shown = [name for name in names if "a" in letters or "A" in letters or not name.startswith(".")]
+        answer.out.extend(_entry(machine.files, f"{full}/{name}", name, long="l" in letters) for name in shown)
+    result = answer.result()
+    return result._replace(code=2 if result.code else 0)
+
+
+def _entry(files: HostFiles, path: str, shown: str, *, long: bool) -> str:
+    if not long:
+        return f"{shown}\n"
+    found = files.find(path)
+    stamp = format_rfc3339(found.changed_ns if found is not None else 0)
+    when = f"{month_name(int(stamp[5:7]))} {int(stamp[8:10]):2d} {stamp[11:16]}"
+    if found is None:
+        return f"drwxr-xr-x 2 root root  4096 {when} {shown}\n"
+    return f"-rw------- 1 root root {len(found.text.encode()):5d} {when} {shown}\n"
+
+
+def _transfer(machine: Machine, name: str, args: list[str], move: bool) -> ExecResult:
+    letters, words = _split(args)
+    if len(words) < 2:
+        if not words:
+            return _missing(name)
+        return _missing(name, f"destination file operand after '{words[0]}'")
+    files, answer = machine.files, _Answer(name)
+    *sources, target = words
+    into = files.is_folder(_absolute(target))
+    if len(sources) > 1 and not into:
+        return ExecResult("", f"{name}: target '{target}': No such file or directory\n", 1)
+    for source in sources:
+        full = _absolute(source)
+        end = f"{_absolute(target)}/{full.rpartition('/')[2]}" if into else _absolute(target)
+        try:
+            if move:
+                files.move(full, end)
+            elif files.is_folder(full):
+                _copy_folder(files, full, end, letters)
+            else:
+                files.write(end, files.read(full))
+        except FileError as error:
+            _explain(answer, files, move, (source, full), (target, end), str(error))
+    return answer.result()
+
+
+def _copy_folder(files: HostFiles, source: str, target: str, letters: str) -> None:
+    if not any(letter in letters for letter in "rRa"):
+        raise FileError("-r not specified")
+    files.make_folder(target, parents=True)
+    for name, text in files.below(source):
+        files.make_folder(f"{target}/{name}".rpartition("/")[0], parents=True)
+        files.write(f"{target}/{name}", text)
+
+
+def _explain(
+    answer: _Answer, files: HostFiles, move: bool, source: tuple[str, str], target: tuple[str, str], error: str
+) -> None:
+    if error == "-r not specified":
+        answer.fail(f"-r not specified; omitting directory '{source[0]}'")
+    elif not files.exists(source[1]):
+        answer.fail(f"cannot stat '{source[0]}': No such file or directory")
+    elif move:
+        answer.fail(f"cannot move '{source[0]}' to '{target[0]}': {error}")
+    else:
+        answer.fail(f"cannot create regular file '{target[0]}': {error}")
+
+
+def _mv(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    return _transfer(machine, "mv", args, True)
+
+
+def _cp(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    return _transfer(machine, "cp", args, False)
+
+
+def _rm(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    letters, words = _split(args)
+    if not words and "f" not in letters:
+        return _missing("rm", "operand")
+    answer = _Answer("rm")
+    for path in words:
+        full = _absolute(path)
+        if machine.files.find(full) is not None:
+            machine.files.remove(full)
+        elif not machine.files.is_folder(full):
+            if "f" not in letters:
+                answer.fail(f"cannot remove '{path}': No such file or directory")
+        elif "r" in letters or "R" in letters:
+            machine.files.remove_folder(full)
+        else:
+            answer.fail(f"cannot remove '{path}': Is a directory")
+    return answer.result()
+
+
+def _mkdir(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    letters, words = _split(args)
+    if not words:
+        return _missing("mkdir", "operand")
+    answer = _Answer("mkdir")
+    for path in words:
+        try:
+            machine.files.make_folder(_absolute(path), parents="p" in letters)
+        except FileError as error:
+            answer.fail(f"cannot create directory '{path}': {error}")
+    return answer.result()
+
+
+def _touch(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    answer = _Answer("touch")
+    for path in _split(args)[1]:
+        found = machine.files.find(_absolute(path))
+        try:
+            machine.files.write(_absolute(path), found.text if found is not None else "")
+        except FileError as error:
+            answer.fail(f"cannot touch '{path}': {error}")
+    return answer.result()
+
+
+def _tee(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    letters, words = _split(args)
+    answer = _Answer("tee")
+    for path in words:
+        full = _absolute(path)
+        before = machine.files.find(full)
+        try:
+            machine.files.write(full, (before.text if before is not None and "a" in letters else "") + stdin)
+        except FileError as error:
+            answer.fail(f"{path}: {error}")
+    answer.out.append(stdin)
+    return answer.result()
+
+
+def _stat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    answer = _Answer("stat")
+    for path in _split(args)[1]:
+        full = _absolute(path)
+        found = machine.files.find(full)
+        if found is None and not machine.files.is_folder(full):
+            answer.fail(f"cannot statx '{path}': No such file or directory")
+            continue
+        size, kind = (len(found.text.encode()), "regular file") if found is not None else (4096, "directory")
+        stamp = format_rfc3339(found.changed_ns if found is not None else 0)
+        answer.out.append(f"  File: {path}\n  Size: {size}\t\tBlocks: 8          IO Block: 4096   {kind}\n")
+        answer.out.append(f"Modify: {stamp[:10]} {stamp[11:19]}.000000000 +0000\n")
+    return answer.result()
+
+
+def _test(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    words = [word for word in args if word != "]"]
+    checks: dict[str, Callable[[str], object]] = {
+        "-e": machine.files.exists,
+        "-f": machine.files.find,
+        "-d": machine.files.is_folder,
+    }
+    if len(words) == 2 and words[0] in checks:
+        return ExecResult("", "", 0 if checks[words[0]](_absolute(words[1])) else 1)
+    return ExecResult("", "", 0 if len(words) == 1 and words[0] else 1)
+
+
+def _editor(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    said = "Vim: Warning: Output is not to a terminal\nVim: Warning: Input is not from a terminal\n"
+    return ExecResult("", f"{said}Vim: Error reading input, exiting...\nVim: Finished.\n", 1)
+
+
+def _nano(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    return ExecResult("", "Error opening terminal: unknown.\n", 1)
+
+
+FILE_TOOLS: dict[str, Callable[[Machine, list[str], str], ExecResult]] = {
+    "cat": _cat,
+    "cp": _cp,
+    "ls": _ls,
+    "mkdir": _mkdir,
+    "mv": _mv,
+    "nano": _nano,
+    "rm": _rm,
+    "stat": _stat,
+    "tee": _tee,
+    "test": _test,
+    "[": _test,
+    "touch": _touch,
+    "vi": _editor,
+    "vim": _editor,
+}

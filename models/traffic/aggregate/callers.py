@@ -1,0 +1,294 @@
+"""The callers: attempts in flight by age and number, what becomes of them, retries and their limits.
+
+Counts are kept per edge, by tick of issue and number of the attempt. A cohort is judged when its
+timeout expires; errors and rejections end attempts earlier. What may be retried comes back after
+its back-off, through a ring of delays; the rest ends the call.
+
+Of one edge all callers (replicas, clients) are taken together: their token buckets are one bucket
+of their number times its size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.layout import Edge, Layout
+from simcluster.models.traffic.graph.policy import Backoff
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Kinds of failure, in the order of the rows of `final` and `failed`.
+TIMEOUT, REJECTED, ERROR, REFUSED = range(4)
+_NAMES = ("timeout", "rejected", "error")
+#: A jittered delay is spread over so many instants of equal weight.
+_SPREAD = 8
+#: The longest delay that the ring of delays holds, in ticks; longer ones are cut.
+_LONGEST = 20_000
+
+
+class Callers:
+    """Attempts of all edges.
+
+    Attributes:
+        flying: ring of cohorts [slot, attempt, edge]; `total` their original sizes [slot, edge].
+        open: attempts of edges without timeout [attempt, edge].
+        issue: attempts that begin in this tick [attempt, edge]; the row of first ones is filled on the way.
+        succeeded: attempts that succeeded in this tick, per edge, as judged now.
+        failed: [kind, edge] attempts that failed in this tick; `final` calls that ended with it.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        edges, tries = layout.edges, layout.max_attempts
+        self.tries, self.slots = tries, layout.slots
+        self.flying = np.zeros((self.slots, tries, edges))
+        self.total = np.zeros((self.slots, edges))
+        self.open = np.zeros((tries, edges))
+        self.issue = np.zeros((tries, edges))
+        self.rejected = np.zeros((tries, edges))
+        self.errors = np.zeros(edges)
+        self.succeeded = np.zeros(edges)
+        self.failed = np.zeros((4, edges))
+        self.final = np.zeros((4, edges))
+        self.retried = np.zeros(edges)
+        self.limit = layout.attempts.copy()
+        self._all = np.arange(edges)
+        self._tries = np.arange(tries)[:, None]
+        self._policies()
+        self.restrict()
+
+    def _policies(self) -> None:
+        layout = self.layout
+        edges = layout.graph.edges
+        self.on = np.zeros((3, layout.edges))
+        for edge in edges:
+            kinds = edge.policy.retries.on if edge.policy.retries is not None else ()
+            for row, name in enumerate(_NAMES):
+                self.on[row, edge.index] = float(name in kinds)
+        self._delays(edges)
+        self.callers = np.array([self._number_of_callers(e) for e in edges])
+        budgets = [(e.index, e.policy.retries.budget) for e in edges if e.policy.retries is not None and e.policy.retries.budget]
+        self.budgeted = np.array([i for i, _ in budgets], dtype=np.int64)
+        n = self.callers[self.budgeted]
+        self._cap = np.array([b.tokens for _, b in budgets]) * n
+        self._per_call = np.array([b.per_call for _, b in budgets])
+        self._per_success = np.array([b.per_success for _, b in budgets])
+        self._cost = np.array([b.cost for _, b in budgets])
+        self._late_cost = np.array([b.timeout_cost if b.timeout_cost is not None else b.cost for _, b in budgets])
+        self.tokens = self._cap.copy()
+
+    def _number_of_callers(self, edge: Edge) -> float:
+        spec = self.layout.graph.spec
+        if edge.caller < 0:
+            return float(spec.load[edge.load].clients)
+        return float(spec.services[edge.caller_name].replicas)
+
+    def _delays(self, edges: list[Edge]) -> None:
+        """Back-off of every edge and attempt: where in the ring the retries land."""
+        longest = 0.0
+        wanted: list[tuple[int, int, list[float]]] = []
+        self.period = self.layout.timeout.copy()
+        self.backoff_total = np.zeros(self.layout.edges)
+        self.direct = np.ones((self.tries, self.layout.edges))
+        for edge in edges:
+            backoff = edge.policy.retries.backoff if edge.policy.retries is not None else None
+            if backoff is None:
+                continue
+            sum_ = 0.0
+            for number in range(edge.policy.attempts - 1):
+                delays = spread(backoff, number, self.layout.tick_ns)
+                middle = 0.5 * (delays[0] + delays[-1])
+                sum_ += middle
+                if delays[-1] >= 0.5:
+                    wanted.append((edge.index, number, delays))
+                    self.direct[number, edge.index] = 0.0
+                    longest = max(longest, delays[-1])
+            self.backoff_total[edge.index] = sum_
+            self.period[edge.index] += sum_ / max(1, edge.policy.attempts - 1)
+        self._ring = min(int(longest) + 3, _LONGEST) if wanted else 0
+        self.delayed = np.zeros((max(1, self._ring), self.tries, self.layout.edges)) if wanted else np.zeros((1, 1, 1))
+        self._delayed_edge = np.array([e for e, _, _ in wanted], dtype=np.int64)
+        self._delayed_number = np.array([k for _, k, _ in wanted], dtype=np.int64)
+        self._delayed_ticks = np.array([d for _, _, d in wanted]) if wanted else np.zeros((0, _SPREAD))
+
+    def restrict(self) -> None:
+        """Apply the limits of attempts: who may try again after failing with his k-th attempt."""
+        self.may = (self._tries < (self.limit - 1)[None, :]).astype(np.float64)
+
+    def slot_of_expiring(self, tick: int) -> Index:
+        """For each edge the ring's slot of the cohort whose timeout expires now; -1: none."""
+        begun = tick - self.layout.timeout_ticks
+        return np.where(self.layout.timed & (begun >= 0), begun % self.slots, -1)
+
+    def judge(self, tick: int, share: Array | None, answered: Array, in_time: Array) -> None:
+        """Decide about attempts: cohorts whose timeout expires now, and answers on edges without one.
+
+        Args:
+            share: probability of success of the expiring cohort of every edge; None: all succeed.
+            answered: answers in the last tick on edges without timeout.
+            in_time: share of good ones among them.
+        """
+        layout = self.layout
+        slots = self.slot_of_expiring(tick)
+        there = slots >= 0
+        cohort = self.flying[slots[None, :], self._tries, self._all[None, :]]
+        cohort = cohort * there
+        if share is None:
+            good, late = cohort, None
+            self.succeeded = np.add.reduce(cohort, axis=0)
+        else:
+            original = self.total[slots, self._all] * there
+            left = np.add.reduce(cohort, axis=0)
+            part = np.minimum(share * original / np.maximum(left, 1e-300), 1.0)
+            good = cohort * part
+            late = cohort - good
+            self.succeeded = np.add.reduce(good, axis=0)
+        if not layout.timed.all():
+            self._answers(answered, in_time)
+        self._conclude(tick, late)
+        self._tokens()
+
+    def _answers(self, answered: Array, in_time: Array) -> None:
+        """Edges without timeout: answers end attempts; the oldest and the newest mix."""
+        there = np.add.reduce(self.open, axis=0)
+        part = np.minimum(answered / np.maximum(there, 1e-300), 1.0) * ~self.layout.timed
+        gone = self.open * part
+        self.open = self.open - gone
+        good = np.add.reduce(gone, axis=0) * in_time
+        self.succeeded = self.succeeded + good
+        self._untimed_errors = gone * (1.0 - in_time)
+
+    def _conclude(self, tick: int, late: Array | None) -> None:
+        """Sort failures into retries and ends of calls."""
+        self.failed[:] = 0.0
+        self.final[:] = 0.0
+        self.issue[:] = 0.0
+        self.retried[:] = 0.0
+        if self._ring:
+            slot = tick % self._ring
+            self.issue += self.delayed[slot]
+            self.delayed[slot] = 0.0
+        for kind, failures in ((TIMEOUT, late), (REJECTED, self._take_rejected()), (ERROR, self._take_errors())):
+            if failures is not None:
+                self._fail(tick, kind, failures)
+
+    def _take_rejected(self) -> Array | None:
+        if not self.rejected.any():
+            return None
+        taken, self.rejected = self.rejected, np.zeros_like(self.rejected)
+        return taken
+
+    def _take_errors(self) -> Array | None:
+        found = self.__dict__.pop("_error_mix", None)
+        untimed = self.__dict__.pop("_untimed_errors", None)
+        if found is None:
+            return untimed if untimed is not None and untimed.any() else None
+        return found if untimed is None else found + untimed
+
+    def _fail(self, tick: int, kind: int, failures: Array) -> None:
+        self.failed[kind] = np.add.reduce(failures, axis=0)
+        again = failures * (self.may * self.on[kind])
+        if len(self.budgeted):
+            again = again * self._afford(kind, np.add.reduce(again, axis=0))
+        retried = np.add.reduce(again, axis=0)
+        self.retried += retried
+        self.final[kind] = self.failed[kind] - retried
+        self.issue[1:] += (again * self.direct)[:-1]
+        if self._ring:
+            self._delay(tick, again)
+
+    def _afford(self, kind: int, wanted: Array) -> Array:
+        """What share of the wanted retries the budgets pay for; takes the tokens."""
+        cost = self._late_cost if kind == TIMEOUT else self._cost
+        price = wanted[self.budgeted] * cost
+        share = np.minimum(self.tokens / np.maximum(price, 1e-300), 1.0)
+        self.tokens = np.maximum(self.tokens - price * share, 0.0)
+        result = np.ones(self.layout.edges)
+        result[self.budgeted] = share
+        return result
+
+    def _tokens(self) -> None:
+        if len(self.budgeted):
+            self.tokens = np.minimum(self.tokens + self._per_success * self.succeeded[self.budgeted], self._cap)
+
+    def _delay(self, tick: int, again: Array) -> None:
+        amounts = again[self._delayed_number, self._delayed_edge]
+        if not amounts.any():
+            return
+        ticks = np.minimum(np.maximum(np.floor(self._delayed_ticks + 0.5), 1.0), self._ring - 1.0).astype(np.int64)
+        slots = (tick + ticks) % self._ring
+        piece = amounts / _SPREAD
+        for column in range(_SPREAD):
+            np.add.at(self.delayed, (slots[:, column], self._delayed_number + 1, self._delayed_edge), piece)
+
+    def fly(self, tick: int, fresh: Array, refused: Array) -> Array:
+        """After the attempts of a tick were sent: put them in flight.
+
+        Args:
+            fresh: first attempts of every edge in this tick.
+            refused: share of every edge's attempts that found no place.
+
+        Returns:
+            Attempts of every edge.
+        """
+        self.issue[0] += fresh
+        if len(self.budgeted):
+            self.tokens = np.minimum(self.tokens + self._per_call * fresh[self.budgeted], self._cap)
+        attempts: Array = np.add.reduce(self.issue, axis=0)
+        if refused.any():
+            self.rejected += self.issue * refused
+            admitted = self.issue * (1.0 - refused)
+        else:
+            admitted = self.issue
+        slot = tick % self.slots
+        self.flying[slot] = admitted
+        self.total[slot] = np.add.reduce(admitted, axis=0)
+        if not self.layout.timed.all():
+            self.open += admitted * ~(self.layout.timed | self.layout.asynchronous)
+        return attempts
+
+    def break_off(self, tick: int, edges: Index, ages: Array, amounts: Array) -> None:
+        """Attempts that got an error answer before their timeout: by edge, age in ticks and amount."""
+        layout = self.layout
+        timed = layout.timed[edges]
+        alive = ~timed | (ages < layout.timeout_ticks[edges])
+        edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
+        mix = np.zeros((self.tries, layout.edges))
+        for edge, age, amount, is_timed in zip(edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True):
+            where = self.flying[(tick - max(1, int(age))) % self.slots] if is_timed else self.open
+            column = where[:, edge]
+            there = float(np.cumsum(column)[-1])
+            if there > 0.0:
+                part = min(1.0, amount / there)
+                mix[:, edge] += column * part
+                where[:, edge] = column * (1.0 - part)
+        self._error_mix = mix
+
+    def in_flight(self) -> Array:
+        """Attempts of every edge whose fate is open, and those that wait to be made again."""
+        ages = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
+        waiting = np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0) if self._ring else 0.0
+        result: Array = ages + np.add.reduce(self.open, axis=0) + waiting + np.add.reduce(self.rejected, axis=0)
+        return result
+
+    def clear_expired(self, tick: int) -> None:
+        """Empty the slots that were judged, so that nothing is judged twice."""
+        slots = self.slot_of_expiring(tick)
+        there = slots >= 0
+        self.flying[slots[there][None, :], self._tries, self._all[there][None, :]] = 0.0
+
+
+def spread(backoff: Backoff, number: int, tick_ns: int) -> list[float]:
+    """Delays in ticks, of equal weight, before the retry that follows attempt `number` (from 0)."""
+    full = float(backoff.base)
+    for _ in range(number):
+        full = full * backoff.factor
+        if backoff.max is not None and full > backoff.max:
+            break
+    if backoff.max is not None:
+        full = min(full, float(backoff.max))
+    full /= tick_ns
+    low = {"none": full, "full": 0.0, "equal": 0.5 * full}[backoff.jitter]
+    return [low + (full - low) * (i + 0.5) / _SPREAD for i in range(_SPREAD)]

@@ -1,0 +1,95 @@
+"""Random numbers of the aggregate engine: arrays drawn by identity and tick.
+
+Every number is a pure function of (seed, identity, tick), so nothing but the tick is stored and
+a fork draws what its origin would have drawn. Arrays for many ticks are made at once because
+the array functions cost the same for 1 and for 1000 numbers; such a block is a cache and is
+left out of a pickle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import arithmetic
+from simcluster.engine.streams import Streams
+
+Array = NDArray[np.float64]
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+#: Numbers in one block: enough to hide the cost of a call, little enough for the cache.
+_BLOCK_NUMBERS = 16384
+
+
+def uniforms(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> Array:
+    """`streams.uniform_at(key, counter)` with the usual broadcasting, same bits."""
+    z = keys + counters * _GAMMA
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    result: Array = ((z >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return result
+
+
+def exponentials(u: Array) -> Array:
+    """Exponentials of mean 1 from uniforms."""
+    return -arithmetic.log_array(u)
+
+
+def normals(u: Array) -> Array:
+    """Standard normals from uniforms: the array twin of `arithmetic.normal_quantile`."""
+    a, b, c, d = arithmetic._A, arithmetic._B, arithmetic._C, arithmetic._D
+    q = u - 0.5
+    r = q * q
+    num = (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q
+    den = ((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1.0
+    z: Array = num / den
+    low, high = arithmetic._P_LOW, 1.0 - arithmetic._P_LOW
+    tail = (u < low) | (u > high)
+    if tail.any():
+        p = np.minimum(u[tail], 1.0 - u[tail])
+        s = np.sqrt(-2.0 * arithmetic.log_array(p))
+        num = ((((c[0] * s + c[1]) * s + c[2]) * s + c[3]) * s + c[4]) * s + c[5]
+        den = (((d[0] * s + d[1]) * s + d[2]) * s + d[3]) * s + 1.0
+        z[tail] = np.where(u[tail] < 0.5, num / den, -num / den)
+    return z
+
+
+class PodNoise:
+    """For every pod and tick: one standard normal and one exponential of mean 1 (two for bounded queues).
+
+    Args:
+        seed: of the run.
+        names: stable identities of the pods.
+    """
+
+    def __init__(self, seed: int, names: list[str]) -> None:
+        streams = Streams(seed)
+        self._keys = np.array([streams.key("traffic", "pod", name) for name in names], dtype=np.uint64)
+        self._rows = max(8, _BLOCK_NUMBERS // max(1, len(names)))
+        self._block = -1
+        self._normals: Array = np.zeros((0, 0))
+        self._lows: Array = np.zeros((0, 0))
+        self._highs: Array = np.zeros((0, 0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        empty: Array = np.zeros((0, 0))
+        return {**self.__dict__, "_block": -1, "_normals": empty, "_lows": empty, "_highs": empty}
+
+    def at(self, tick: int) -> tuple[Array, Array, Array]:
+        """Normals, exponentials for the lower and for the upper boundary."""
+        block, row = divmod(tick, self._rows)
+        if block != self._block:
+            self._fill(block)
+        return self._normals[row], self._lows[row], self._highs[row]
+
+    def _fill(self, block: int) -> None:
+        ticks = np.arange(block * self._rows, (block + 1) * self._rows, dtype=np.uint64)[:, None]
+        keys = self._keys[None, :]
+        three = np.uint64(3)
+        self._normals = normals(uniforms(keys, ticks * three + np.uint64(1)))
+        self._lows = exponentials(uniforms(keys, ticks * three + np.uint64(2)))
+        self._highs = exponentials(uniforms(keys, ticks * three + three))
+        self._block = block

@@ -1,0 +1,341 @@
+"""Did it answer in time? Judged when the deadline expires, callees before callers.
+
+An attempt succeeds if its pod began it early enough that its own time and the calls below fit
+into what was left. For the calls below a profile is kept: the probability that a call begun so
+many ticks ago has succeeded by now. Operations that call nobody come first, then those that
+call only them, and so on; each level reads the profiles of the one before, so that a delay deep
+in the graph is seen by all callers in the same tick.
+
+Approximations: waits of different pods are independent given the state; of the other calls of
+an operation only the mean time is subtracted from what is left for one of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Ages of a profile: every tick up to here, then in steps that grow.
+_DENSE = 24
+#: Attempts of a call looked at one after the other when its caller waits longer than they do.
+_ATTEMPTS = 12
+
+
+class _Height:
+    """The nodes that stand so many calls above the ground, as index arrays."""
+
+    def __init__(self, layout: Layout, lanes: list[int], edges: Index) -> None:
+        self.lanes = np.array(lanes, dtype=np.int64)
+        self.edge = layout.lane_edge[self.lanes]
+        self.pod = layout.lane_pod[self.lanes]
+        self.node = layout.lane_node[self.lanes]
+        self.edges = edges
+        rows: list[tuple[int, int, int, int]] = []
+        for row, lane in enumerate(lanes):
+            for edge in layout.children.get(int(layout.lane_node[lane]), ()):
+                if edge.required and edge.site is not None:
+                    rows.append((row, edge.site.group, edge.site.branch, edge.index))
+        rows.sort()
+        self.has_calls = bool(rows)
+        self.row = np.array([r[0] for r in rows], dtype=np.int64)
+        self.called = np.array([r[3] for r in rows], dtype=np.int64)
+        self.branch_starts = _starts([r[:3] for r in rows])
+        self.branch_first = self.called[self.branch_starts] if rows else self.called
+        groups = [rows[i][:2] for i in self.branch_starts]
+        self.group_starts = _starts(groups)
+        nodes = [groups[i][:1] for i in self.group_starts]
+        self.node_starts = _starts(nodes)
+        self.with_calls = np.array([nodes[i][0] for i in self.node_starts], dtype=np.int64)
+
+
+def _starts(keys: list[tuple[int, ...]]) -> Index:
+    return np.array([i for i, key in enumerate(keys) if i == 0 or key != keys[i - 1]], dtype=np.int64)
+
+
+class Outcomes:
+    """Profiles of success of all edges, and mean times below all nodes.
+
+    Attributes:
+        quality: success of the attempts judged last, per edge.
+        latency: mean time of a successful attempt; `duration` of a call, its retries included (ticks).
+        below: mean time of the calls of a visit of every node.
+        hit: share of look-ups that hit, by which calls below a cache are not made, per edge.
+    """
+
+    def __init__(self, layout: Layout, queues: Queues, period: Array) -> None:
+        self.layout = layout
+        self._period = period
+        edges = layout.edges
+        self.quality = np.ones(edges)
+        self.made = np.ones(edges)
+        callers = layout.caller >= 0
+        self.inner = np.nonzero(callers & ~layout.asynchronous)[0]
+        self._ages()
+        self.profile = np.ones((edges, len(self.ages)))
+        self._heights()
+        self._times()
+        self.latency = np.zeros(edges)
+        self.duration = np.zeros(edges)
+        self.below = np.zeros(len(layout.node_own))
+        self._others = np.zeros(edges)
+        self.lane_speed = np.ones(layout.lanes)
+        for _ in range(2 + len(self.heights)):
+            self.times(queues)
+
+    def _ages(self) -> None:
+        layout = self.layout
+        longest = int(layout.timeout_ticks.max()) + 1 if len(self.inner) else 0
+        ages = list(range(min(longest, _DENSE) + 1))
+        while ages[-1] < longest:
+            ages.append(min(longest, ages[-1] + max(1, ages[-1] // 6)))
+        self.ages = np.array(ages, dtype=np.int64)
+        at = np.arange(longest + 2)
+        self._age_index = np.minimum(np.searchsorted(self.ages, at, side="right") - 1, max(0, len(ages) - 2))
+        gaps = np.diff(self.ages).astype(np.float64) if len(ages) > 1 else np.ones(1)
+        self._age_gap = gaps
+
+    def _heights(self) -> None:
+        layout = self.layout
+        height: dict[int, int] = {}
+        for node in reversed(_callers_first(layout)):
+            below = [height[int(layout.child[e.index])] for e in layout.children.get(node, ()) if not e.asynchronous]
+            height[node] = max(below, default=-1) + 1
+        self.heights = []
+        for level in range(max(height.values()) + 1):
+            lanes = [
+                i
+                for i in range(layout.lanes)
+                if height[int(layout.lane_node[i])] == level and not layout.asynchronous[layout.lane_edge[i]]
+            ]
+            if lanes:
+                edges = np.unique(layout.lane_edge[np.array(lanes, dtype=np.int64)])
+                self.heights.append(_Height(layout, lanes, edges))
+        self.deepest = len(self.heights)
+
+    def _times(self) -> None:
+        """Index arrays for sums of times: calls in arms, arms in units, units in nodes."""
+        layout = self.layout
+        rows = []
+        for node in sorted(layout.children):
+            for edge in layout.children[node]:
+                if not edge.asynchronous and edge.site is not None:
+                    rows.append((node, edge.site.unit, edge.site.arm, edge.index))
+        rows.sort()
+        self._sum_edges = np.array([r[3] for r in rows], dtype=np.int64)
+        self._arm_starts = _starts([r[:3] for r in rows])
+        arms = [rows[i][:2] for i in self._arm_starts]
+        self._unit_starts = _starts(arms)
+        units = [arms[i][:1] for i in self._unit_starts]
+        self._node_starts = _starts(units)
+        self._sum_nodes = np.array([units[i][0] for i in self._node_starts], dtype=np.int64)
+        arm_of = np.cumsum(np.isin(np.arange(len(rows)), self._arm_starts)) - 1
+        unit_of = np.cumsum(np.isin(np.arange(len(arms)), self._unit_starts)) - 1
+        node_of = np.cumsum(np.isin(np.arange(len(units)), self._node_starts)) - 1
+        self._arm_of_row = arm_of
+        self._unit_of_row = unit_of[arm_of] if len(rows) else arm_of
+        self._node_of_row = node_of[self._unit_of_row] if len(rows) else arm_of
+
+    def times(self, queues: Queues) -> None:
+        """Mean times of attempts, calls and visits, from the waits of now; one level deeper each time."""
+        layout = self.layout
+        wait = np.minimum(queues.wait(), 1e7)[layout.lane_pod]
+        speed = np.maximum(queues.factor * queues.up, 1e-6)[layout.lane_pod]
+        work = layout.node_work[layout.lane_node] * queues.stretch[layout.lane_pod] / speed
+        own = work + layout.node_wait[layout.lane_node]
+        natural = layout.node_own[layout.lane_node]
+        self.lane_speed = np.where(own > 0.0, natural / np.maximum(own, 1e-300), 1.0)
+        self.lane_own = own
+        stay = wait + own + self.below[layout.lane_node]
+        mean = np.bincount(layout.lane_edge, stay * queues.share, layout.edges) + 2.0 * layout.network
+        self.latency = np.where(layout.timed, np.minimum(mean, layout.timeout), np.minimum(mean, 1e7))
+        self.duration = self._durations()
+        if not len(self._sum_edges):
+            return
+        each = (layout.calls_per_visit * self.made * self.duration)[self._sum_edges]
+        arms = np.add.reduceat(each, self._arm_starts)
+        units = np.maximum.reduceat(arms, self._unit_starts)
+        total = np.add.reduceat(units, self._node_starts)
+        self.below[self._sum_nodes] = total
+        others = total[self._node_of_row] - units[self._unit_of_row] + arms[self._arm_of_row] - each
+        self._others[self._sum_edges] = np.maximum(others, 0.0)
+
+    def _durations(self) -> Array:
+        """Mean time until a call ends, well or not, with the success of attempts of now."""
+        layout = self.layout
+        q = np.minimum(np.maximum(self.quality, 0.0), 1.0)
+        fail = 1.0 - q
+        attempts = np.ones(layout.edges)
+        power = fail.copy()
+        for number in range(1, layout.max_attempts):
+            more = number < layout.attempts
+            if not (more & (power > 1e-9)).any():
+                break
+            attempts = attempts + np.where(more, power, 0.0)
+            power = power * fail
+        once = np.where(layout.timed, q * self.latency + fail * self._period, self.latency)
+        return attempts * once
+
+    def update(self, tick: int, queues: Queues, expiring: Index) -> Array:
+        """Judge: success of the cohorts that expire now, one number for each edge.
+
+        Args:
+            expiring: slot of the ring of callers for each edge, -1 for none.
+        """
+        layout = self.layout
+        result = self.quality.copy()
+        there = expiring >= 0
+        for height in self.heights:
+            profile, expired = self._success(height, tick, queues)
+            weight = queues.share[height.lanes]
+            judged = np.bincount(height.edge, expired * weight, layout.edges)
+            result[height.edges] = np.where(there, judged, result)[height.edges]
+            self.quality[height.edges] = result[height.edges]
+            if profile is not None:
+                for column in range(profile.shape[1]):
+                    all_ = np.bincount(height.edge, profile[:, column] * weight, layout.edges)
+                    self.profile[height.edges, column] = all_[height.edges]
+        return result
+
+    def _success(self, height: _Height, tick: int, queues: Queues) -> tuple[Array | None, Array]:
+        layout = self.layout
+        first, last = self._left(height, tick, queues)
+        columns = [0.5 * (first + last)]
+        needed = len(self.inner) > 0 and bool((layout.caller[height.edges] >= 0).any())
+        if needed:
+            ages = self._age_columns(height, tick, queues)
+            x = np.concatenate((columns[0][:, None], ages), axis=1)
+        else:
+            x = columns[0][:, None]
+        speed = self.lane_speed[height.lanes]
+        below = self.below[height.node]
+        rows = np.broadcast_to(height.node[:, None], x.shape)
+        own = layout.distribution.below(rows, (x - below[:, None]) * speed[:, None])
+        own[:, 0] = layout.distribution.mean_below(height.node, (last - below) * speed, (first - below) * speed)
+        if height.has_calls:
+            own[height.with_calls] *= self._calls(height, x)
+        own = own * (1.0 - layout.node_failure[height.node])[:, None]
+        return (own[:, 1:] if needed else None), own[:, 0]
+
+    def _left(self, height: _Height, tick: int, queues: Queues) -> tuple[Array, Array]:
+        """Time left at the beginning of service, for the first and the last of the expiring cohort."""
+        layout = self.layout
+        begun = tick - layout.timeout_ticks[height.edge]
+        budget = layout.timeout[height.edge] - 2.0 * layout.network[height.edge]
+        found = []
+        for border in (begun, begun + 1):
+            when = self._instant(border, height.pod, tick, queues)
+            found.append(budget - (when - border))
+        return found[0], np.minimum(found[1], found[0] + 1.0)
+
+    def _instant(self, border: Index, pod: Index, tick: int, queues: Queues) -> Array:
+        """When the position at a tick's start began service; a forecast for what has not begun."""
+        slot = border % queues.slots
+        known = queues.instants[slot, pod]
+        ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
+        forecast = tick + ahead / np.maximum(queues.rate[pod], 1e-12)
+        current = border >= tick
+        if current.any():  # a timeout of one tick: the border after the cohort is now
+            waiting = np.maximum(queues.position[pod] - queues.begun[pod], 0.0)
+            forecast = np.where(current, tick + waiting / np.maximum(queues.rate[pod], 1e-12), forecast)
+        result: Array = np.where((known >= NEVER) | current, forecast, known)
+        return np.maximum(result, border)
+
+    def _age_columns(self, height: _Height, tick: int, queues: Queues) -> Array:
+        border = tick - self.ages
+        known = queues.instants[border % queues.slots][:, height.pod]
+        known = np.where((border >= 0)[:, None], known, NEVER)
+        known[0] = np.where(queues.waiting[height.pod] > 0.0, NEVER, float(tick))
+        left: Array = np.maximum(tick - known, -1e9).T - 2.0 * self.layout.network[height.edge][:, None]
+        return left
+
+    def _calls(self, height: _Height, x: Array) -> Array:
+        """Probability that all required calls of a visit have succeeded, given the time since its beginning."""
+        layout = self.layout
+        own = self.lane_own[height.lanes][height.row]
+        left = x[height.row] - (own + self._others[height.called])[:, None]
+        ok = self.call_success(height.called, left)
+        risk = (layout.inner[height.called])[:, None] * (1.0 - ok)
+        branch = np.multiply.reduceat(1.0 - risk, height.branch_starts, axis=0)
+        share = (self.branch_share[height.branch_first])[:, None]
+        group = np.add.reduceat(share * (1.0 - branch), height.group_starts, axis=0)
+        result: Array = np.multiply.reduceat(np.maximum(1.0 - group, 0.0), height.node_starts, axis=0)
+        return result
+
+    @property
+    def branch_share(self) -> Array:
+        """Probability of the branch each edge stands in, caches considered."""
+        return self._shares * self.made
+
+    def set_shares(self, shares: Array) -> None:
+        """The branches' probabilities as the spec gives them."""
+        self._shares = shares
+
+    def call_success(self, edges: Index, left: Array) -> Array:
+        """Probability that a call begun `left` ticks ago has succeeded by now, retries included."""
+        layout = self.layout
+        limit = np.where(layout.timed, layout.timeout, 1e12)[edges][:, None]
+        ok = self._look(edges, np.minimum(left, limit))
+        beyond = left > limit
+        if beyond.any():
+            period = np.maximum(self._period[edges], 1e-9)[:, None]
+            finished = np.minimum(np.floor(left / period), (layout.attempts[edges] - 1)[:, None])
+            finished = np.where(beyond, np.maximum(finished, 0.0), 0.0)
+            last = self._look(edges, np.minimum(np.maximum(left - finished * period, 0.0), limit))
+            fail = (1.0 - self.quality[edges])[:, None] * np.ones_like(left)
+            power = np.ones_like(left)
+            for number in range(1, _ATTEMPTS):
+                on = finished >= number
+                if not on.any():
+                    break
+                power = np.where(on, power * fail, power)
+            ok = np.where(beyond, 1.0 - power * (1.0 - last), ok)
+        times = layout.times[edges]
+        if (times > 1).any():
+            ok = _repeated(ok, times)
+        return ok
+
+    def _look(self, edges: Index, age: Array) -> Array:
+        at = np.minimum(np.maximum(age, 0.0), float(self.ages[-1]))
+        index = self._age_index[at.astype(np.int64)]
+        low = self.profile[edges[:, None], index]
+        high = self.profile[edges[:, None], np.minimum(index + 1, len(self.ages) - 1)]
+        part = (at - self.ages[index]) / self._age_gap[np.minimum(index, len(self._age_gap) - 1)]
+        result: Array = low + np.minimum(part, 1.0) * (high - low)
+        return np.where(age < 0.0, 0.0, result)
+
+
+def _repeated(ok: Array, times: Index) -> Array:
+    result, base, rest = np.ones_like(ok), ok.copy(), times.copy()
+    while (rest > 0).any():
+        result = np.where((rest & 1)[:, None] == 1, result * base, result)
+        base, rest = base * base, rest >> 1
+    return result
+
+
+def _callers_first(layout: Layout) -> list[int]:
+    """Nodes so that every caller stands before whom it calls and waits for."""
+    order: list[int] = []
+    seen: dict[int, bool] = {}
+    for root in range(len(layout.node_own)):
+        if root in seen:
+            continue
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                order.append(node)
+                continue
+            if node in seen:
+                continue
+            seen[node] = True
+            stack.append((node, True))
+            for edge in layout.children.get(node, ()):
+                if not edge.asynchronous:
+                    stack.append((int(layout.child[edge.index]), False))
+    return order[::-1]

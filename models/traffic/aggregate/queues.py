@@ -1,0 +1,258 @@
+"""The queues of all pods: arrivals in, service out, one tick at a time.
+
+The state of a pod is the number of requests in it, in units of its reference work, as a diffusion
+reflected at zero (and at its bound). Inside a tick the path between its ends is a Brownian
+bridge, whose minimum is drawn exactly: m = (X - sqrt(X^2 - 2 v ln U))/2; so the length of the
+tick does not distort the queue. Arrivals come as counts and already fluctuate; only the noise of
+service, and of splitting arrivals over replicas, is added.
+
+First come, first served: `position` counts what ever arrived, `begun` how much of it has begun
+service. When `begun` passes the position of a cohort's border, the instant is noted; waits and
+the judgement of deadlines are read from these instants.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate import stationary
+from simcluster.models.traffic.aggregate.layout import Layout
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: A mean service time of so many ticks is resolved by the ticks: the number in service then evolves by itself.
+RESOLVED = 4.0
+#: Not begun yet.
+NEVER = 1e300
+#: Ticks of the averages of the arrival rate at least, and requests they average at least.
+_MEMORY_TICKS, _MEMORY_REQUESTS = 64.0, 200.0
+#: Rates are looked at again after so many ticks.
+REFRESH = 8
+
+
+class Queues:
+    """State and step of all queues.
+
+    Attributes:
+        number: in the pod (waiting and in service), in units of reference work.
+        waiting: of them, not begun.
+        factor: of each pod's speed (events); `stretch` of each request's own time (contention).
+        hold: mean time a server is held, in ticks; `rate` units a tick.
+        position, begun: of the arrivals, see above.
+        borders, instants: rings: position at the start of a tick, and when that position began service.
+    """
+
+    def __init__(self, layout: Layout, slots: int) -> None:
+        self.layout = layout
+        pods, lanes = layout.pods, layout.lanes
+        self.slots = slots
+        self.number = np.zeros(pods)
+        self.waiting = np.zeros(pods)
+        self.position = np.zeros(pods)
+        self.begun = np.zeros(pods)
+        self.borders = np.zeros((slots, pods))
+        self.instants = np.full((slots, pods), -1.0)
+        self.head = np.zeros(pods, dtype=np.int64)
+        self.factor = np.ones(pods)
+        self.up = np.ones(pods)
+        self.stretch = np.ones(pods)
+        self.hold = np.maximum(layout.work, 1e-9)
+        self.share = layout.share.copy()
+        self.content = np.zeros(lanes)
+        self.arrived = np.zeros(pods)
+        self.finished = np.zeros(pods)
+        self.refused = np.zeros(lanes)
+        self._weight = np.zeros(pods)
+        self._sum = np.zeros(pods)
+        self.offered = np.zeros(pods)
+        self._kinds()
+        self._static()
+        self.refresh()
+
+    def _kinds(self) -> None:
+        layout = self.layout
+        kinds: dict[tuple[int, float], int] = {}
+        tables = []
+        self._kind = np.zeros(layout.pods, dtype=np.int64)
+        for pod in range(layout.pods):
+            servers = int(min(layout.servers[pod], 2000))
+            scv = 1.0 if layout.holds[pod] else float(layout.scv[pod])
+            if (servers, scv) not in kinds:
+                kinds[servers, scv] = len(tables)
+                tables.append(stationary.table(servers, scv))
+            self._kind[pod] = kinds[servers, scv]
+        self._tables = np.array(tables)
+        self._scv = np.where(layout.holds, 1.0, layout.scv)
+
+    def _static(self) -> None:
+        layout = self.layout
+        self._lost_noise = np.zeros(layout.pods)  # variance of the split over replicas, per arrival
+        spec = layout.graph.spec
+        for pod, service in enumerate(layout.pod_service):
+            described = spec.services[layout.graph.service_names[service]]
+            if described.balancer in ("random", "two_choices"):
+                self._lost_noise[pod] = 1.0 - 1.0 / described.replicas
+        self.bounded = bool(np.isfinite(layout.bound).any() or np.isfinite(layout.in_flight_max).any())
+        self._local = []
+        for pods, lanes in zip(layout.level_pods, layout.level_lanes, strict=True):
+            self._local.append(layout.lane_pod[lanes] - pods.start)
+        self._lane_rest = layout.lane_pod
+        self.has_holds = bool(layout.holds.any())
+
+    def refresh(self) -> None:
+        """Work out rates, noises and shifts from the loads and speeds of now."""
+        layout = self.layout
+        speed = self.factor * self.up
+        cpu = np.where(layout.work > 0.0, layout.cores * speed / np.maximum(layout.work * self.stretch, 1e-12), 1e12)
+        places = np.where(layout.holds, layout.servers / np.maximum(self.hold, 1e-9), cpu)
+        self.rate = np.minimum(np.minimum(places, cpu), 1e9)
+        mean = np.where(layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9))
+        self.slow = (layout.servers > 1.0) & (mean >= RESOLVED) & ~layout.infinite
+        self.mean_service = mean
+        self.offered = self._sum / np.maximum(self._weight, 1e-300)
+        rho = np.minimum(self.offered / np.maximum(self.rate, 1e-12), stationary.RHO_MAX)
+        at = np.maximum(rho / stationary.RHO_MAX * (stationary.POINTS - 0.75) - 0.25, 0.0)
+        low = np.minimum(at.astype(np.int64), stationary.POINTS - 2)
+        row = self._tables[self._kind, low]
+        row = row + (at - low)[:, None] * (self._tables[self._kind, low + 1] - row)
+        self.shift = np.where(self.slow, layout.servers, row[:, 0])
+        self.noise = row[:, 1]
+        self.split = self.offered * self._lost_noise
+        self._spread()
+
+    def _spread(self) -> None:
+        own = self.noise * np.minimum(self.rate, 1e6)
+        self._deviation = np.sqrt(own + self.split)
+        self._variance2 = 2.0 * (own + np.maximum(self.offered, self.split))
+
+    def begin(self, tick: int, noise: tuple[Array, Array, Array]) -> None:
+        """The start of a tick: note the border of its cohort, put the noise in place."""
+        slot = tick % self.slots
+        self.borders[slot] = self.position
+        at_once = self.position <= self.begun
+        self.instants[slot] = np.where(at_once, float(tick), NEVER)
+        self._push = noise[0] * self._deviation
+        self._low = noise[1] * self._variance2
+        self._noise = noise
+        if self.slow.any():
+            self._slow_rates()
+        else:
+            self.service = self.rate
+        self._drift = self._push - self.service
+        self._before = self.begun
+
+    def _slow_rates(self) -> None:
+        servers = self.layout.servers
+        busy = np.minimum(np.maximum(self.number + 0.5 * self.arrived - 0.5, 0.0), servers)
+        self.service = np.where(self.slow, self.rate * busy / servers, self.rate)
+        full = self.number >= servers
+        noise = np.where(self.slow & ~full, 1.0, self.noise)
+        own = noise * np.minimum(self.service, 1e6)
+        self._push = self._noise[0] * np.sqrt(own + self.split)
+        self._low = self._noise[1] * 2.0 * (own + np.maximum(self.offered, self.split))
+
+    def step(self, level: int, calls: Array) -> Array:
+        """Let the attempts of a level's edges into its pods for one tick.
+
+        Args:
+            calls: attempts on every edge in this tick.
+
+        Returns:
+            Requests of each of the level's lanes that left (pods whose servers are held: that began).
+        """
+        layout = self.layout
+        pods, lanes = layout.level_pods[level], layout.level_lanes[level]
+        local = self._local[level]
+        come = calls[layout.lane_edge[lanes]] * self.share[lanes]
+        arrived = np.bincount(local, come * layout.relative[lanes], pods.stop - pods.start)
+        number = self.number[pods]
+        x = arrived + self._drift[pods]
+        root = np.sqrt(x * x + self._low[pods])
+        after = number + x
+        lifted = np.maximum(after, 0.5 * (x + root))
+        if self.bounded:
+            lifted, come, arrived = self._bound(level, lifted, come, arrived, x)
+        after = np.minimum(np.where(layout.infinite[pods], 0.0, lifted), number + arrived)
+        self.number[pods] = after
+        self.arrived[pods] = arrived
+        self.finished[pods] = number + arrived - after
+        return self._leave(level, come, arrived, number, after)
+
+    def _leave(self, level: int, come: Array, arrived: Array, number: Array, after: Array) -> Array:
+        layout = self.layout
+        pods, lanes = layout.level_pods[level], layout.level_lanes[level]
+        waiting = np.maximum(after - self.shift[pods], 0.0)
+        if self.has_holds:
+            held = layout.holds[pods]
+            before = np.where(held, self.waiting[pods], number)
+            rest = np.where(held, np.minimum(waiting, before + arrived), after)
+            waiting = np.where(held, rest, waiting)
+        else:
+            before, rest = number, after
+        self.waiting[pods] = waiting
+        everything = before + arrived
+        fraction = np.where(everything > 0.0, 1.0 - rest / np.maximum(everything, 1e-300), 1.0)
+        content = self.content[lanes] + come
+        left: Array = content * fraction[self._local[level]]
+        self.content[lanes] = content - left
+        return left
+
+    def _bound(self, level: int, lifted: Array, come: Array, arrived: Array, x: Array) -> tuple[Array, Array, Array]:
+        """Reflect at the upper boundary; what does not fit is refused."""
+        layout = self.layout
+        pods, lanes = layout.level_pods[level], layout.level_lanes[level]
+        shift = np.where(self.slow[pods] | (layout.servers[pods] <= 1.0), layout.servers[pods], self.shift[pods])
+        top = np.minimum(shift + layout.bound[pods], layout.in_flight_max[pods]) + 1.0
+        number = self.number[pods]
+        highest = number + 0.5 * (x + np.sqrt(x * x + self._noise[2][pods] * self._variance2[pods]))
+        over = np.maximum(np.maximum(highest - top, lifted - top), 0.0)
+        over = np.where(np.isfinite(top), np.minimum(over, arrived), 0.0)
+        lost = np.where(arrived > 0.0, over / np.maximum(arrived, 1e-300), 0.0)[self._local[level]]
+        self.refused[lanes] = come * lost
+        come = come - self.refused[lanes]
+        return np.maximum(np.minimum(lifted - over, np.maximum(top, number)), 0.0), come, arrived - over
+
+    def end(self, tick: int) -> None:
+        """After the last level: move the positions and note who began."""
+        self.position = self.position + self.arrived
+        begun = np.maximum(self.begun, self.position - self.waiting)
+        self._average()
+        first = self.instants[tick % self.slots]
+        behind = first == NEVER
+        # pods whose head is this very tick's border and that began at once have nothing to look for
+        if behind.any() or (self.head < tick).any():
+            self._note(tick, begun)
+        else:
+            self.head[:] = tick + 1
+        self.begun = begun
+
+    def _note(self, tick: int, begun: Array) -> None:
+        head = np.maximum(self.head, tick + 1 - self.slots)
+        pods = np.arange(len(head))
+        gained = np.maximum(begun - self.begun, 1e-300)
+        while True:
+            border = self.borders[head % self.slots, pods]
+            passed = (head <= tick) & (border <= begun)
+            chosen = np.nonzero(passed)[0]
+            if not len(chosen):
+                break
+            ahead = head[chosen]
+            slot = ahead % self.slots
+            when = tick + np.maximum(border[chosen] - self.begun[chosen], 0.0) / gained[chosen]
+            known = self.instants[slot, chosen]
+            self.instants[slot, chosen] = np.where(known == NEVER, np.minimum(when, tick + 1.0), known)
+            head[chosen] = ahead + 1
+        self.head = head
+
+    def _average(self) -> None:
+        memory = np.maximum(_MEMORY_TICKS, _MEMORY_REQUESTS / np.maximum(self.offered, 1e-3))
+        keep = 1.0 - 1.0 / np.minimum(memory, 1e5)
+        self._sum = self._sum * keep + self.arrived
+        self._weight = self._weight * keep + 1.0
+
+    def wait(self) -> Array:
+        """Mean wait of who arrives now, in ticks."""
+        result: Array = self.waiting / np.maximum(self.rate, 1e-12)
+        return result

@@ -1,0 +1,79 @@
+"""How a queue with Poisson arrivals fluctuates: the constants of a diffusion that has the right law.
+
+The number in a pod moves as a reflected Brownian motion Z. Its variance is not the textbook one of
+heavy traffic but chosen so that the stationary law is right at every utilisation: Z > x has
+probability exp(-gamma x), and a wait beyond t has probability exp(-gamma shift - decay t), where
+
+- decay and gamma belong to Cramer's root: lam (e^gamma - 1) = decay = k mu' (1 - e^(-gamma/k)) for
+  gamma-distributed service of shape k = 1/scv and rate mu' = servers/mean. For exponential service
+  that is gamma = -ln rho, decay = mu' - lam, and floor(Z) is exactly the M/M/1 queue;
+- the noise of service, s2 = 2 (gamma mu' - decay)/gamma^2 per second, makes the draining of the queue
+  have the same decay;
+- shift: as many requests are in service without anybody waiting. It is chosen so that the mean wait
+  is Pollaczek's and Khinchine's, with several servers Erlang's C times (1 + scv)/2.
+
+Source: Asmussen, Applied Probability and Queues, chapters X and XIII (Cramer-Lundberg); Allen-Cunneen
+for several servers. Exact for M/M/1 and M/M/c; for the M/G/1 mean and decay rate; else approximate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import arithmetic
+
+Array = NDArray[np.float64]
+
+#: Utilisations at which the constants are tabulated; between them they are interpolated.
+POINTS = 65
+#: The last one: beyond it a queue is never stationary within a run, and the backlog itself speaks.
+RHO_MAX = 0.995
+
+
+def utilisation(point: int) -> float:
+    """The utilisation of a point of the tables."""
+    return RHO_MAX * (point + 0.25) / (POINTS - 0.75)
+
+
+def table(servers: int, scv: float) -> Array:
+    """Rows for the utilisations: shift, noise s2 (in units of mu')."""
+    rows = [_constants(utilisation(i), servers, scv) for i in range(POINTS)]
+    return np.array(rows)
+
+
+def root(rho: float, scv: float) -> tuple[float, float]:
+    """gamma and decay (per mean service time of the whole pod) at a utilisation below 1."""
+    if abs(scv - 1.0) < 1e-9:
+        return -arithmetic.log(rho), 1.0 - rho
+    low, high = 0.0, 60.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if rho * (arithmetic.exp(middle) - 1.0) < _decay(middle, scv):
+            low = middle
+        else:
+            high = middle
+    return low, _decay(low, scv)
+
+
+def _decay(gamma: float, scv: float) -> float:
+    return gamma if scv < 1e-9 else (1.0 - arithmetic.exp(-gamma * scv)) / scv
+
+
+def erlang_c(servers: int, rho: float) -> float:
+    """Probability that a request waits in M/M/c. Source: Erlang's B recursion."""
+    load, blocking = servers * rho, 1.0
+    for k in range(1, servers + 1):
+        blocking = load * blocking / (k + load * blocking)
+    return blocking / (1.0 - rho * (1.0 - blocking))
+
+
+def _constants(rho: float, servers: int, scv: float) -> tuple[float, float]:
+    gamma, decay = root(rho, scv)
+    wait = erlang_c(servers, rho) / (1.0 - rho) * 0.5 * (1.0 + scv)  # in units of 1/mu'
+    product = max(decay * wait, 1e-300)
+    shift = min(max(-arithmetic.log(product) / gamma, 0.0), 4.0 * servers + 8.0)
+    noise = 2.0 * (gamma - decay) / (gamma * gamma)
+    return shift, max(noise, 0.0)
+
+

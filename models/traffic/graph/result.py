@@ -1,0 +1,210 @@
+"""What a run shows: a series for every load and service, and totals after the warm-up.
+
+Both engines fill the same tables. Times are nanoseconds inside and seconds in `to_dict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from simcluster.models.traffic.graph.histogram import Histogram, summary
+
+#: How a request or an attempt can end badly.
+FAILURES = ("timeout", "rejected", "error", "refused")
+
+
+@dataclass
+class LoadWindow:
+    """What one load saw in one window.
+
+    Attributes:
+        arrivals: requests that began.
+        attempts: attempts that began, first ones included.
+        ok: requests that succeeded (goodput), by the instant of their answer.
+        failed: requests given up, by the last attempt's failure: `timeout`, `rejected`, `error`, or
+            `refused` by the caller's own breaker, throttle or full pool.
+        attempts_failed: attempts that failed, by the same kinds.
+        latency: of requests that succeeded, from their beginning, retries included.
+        waiting: requests that have begun and not ended, at the end of the window.
+    """
+
+    arrivals: int = 0
+    attempts: int = 0
+    ok: int = 0
+    failed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FAILURES, 0))
+    attempts_failed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FAILURES, 0))
+    latency: Histogram = field(default_factory=Histogram)
+    waiting: int = 0
+
+    def merge(self, other: LoadWindow) -> None:
+        """Add a later window."""
+        self.arrivals += other.arrivals
+        self.attempts += other.attempts
+        self.ok += other.ok
+        for name in FAILURES:
+            self.failed[name] += other.failed[name]
+            self.attempts_failed[name] += other.attempts_failed[name]
+        self.latency.merge(other.latency)
+        self.waiting = other.waiting
+
+    def to_dict(self, seconds: float) -> dict[str, Any]:
+        """Counts as rates a second, latencies in seconds."""
+        return {
+            "arrivals": self.arrivals / seconds,
+            "attempts": self.attempts / seconds,
+            "goodput": self.ok / seconds,
+            "failed": {name: count / seconds for name, count in self.failed.items()},
+            "attempts_failed": {name: count / seconds for name, count in self.attempts_failed.items()},
+            "latency": dict(summary(self.latency)),
+            "waiting": self.waiting,
+        }
+
+
+@dataclass
+class ServiceWindow:
+    """What one service did in one window, all replicas together.
+
+    Attributes:
+        arrivals: attempts that reached it.
+        rejected: of them, turned away or dropped (bound, shedding, rate limit).
+        served: answered, well or not.
+        errors: of them, with an error.
+        late: of them, answers nobody waited for any more.
+        wait: from arrival to the first worker; sojourn: from arrival to the answer (of those served).
+        queue: requests waiting for a worker, mean over the window; queue_end: at its end.
+        busy: workers held, mean over the window.
+        working: workers at work (using CPU), mean over the window.
+        up: replicas that serve, at the end of the window.
+        hits, lookups: of its caches.
+        pause_ns: time its replicas stood still for garbage collections, all together.
+    """
+
+    arrivals: int = 0
+    rejected: int = 0
+    served: int = 0
+    errors: int = 0
+    late: int = 0
+    wait: Histogram = field(default_factory=Histogram)
+    sojourn: Histogram = field(default_factory=Histogram)
+    queue: float = 0.0
+    queue_end: int = 0
+    busy: float = 0.0
+    working: float = 0.0
+    up: int = 0
+    hits: int = 0
+    lookups: int = 0
+    pause_ns: int = 0
+
+    def merge(self, other: ServiceWindow, weight: float) -> None:
+        """Add a later window; means over time are added with its weight (its share of the whole time)."""
+        for name in ("arrivals", "rejected", "served", "errors", "late", "hits", "lookups", "pause_ns"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("queue", "busy", "working"):
+            setattr(self, name, getattr(self, name) + getattr(other, name) * weight)
+        self.wait.merge(other.wait)
+        self.sojourn.merge(other.sojourn)
+        self.queue_end, self.up = other.queue_end, other.up
+
+    def to_dict(self, seconds: float) -> dict[str, Any]:
+        """Counts as rates a second, times in seconds."""
+        rates = {name: getattr(self, name) / seconds for name in ("arrivals", "rejected", "served", "errors", "late")}
+        return {
+            **rates,
+            "wait": dict(summary(self.wait)),
+            "sojourn": dict(summary(self.sojourn)),
+            "queue": self.queue,
+            "queue_end": self.queue_end,
+            "busy": self.busy,
+            "working": self.working,
+            "up": self.up,
+            "hit_rate": self.hits / self.lookups if self.lookups else None,
+            "pause": self.pause_ns / 1e9 / seconds,
+        }
+
+
+@dataclass
+class Result:
+    """One run.
+
+    Attributes:
+        name, engine, seed: which graph, `exact` or `aggregate`, and the seed.
+        window_ns, warmup_ns: length of a row, and from where the totals count.
+        end_ns: how far it came; less than asked when `stopped` says why.
+        load, services: name -> one entry for each window (the last one may be shorter).
+        load_totals, service_totals: name -> everything after the warm-up.
+    """
+
+    name: str
+    engine: str
+    seed: int
+    window_ns: int
+    warmup_ns: int
+    end_ns: int = 0
+    stopped: str = ""
+    load: dict[str, list[LoadWindow]] = field(default_factory=dict)
+    services: dict[str, list[ServiceWindow]] = field(default_factory=dict)
+    load_totals: dict[str, LoadWindow] = field(default_factory=dict)
+    service_totals: dict[str, ServiceWindow] = field(default_factory=dict)
+
+    def window_seconds(self, index: int) -> float:
+        """Length of a window in seconds."""
+        return min(self.window_ns, self.end_ns - index * self.window_ns) / 1e9
+
+    def measured_seconds(self) -> float:
+        """Time that the totals cover, in seconds."""
+        return (self.end_ns - self.warmup_ns) / 1e9
+
+    def add_totals(self) -> None:
+        """Fill the totals from the windows after the warm-up; the end must be known."""
+        first = self.warmup_ns // self.window_ns
+        whole_s = self.measured_seconds()
+        for name, load_windows in self.load.items():
+            total = self.load_totals[name] = LoadWindow()
+            for window in load_windows[first:]:
+                total.merge(window)
+        for name, windows in self.services.items():
+            figures = self.service_totals[name] = ServiceWindow()
+            for index, one in enumerate(windows[first:], first):
+                figures.merge(one, self.window_seconds(index) / whole_s)
+
+    def between(self, load: str, begin_ns: int, end_ns: int) -> LoadWindow:
+        """One load's windows that lie inside a span, added up."""
+        total = LoadWindow()
+        for index, window in enumerate(self.load[load]):
+            if index * self.window_ns >= begin_ns and (index + 1) * self.window_ns <= end_ns:
+                total.merge(window)
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: a list of windows, and totals; rates a second and seconds."""
+        count = max((len(rows) for rows in (*self.load.values(), *self.services.values())), default=0)
+        return {
+            "name": self.name,
+            "engine": self.engine,
+            "seed": self.seed,
+            "window_s": self.window_ns / 1e9,
+            "warmup_s": self.warmup_ns / 1e9,
+            "duration_s": self.end_ns / 1e9,
+            "stopped": self.stopped,
+            "series": [self._window(index) for index in range(count)],
+            "totals": self._totals(),
+        }
+
+    def _window(self, index: int) -> Mapping[str, Any]:
+        seconds = self.window_seconds(index)
+        return {
+            "t_s": index * self.window_ns / 1e9,
+            "load": {name: rows[index].to_dict(seconds) for name, rows in self.load.items()},
+            "services": {name: rows[index].to_dict(seconds) for name, rows in self.services.items()},
+        }
+
+    def _totals(self) -> Mapping[str, Any]:
+        seconds = self.measured_seconds()
+        if seconds <= 0.0:
+            return {"load": {}, "services": {}}
+        return {
+            "load": {name: total.to_dict(seconds) for name, total in self.load_totals.items()},
+            "services": {name: total.to_dict(seconds) for name, total in self.service_totals.items()},
+        }

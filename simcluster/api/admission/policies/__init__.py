@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicy: rules written in CEL, inside the API server."""

@@ -1,0 +1,1 @@
+"""Mutating and validating admission webhooks: servers that are asked about every write."""

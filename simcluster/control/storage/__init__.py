@@ -1,0 +1,5 @@
+"""External provisioners of local volumes: directories on nodes as PersistentVolumes."""
+
+from simcluster.control.storage.controller import LocalPathProvisioner
+
+__all__ = ["LocalPathProvisioner"]

@@ -1,0 +1,85 @@
+"""`kubectl autoscale`: a HorizontalPodAutoscaler (autoscaling/v1) for what has a scale.
+
+Texts are those of k8s.io/kubectl/pkg/cmd/autoscale/autoscale.go.
+"""
+
+from __future__ import annotations
+
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl.apply import with_annotation
+from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.invocation import Failures, Invocation
+from simcluster.surface.kubectl.selection import Target, fetch
+
+FLAGS = (
+    *FILES,
+    *OUTPUT,
+    DRY_RUN,
+    manager("kubectl-autoscale"),
+    Flag("cpu-percent", kind="int", default="-1"),
+    Flag("max", kind="int", default="-1"),
+    Flag("min", kind="int", default="-1"),
+    Flag("name"),
+    switch("save-config"),
+)
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl autoscale`."""
+    if not arguments.given("max"):
+        raise plain('required flag(s) "max" not set')
+    least, most = arguments.number("min"), arguments.number("max")
+    if most < 1:
+        raise plain(f"--max=MAXPODS is required and must be at least 1, max: {most}")
+    if most < least:
+        raise plain(f"--max=MAXPODS must be larger or equal to --min=MINPODS, max: {most}, min: {least}")
+    change = Change(invocation, arguments)
+    targets, failures = fetch(invocation, arguments, arguments.positional)
+    failures.raise_all()
+    if not targets:
+        raise plain("no objects passed to autoscale")
+    failures = Failures()
+    for target in targets:
+        failures.attempt(_Autoscaling(change, target).run)
+    failures.raise_all()
+
+
+class _Autoscaling:
+    """Makes the autoscaler of one object."""
+
+    def __init__(self, change: Change, target: Target) -> None:
+        self.change = change
+        self.target = target
+
+    def run(self) -> None:
+        change, target = self.change, self.target
+        if "scale" not in target.resource.subresources:
+            raise plain(f"cannot autoscale a {target.resource.kind}: the server could not find the requested resource")
+        autoscaler = _autoscaler(change.arguments, target)
+        if change.arguments.on("save-config"):
+            autoscaler = with_annotation(autoscaler)
+        resource = change.invocation.find("horizontalpodautoscalers.v1.autoscaling")
+        path = f"/apis/autoscaling/v1/namespaces/{target.namespace}/horizontalpodautoscalers"
+        created = change.create(path, autoscaler)
+        change.report(resource, created, "autoscaled")
+
+
+def _autoscaler(arguments: Arguments, target: Target) -> Json:
+    resource = target.resource
+    spec: Json = {
+        "maxReplicas": arguments.number("max"),
+        "scaleTargetRef": {"apiVersion": resource.api_version, "kind": resource.kind, "name": target.name},
+    }
+    if arguments.number("min") > 0:
+        spec["minReplicas"] = arguments.number("min")
+    if arguments.number("cpu-percent") >= 0:
+        spec["targetCPUUtilizationPercentage"] = arguments.number("cpu-percent")
+    return {
+        "apiVersion": "autoscaling/v1",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"creationTimestamp": None, "name": arguments.text("name") or target.name},
+        "spec": spec,
+        "status": {"currentReplicas": 0, "desiredReplicas": 0},
+    }

@@ -1,0 +1,366 @@
+"""The control plane's processes: what their containers' starts and ends mean for the cluster.
+
+etcd, the API server, the controller manager and the scheduler are static pods. As long as a
+container of one of them runs, the component works; when the container is gone, so is what it
+did. A new leader of the scheduler or the controller manager waits for the old one's Lease.
+Source: kubeadm 1.32 manifests; component-base leader election defaults (lease 15 s, renew
+deadline 10 s, retry 2 s). Left out: several API servers behind a load balancer, etcd quorum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from simcluster.api.client import Client
+from simcluster.api.errors import ApiError
+from simcluster.api.objects import Json
+from simcluster.control.kubelet.klog import klog_line
+from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
+from simcluster.world.apigate import GatedApi
+
+#: leaderElection defaults of component-base.
+LEASE_NS = 15 * SECOND
+RENEW_DEADLINE_NS = 10 * SECOND
+RETRY_NS = 2 * SECOND
+#: The real leader renews every 2 s. Nobody reads in between, so here it writes every 10 s, and
+#: the end of a Lease is computed from the 2 s grid.
+RENEW_NS = 10 * SECOND
+LEASES = "leases.coordination.k8s.io"
+#: An API server without etcd gives up after so long (etcd3 preflight check of kube-apiserver).
+ETCD_PATIENCE_NS = 20 * SECOND
+#: From exec to the first answer of kube-apiserver and of etcd on a small control plane.
+SERVE_NS = 3 * SECOND
+#: Flags whose value names a file that must be there at the start.
+_FILE_FLAGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "config")
+
+
+class Part(Protocol):
+    """What runs inside of an elected process."""
+
+    def start(self) -> None:
+        """Lead: do the work."""
+
+    def stop(self) -> None:
+        """Stop working."""
+
+
+class Component:
+    """One component of the control plane, of which there may be several processes.
+
+    Attributes:
+        processes: containers that run it, by id, in order of start.
+    """
+
+    def __init__(self, sim: Simulation, name: str) -> None:
+        self.sim = sim
+        self.name = name
+        self.processes: dict[str, Container] = {}
+
+    def wrap(self, container: Container, program: Program) -> Program:
+        """The program of a container of this component."""
+        return ComponentProgram(container, program, self)
+
+    def started(self, container: Container) -> None:
+        """A process of it has started."""
+        self.processes[container.container_id] = container
+
+    def ended(self, container: Container) -> None:
+        """A process of it is gone."""
+        self.processes.pop(container.container_id, None)
+
+    def answer(self, call: Call) -> Answer | None:
+        """What it says to a health check, if that is not simply fine."""
+        return None
+
+    def listens(self) -> bool:
+        """Whether its processes accept connections yet."""
+        return True
+
+
+class ComponentProgram(WrappedProgram):
+    """The main process of a component's container."""
+
+    def __init__(self, container: Container, inner: Program, component: Component) -> None:
+        super().__init__(container, inner)
+        self.component = component
+
+    def start(self) -> None:
+        """Check the flags as the real program does, then run."""
+        problem = _flag_problem(self.container)
+        if problem:
+            self.container.write(problem, "stderr")
+            self.container.exit(1)
+            return
+        self.inner.start()
+        self.component.started(self.container)
+
+    def stop(self) -> None:
+        """The process is gone."""
+        self.inner.stop()
+        self.component.ended(self.container)
+
+    def listens_on(self, port: int) -> bool:
+        """Whether it accepts connections on the port."""
+        return self.component.listens() and self.inner.listens_on(port)
+
+    def answer(self, call: Call) -> Answer:
+        """Answer a health check."""
+        return self.component.answer(call) or self.inner.answer(call)
+
+
+def _flag_problem(container: Container) -> str:
+    """What the program says of its flags before it ends; empty if they are fine."""
+    spec = container.spec
+    program = spec.image.rpartition("/")[2].partition(":")[0]
+    files = container.machine.files
+    for word in (*spec.command[1:], *spec.args):
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or not name.replace("-", "").isalnum():
+            return f'Error: unknown command "{word}" for "{program}"'
+        is_file = name in _FILE_FLAGS or name.endswith(("-file", "-ca", "cafile", "certfile", "keyfile"))
+        if equals and is_file and value.startswith("/") and files.find(value) is None:
+            if "kubeconfig" in name:
+                why = f"stat {value}: no such file or directory"
+                return klog_line("E", container.sim.now, 1, "run.go:72", "command failed", err=why)
+            why = f"open {value}: no such file or directory"
+            return klog_line("E", container.sim.now, 1, "run.go:72", "command failed", err=why)
+    return ""
+
+
+class ElectedComponent(Component):
+    """The scheduler or the controller manager: one process leads and does the work.
+
+    Args:
+        part: what the leader does.
+        client: with which the Lease is written.
+        releases: whether a leader that ends in an orderly way gives the Lease back.
+
+    Attributes:
+        leader: id of the container that leads; "bootstrap" before there was any, "" if nobody does.
+    """
+
+    def __init__(
+        self, sim: Simulation, name: str, part: Part, api: GatedApi, client: Client, *, releases: bool
+    ) -> None:
+        super().__init__(sim, name)
+        self.part = part
+        self.api = api
+        self.client = client
+        self.releases = releases
+        self.leader = "bootstrap"
+        self._lease_until_ns = 0
+        self._holder = ""
+        self._transitions = 0
+        self._stream = sim.stream("leader election", name)
+        self._renewal: Timer | None = None
+        self._candidacy: Timer | None = None
+
+    def started(self, container: Container) -> None:
+        """A process has started: it leads at once if it is the first ever, else it waits for the Lease."""
+        super().started(container)
+        if self.leader == "bootstrap":
+            self._lead(container)
+        elif not self.leader:
+            self._stand()
+
+    def ended(self, container: Container) -> None:
+        """A process is gone; a crashed leader's Lease must run out before another one leads."""
+        super().ended(container)
+        if container.container_id != self.leader:
+            return
+        self.leader = ""
+        self.part.stop()
+        if self._renewal is not None:
+            self._renewal.cancel()
+        now = self.sim.now
+        orderly = self.releases and container.exit_code == 0
+        # The last renewal lies at most one retry period back.
+        self._lease_until_ns = now if orderly else now + LEASE_NS - self._stream.uniform_ns(0, RETRY_NS)
+        if orderly and self.api.available:
+            self._write({"holderIdentity": "", "leaseDurationSeconds": 1})
+        if self.processes:
+            self._stand()
+
+    def api_lost(self, lost_ns: int) -> None:
+        """The API server has not answered for the renew deadline: a leader gives up and exits."""
+        container = self.processes.get(self.leader)
+        if container is None or self.api.available:
+            return
+        where = "leaderelection.go:429"
+        lease = f"kube-system/{self.name}"
+        text = f"Failed to update lock optimistically: context deadline exceeded, falling back to slow path {lease}"
+        container.write(klog_line("E", self.sim.now, 1, where, text), "stderr")
+        container.write(klog_line("E", self.sim.now, 1, "server.go:305", "leaderelection lost"), "stderr")
+        container.exit(1)
+
+    def _stand(self) -> None:
+        """Try to get the Lease as soon as it has run out."""
+        if self._candidacy is not None:
+            self._candidacy.cancel()
+        at_ns = max(self.sim.now + SECOND, self._lease_until_ns) + self._stream.uniform_ns(0, RETRY_NS)
+        self._candidacy = self.sim.at(at_ns, self._try)
+
+    def _try(self) -> None:
+        self._candidacy = None
+        if self.leader or not self.processes:
+            return
+        if not self.api.available:
+            self._candidacy = self.sim.after(RETRY_NS, self._try)
+            return
+        self._lead(next(iter(self.processes.values())))
+
+    def _lead(self, container: Container) -> None:
+        self.leader = container.container_id
+        # The host's name and a UUID of the process, here drawn from the container's id.
+        digits = container.container_id
+        uuid = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))
+        identity = f"{container.machine.name}_{uuid}"
+        self._transitions += bool(self._holder)
+        self._holder = identity
+        self._write({"holderIdentity": identity, "leaseDurationSeconds": 15}, acquired=True)
+        self._renewal = self.sim.every(RENEW_NS, self._renew, first_ns=self.sim.now + RENEW_NS)
+        self.part.start()
+
+    def _renew(self) -> None:
+        if self.leader and self.api.available:
+            self._write({})
+
+    def _write(self, spec: Json, *, acquired: bool = False) -> None:
+        now = format_rfc3339(self.sim.now, digits=6)
+        spec = {**spec, "renewTime": now}
+        if acquired:
+            spec.update(acquireTime=now, leaseTransitions=self._transitions)
+        try:
+            if self.client.cache.get(LEASES, "kube-system", self.name) is not None:
+                self.client.patch(LEASES, "kube-system", self.name, {"spec": spec}, kind="merge")
+                return
+            metadata = {"name": self.name, "namespace": "kube-system"}
+            lease: Json = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+            self.client.create(LEASES, "kube-system", lease)
+        except ApiError:
+            return  # the next renewal comes; what a lost API server means is decided by `api_lost`
+
+
+class Etcd(Component):
+    """etcd: without it the API server can neither read nor write."""
+
+    def __init__(self, sim: Simulation, api: GatedApi, changed: Callable[[], None]) -> None:
+        super().__init__(sim, "etcd")
+        self.api = api
+        self.changed = changed
+        self._seen = False
+
+    def started(self, container: Container) -> None:
+        """A member starts; it answers when its log is read."""
+        super().started(container)
+        if not self._seen:
+            self._seen = True
+            return
+        self.sim.after(SERVE_NS, self._serve, container.container_id)
+
+    def ended(self, container: Container) -> None:
+        """A member is gone."""
+        super().ended(container)
+        if not self.processes and self.api.storing:
+            self.api.storing = False
+            self.changed()
+
+    def _serve(self, container_id: str) -> None:
+        if container_id in self.processes and not self.api.storing:
+            self.api.storing = True
+            self.changed()
+
+
+class ApiServer(Component):
+    """kube-apiserver: without it nobody reaches the cluster's objects."""
+
+    def __init__(self, sim: Simulation, api: GatedApi, changed: Callable[[], None]) -> None:
+        super().__init__(sim, "kube-apiserver")
+        self.api = api
+        self.changed = changed
+        self._seen = False
+
+    def started(self, container: Container) -> None:
+        """A process starts: it serves as soon as etcd answers, or gives up."""
+        super().started(container)
+        if not self._seen:
+            self._seen = True
+            return
+        self.sim.after(SERVE_NS, self._serve, container.container_id, self.sim.now)
+
+    def ended(self, container: Container) -> None:
+        """A process is gone."""
+        super().ended(container)
+        if not self.processes and self.api.serving:
+            self.api.serving = False
+            self.changed()
+
+    def listens(self) -> bool:
+        """Whether the port is open."""
+        return self.api.serving
+
+    def answer(self, call: Call) -> Answer | None:
+        """A health check fails while etcd does not answer."""
+        if self.api.storing:
+            return None
+        name = call.path.strip("/").partition("?")[0]
+        return Answer("ok", 500, f"[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n{name} check failed\n")
+
+    def _serve(self, container_id: str, began_ns: int) -> None:
+        container = self.processes.get(container_id)
+        if container is None or self.api.serving:
+            return
+        if self.api.storing:
+            self.api.serving = True
+            self.changed()
+        elif self.sim.now - began_ns < ETCD_PATIENCE_NS:
+            self.sim.after(SECOND, self._serve, container_id, began_ns)
+        else:
+            text = "Error creating leases: error creating storage factory: context deadline exceeded"
+            stamp = format_rfc3339(self.sim.now, digits=6)
+            container.write(f"F{stamp[5:7]}{stamp[8:10]} {stamp[11:26]}       1 instance.go:226] {text}", "stderr")
+            container.exit(255)
+
+
+class ControlPlane:
+    """All components of the control plane, and the programs of their containers.
+
+    Attributes:
+        components: by the name of the image, in the order of the static pods.
+    """
+
+    def __init__(self, sim: Simulation, api: GatedApi, scheduler: Part, controllers: Part, client: Client) -> None:
+        self.sim = sim
+        self.api = api
+        elected = (
+            ElectedComponent(sim, "kube-controller-manager", controllers, api, client, releases=False),
+            ElectedComponent(sim, "kube-scheduler", scheduler, api, client, releases=True),
+        )
+        components = (Etcd(sim, api, self._api_changed), ApiServer(sim, api, self._api_changed), *elected)
+        self.components: dict[str, Component] = {component.name: component for component in components}
+        self._down_since_ns = -1
+
+    def component_of(self, container: Container) -> Component | None:
+        """The component that a container runs, if it is one of the control plane."""
+        spec = container.spec
+        if spec.namespace != "kube-system" or not container.sandbox.host_network:
+            return None
+        return self.components.get(spec.image.rpartition("/")[2].partition("@")[0].partition(":")[0])
+
+    def _api_changed(self) -> None:
+        """The API server has begun or ceased to answer."""
+        if self.api.available:
+            self._down_since_ns = -1
+        elif self._down_since_ns < 0:
+            self._down_since_ns = self.sim.now
+            self.sim.after(RENEW_DEADLINE_NS, self._lost, self.sim.now)
+
+    def _lost(self, since_ns: int) -> None:
+        if self._down_since_ns != since_ns:
+            return
+        for component in self.components.values():
+            if isinstance(component, ElectedComponent):
+                component.api_lost(since_ns)

@@ -1,0 +1,53 @@
+"""The programs of this world's containers: applications, and the cluster's own components.
+
+An image that is part of the cluster (a static pod of the control plane, kube-proxy, CoreDNS)
+gets the program that the catalog has for it, wrapped into what it means for the cluster.
+"""
+
+from __future__ import annotations
+
+from simcluster.control.clusterdns import CoreDns
+from simcluster.control.kubeproxy import KubeProxy
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.program import Program, ProgramCatalog, WrappedProgram
+from simcluster.world.controlplane import ControlPlane
+
+
+class ProxyProgram(WrappedProgram):
+    """kube-proxy's process: while it runs, the rules of its node follow the Services."""
+
+    def __init__(self, container: Container, inner: Program, proxy: KubeProxy) -> None:
+        super().__init__(container, inner)
+        self.proxy = proxy
+
+    def start(self) -> None:
+        """List and watch."""
+        self.inner.start()
+        self.proxy.start()
+
+    def stop(self) -> None:
+        """The rules stay as they are."""
+        self.inner.stop()
+        self.proxy.stop()
+
+
+class WorldPrograms:
+    """Which program a container of this world runs (a `ProgramCatalog`)."""
+
+    def __init__(self, catalog: ProgramCatalog, plane: ControlPlane, proxies: dict[str, KubeProxy]) -> None:
+        self.catalog = catalog
+        self.plane = plane
+        self.proxies = proxies
+
+    def program_for(self, container: Container) -> Program:
+        """The program of a container that is about to start. Raises StartFailure."""
+        program = self.catalog.program_for(container)
+        component = self.plane.component_of(container)
+        if component is not None:
+            return component.wrap(container, program)
+        name = container.spec.image.rpartition("/")[2].partition("@")[0].partition(":")[0]
+        if name == "coredns":
+            return CoreDns(container, program, container.machine.network)
+        if name == "kube-proxy" and container.sandbox.host_network:
+            return ProxyProgram(container, program, self.proxies[container.machine.name])
+        return program

@@ -1,0 +1,1 @@
+kubectl get nodes -L topology.kubernetes.io/zone --no-headers | sort

@@ -1,0 +1,1 @@
+kubectl get deploy -n shop

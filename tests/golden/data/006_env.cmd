@@ -1,0 +1,1 @@
+kubectl exec -n shop deploy/cart -- printenv LOG_LEVEL

@@ -1,0 +1,1 @@
+KUBE_EDITOR=./more.sh kubectl edit deploy cart -n shop

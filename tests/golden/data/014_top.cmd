@@ -1,0 +1,1 @@
+kubectl top pods -n shop --no-headers | sed 's/^[^ ]* *//' | sort -u

@@ -1,0 +1,1 @@
+kubectl get node hotel-worker2 --no-headers
