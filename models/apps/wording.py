@@ -76,7 +76,7 @@ def _go_dial(cause: Cause, where: str) -> str:
         )
     if cause.kind == DNS_TIMEOUT:
         # The local port differs from try to try; here it follows from the name.
-        port = 32768 + sum(cause.host.encode()) * 97 % 28232
+        port = 32768 + sum(cause.host.encode()) * 97 % 28232  # integers
         local = f"{cause.address or '10.244.0.1'}:{port}"
         return f"dial tcp: lookup {cause.host} on {DNS_SERVER}: read udp {local}->{DNS_SERVER}: i/o timeout"
     if cause.kind == REFUSED:

@@ -143,17 +143,6 @@ def search(config: ResolverConfig, host: str, reached: list[tuple[str, Reached]]
     return Lookup(there.outcome, (), host, address, queries, silent_ns)
 
 
-def lookup_error(host: str, lookup: Lookup, source: str) -> str:
-    """What Go's resolver says of a lookup that failed (`net.DNSError`)."""
-    server = f"{lookup.server}:53"
-    if lookup.outcome in (TIMEOUT, REFUSED):
-        # The port is an ephemeral one, which differs from try to try; here it follows from the name.
-        port = 32768 + sum(host.encode()) * 97 % 28232
-        what = "i/o timeout" if lookup.outcome == TIMEOUT else "read: connection refused"
-        return f"lookup {host} on {server}: read udp {source or '0.0.0.0'}:{port}->{server}: {what}"
-    return f"lookup {host} on {server}: {lookup.outcome}"
-
-
 def is_address(host: str) -> bool:
     """Whether a text is an IPv4 address."""
     parts = host.split(".")

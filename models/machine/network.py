@@ -197,8 +197,8 @@ class Network:
         """Look a name up as a process of a pod does: its hosts file, then its name servers."""
         host = host if is_address(host) else host.lower()
         for line in sandbox.hosts.splitlines():
-            address, *names = line.split()
-            if host in names:
+            address, *names = line.split() or [""]
+            if host in names and address != "#":
                 return Lookup(OK, (address,), host)
         config = sandbox.names or cluster_first(self.dns, sandbox.namespace)
         return self.resolve(host, config, sandbox.node, sandbox.address)
@@ -208,6 +208,8 @@ class Network:
         return [(server, self._name_server(server, node, source)) for server in config.servers]
 
     def _name_server(self, server: str, node: str, source: str) -> Reached:
+        if not self.dns and server not in self.sandboxes:
+            return Reached(OK, _Zone(self))
         if server == self.dns or server in self.sandboxes:
             route = self.route(node, server, DNS_PORT, source)
             if route.outcome != OK:
@@ -222,8 +224,6 @@ class Network:
                         alive.append(cast(NameServer, container.program))
             lost = 1.0 - len(alive) / len(route.backends)
             return Reached(OK, alive[0], lost) if alive else Reached("timeout")
-        if not self.dns:
-            return Reached(OK, _Zone(self))
         # A node's own resolver, or one of the world outside.
         return Reached(OK, _Outside(self))
 

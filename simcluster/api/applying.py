@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simcluster.api import codec, errors, managedfields, patching, vetting
+from simcluster.api.customresources.types import type_of_resource
 from simcluster.api.errors import ApiError, Cause
 from simcluster.api.managedfields import Manager
 from simcluster.api.objects import Json
@@ -22,7 +23,7 @@ from simcluster.api.reading import view_of
 from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
-from simcluster.api.schema import TypeSchema, decode, type_of
+from simcluster.api.schema import TypeSchema, decode
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
@@ -100,7 +101,7 @@ def _merged(
 ) -> tuple[Json, list[Json]]:
     """The object after the apply, and its managed fields."""
     resource = route.resource
-    schema = type_of(resource.group, resource.version, resource.kind)
+    schema = type_of_resource(resource)
     manager = Manager(attributes.manager, "Apply", resource.api_version, route.subresource)
     own = managedfields.everything(configuration, schema)
     live = attributes.old

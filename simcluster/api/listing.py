@@ -37,10 +37,11 @@ def selection_of(request: Request, resource: Resource, namespace: str) -> Select
     labels, fields = request.param("labelSelector"), request.param("fieldSelector")
     if not labels and not fields:
         return Selection(namespace)
+    selectable = resource.custom.selectable if resource.custom is not None else None
     return Selection(
         namespace,
         parse_labels(labels) if labels else (),
-        parse_fields(resource.storage, resource.kind, fields) if fields else (),
+        parse_fields(resource.storage, resource.kind, fields, selectable) if fields else (),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from simcluster.api import discovery, health, metrics, openapi
@@ -70,7 +71,7 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
         return Response(200, _issuer(api.address or _ADDRESS))
     if path == "openapi/v3":
         listed = openapi.index(table, api.store, metrics=with_metrics)
-        return Response(200, listed, content_type=_TEXT)
+        return Response(200, text=json.dumps(listed, separators=(",", ":")), content_type=_TEXT)
     if path.startswith("openapi/v3/"):
         document = openapi.document(table, api.store, path.removeprefix("openapi/v3/"))
         return Response(200, document) if document is not None else None

@@ -105,7 +105,11 @@ def _property(owner: str, field: Field) -> Json:
     text = said.fields.get(field.name)
     if text:
         schema["description"] = text
-    schema.update(_schema(field, said.references.get(field.name, ""), said.enums.get(field.name), is_item=False))
+    schema.update(
+        _schema(
+            field, said.references.get(field.name, ""), said.enums.get(field.name), is_item=False, described=bool(text)
+        )
+    )
     for key, value in (
         ("x-kubernetes-list-map-keys", list(field.list_map_keys)),
         ("x-kubernetes-list-type", field.list_type),
@@ -118,9 +122,9 @@ def _property(owner: str, field: Field) -> Json:
     return schema
 
 
-def _schema(field: Field, named: str, enum: list[Any] | None, *, is_item: bool) -> Json:
+def _schema(field: Field, named: str, enum: list[Any] | None, *, is_item: bool, described: bool) -> Json:
     if field.item is not None:
-        inner = _schema(field.item, named, enum, is_item=True)
+        inner = _schema(field.item, named, enum, is_item=True, described=False)
         return (
             {"type": "array", "items": inner}
             if field.kind == "list"
@@ -132,7 +136,9 @@ def _schema(field: Field, named: str, enum: list[Any] | None, *, is_item: bool) 
     reference = field.ref or named or _OF_KIND.get(field.kind, "")
     if reference:
         pointer = {"$ref": f"#/components/schemas/{component_name(reference)}"}
-        return {"default": {}, "allOf": [pointer]} if is_item and field.ref else {"allOf": [pointer]}
+        if is_item:
+            return {"default": {}, "allOf": [pointer]} if field.ref else pointer
+        return {"allOf": [pointer]} if described else pointer
     if field.kind == "integer":
         return {"type": "integer", "format": field.go_type}
     schema = dict(_SCALARS[field.kind])
@@ -153,7 +159,7 @@ def version_2(schema: Any) -> Any:
             found.update(version_2(value[0]))
         elif key == "oneOf":
             found["type"] = "string"
-        elif key == "$ref":
+        elif key == "$ref" and isinstance(value, str):
             found[key] = value.replace("#/components/schemas/", "#/definitions/")
         elif key == "default" and value == {}:
             continue

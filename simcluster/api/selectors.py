@@ -222,15 +222,23 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 _EVERYWHERE = ("metadata.name", "metadata.namespace")
 
 
-def parse_fields(resource: str, kind: str, text: str) -> tuple[FieldTerm, ...]:
-    """Terms of a `fieldSelector` parameter for a resource. Raises ApiError 400."""
+def parse_fields(
+    resource: str, kind: str, text: str, selectable: tuple[str, ...] | None = None
+) -> tuple[FieldTerm, ...]:
+    """Terms of a `fieldSelector` parameter for a resource. Raises ApiError 400.
+
+    Args:
+        selectable: the fields of a custom resource that its definition lets be selected; None for built-in ones.
+    """
     terms: list[FieldTerm] = []
     for part in _split_terms(text):
         match = _FIELD_TERM.fullmatch(part)
         if match is None:
             raise errors.bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         path = match[1]
-        if path not in _EVERYWHERE and path not in _FIELDS.get(resource, ()):
+        if selectable is not None and path not in (*_EVERYWHERE, *selectable):
+            raise errors.bad_request(f"field label not supported: {path}")
+        if selectable is None and path not in _EVERYWHERE and path not in _FIELDS.get(resource, ()):
             raise errors.bad_request(_unknown_field(resource, kind, path))
         terms.append(FieldTerm(path, match[2] != "!=", re.sub(r"\\(.)", r"\1", match[3])))
     return tuple(terms)

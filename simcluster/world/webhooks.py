@@ -1,7 +1,8 @@
 """How the API server reaches admission webhooks: the network of its node, then the process itself.
 
-A Service is called at its cluster IP (kubeadm's API server does not route to endpoints
-itself), so what the node's kube-proxy knows decides. Left out: HTTP/2, keep-alive, proxies.
+A Service is called at its cluster IP, so what the node's kube-proxy knows decides; with
+`--enable-aggregator-routing`, which kubeadm does not set, the API server picks an endpoint
+itself. Left out: HTTP/2, keep-alive, proxies.
 """
 
 from __future__ import annotations
@@ -25,13 +26,18 @@ _HANDSHAKE_NS = 2 * MILLISECOND
 
 
 class ServiceWebhooks:
-    """The webhooks' servers, as seen from a control-plane node (a `WebhookBackend`)."""
+    """The webhooks' servers, as seen from a control-plane node (a `WebhookBackend`).
+
+    Attributes:
+        aggregator_routing: `--enable-aggregator-routing` of the API server.
+    """
 
     def __init__(self, sim: Simulation, store: Store, network: Network, node: str) -> None:
         self.sim = sim
         self.store = store
         self.network = network
         self.node = node
+        self.aggregator_routing = False
 
     def call(self, call: WebhookCall) -> WebhookReply:
         """Connect, shake hands, post the review."""
@@ -41,6 +47,9 @@ class ServiceWebhooks:
             address, problem = self._service_address(call)
         else:
             address, problem = self._host_address(host)
+        if call.service and self.aggregator_routing and not problem:
+            address, port = self._endpoint(call)
+            problem = "" if address else f'no endpoints available for service "{call.service}"'
         if problem:
             return WebhookReply(problem, delay_ns=_ROUND_TRIP_NS)
         outcome, container, target = self._dial(address, port)
@@ -65,6 +74,24 @@ class ServiceWebhooks:
         if not any(entry["port"] == call.port for entry in ports):
             return "", f'no service port {call.port} found for service "{call.service}"'
         return address, ""
+
+    def _endpoint(self, call: WebhookCall) -> tuple[str, int]:
+        """A ready endpoint of the Service, or an empty address. Source: apiserver pkg/util/proxy ResolveEndpoint."""
+        service = self.store.get("services", call.namespace, call.service)
+        endpoints = self.store.get("endpoints", call.namespace, call.service)
+        if service is None or endpoints is None:
+            return "", 0
+        names = [port.get("name", "") for port in service["spec"]["ports"] if port["port"] == call.port]
+        found = [
+            (address["ip"], port["port"])
+            for subset in endpoints.get("subsets") or ()
+            for port in subset.get("ports") or ()
+            for address in subset.get("addresses") or ()
+            if port.get("name", "") in names
+        ]
+        draw = mix(self.sim.streams.key("webhook endpoint", call.namespace, call.service), self.sim.now)
+        backend: tuple[str, int] = found[draw % len(found)] if found else ("", 0)
+        return backend
 
     def _host_address(self, host: str) -> tuple[str, str]:
         """The address of a host: the node's resolver does not know the cluster's zone."""

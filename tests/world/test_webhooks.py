@@ -10,6 +10,7 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.machine.certificate import Certificate, authority, issued
 from simcluster.world import World
+from simcluster.world.webhooks import ServiceWebhooks
 
 AUTHORITY = authority("policy-ca", "2025")
 NAMES = ("hook.sys.svc", "hook.sys.svc.cluster.local")
@@ -96,7 +97,8 @@ def test_a_webhook_changes_pods(world: World) -> None:
     assert pod["spec"]["containers"][0]["resources"] == {"limits": {"memory": "64Mi"}, "requests": {"memory": "64Mi"}}
     run(world, "other")
     other = world.api.store.get("pods", "shop", "other")
-    assert other is not None and other["metadata"]["labels"] == {"run": "other"}
+    assert other is not None
+    assert other["metadata"]["labels"] == {"run": "other"}
     log = world.kubectl().run("logs deploy/hook -n sys").stdout
     assert "INFO CREATE pods shop/web: allowed patched\n" in log
 
@@ -120,6 +122,10 @@ def test_no_service_no_endpoints_nobody_listening(world: World) -> None:
     address = world.api.store.get("services", "sys", "hook")
     assert address is not None
     assert why(run(world, "a")) == f"dial tcp {address['spec']['clusterIP']}:443: connect: connection refused"
+    backend = world.api.registry.admission.cluster.backend
+    assert isinstance(backend, ServiceWebhooks)
+    backend.aggregator_routing = True
+    assert why(run(world, "a")) == 'no endpoints available for service "hook"'
 
 
 @pytest.mark.parametrize(
@@ -131,7 +137,7 @@ def test_no_service_no_endpoints_nobody_listening(world: World) -> None:
         ),
         (
             issued(authority("policy-ca", "2026"), NAMES),
-            'tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of '
+            "tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of "
             '"crypto/rsa: verification error" while trying to verify candidate authority certificate "policy-ca")',
         ),
         (
@@ -168,7 +174,9 @@ def test_controllers_say_what_stops_them(world: World) -> None:
     world.kubectl().run("create deployment web --image=nginx -n shop")
     world.run_for(3 * SECOND)
     events = [e["message"] for e in world.api.store.objects("events", "shop") if e["reason"] == "FailedCreate"]
-    assert events[0].startswith('Error creating: Internal error occurred: failed calling webhook "limits.example.com": ')
+    assert events[0].startswith(
+        'Error creating: Internal error occurred: failed calling webhook "limits.example.com": '
+    )
     assert why(events[0]) == 'service "hook" not found'
 
 

@@ -77,9 +77,11 @@ class Histogram:
         return float(self.maximum)
 
     def share_above(self, value: float) -> float:
-        """Share of what was counted that is above a duration in nanoseconds."""
+        """Share of what was counted that is above a duration >= 0 in nanoseconds."""
         above = 0.0
         for index, here in self.bins.items():
+            if index == 0:
+                continue
             low, high = edges(index)
             above += here * (1.0 if low >= value else 0.0 if high <= value else (high - value) / (high - low))
         return above / self.count if self.count else 0.0

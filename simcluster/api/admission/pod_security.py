@@ -17,7 +17,7 @@ from simcluster.api import errors
 from simcluster.api.admission.plugin import Cluster, Plugin, refuse
 from simcluster.api.admission.podsecurity_checks import BASELINE, RESTRICTED, Violation
 from simcluster.api.errors import Cause
-from simcluster.api.objects import Json, name_of
+from simcluster.api.objects import Json, labels_of, name_of
 from simcluster.api.registry.attributes import CREATE, UPDATE, Attributes
 
 PREFIX = "pod-security.kubernetes.io/"
@@ -165,7 +165,7 @@ def _is_significant(pod: Json, old: Mapping[str, Any]) -> bool:
 def _namespace(attributes: Attributes, cluster: Cluster) -> None:
     namespace = attributes.new
     new = policies_of(namespace["metadata"].get("labels") or {})
-    old = policies_of((attributes.old or {}).get("metadata", {}).get("labels") or {})
+    old = policies_of(labels_of(attributes.old) if attributes.old is not None else {})
     if new.causes and (attributes.old is None or new.causes != old.causes):
         raise errors.invalid("Namespace", "", name_of(namespace), new.causes)
     if attributes.old is None or new.enforce == old.enforce or new.enforce.level == "privileged":

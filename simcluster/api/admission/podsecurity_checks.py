@@ -40,9 +40,9 @@ class Check(NamedTuple):
 _VOLUMES_ALLOWED = (
     *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"),
 )
-_DEFAULT_CAPABILITIES = frozenset(
-    "AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID "
-    "SYS_CHROOT".split()
+_DEFAULT_CAPABILITIES = (
+    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
+    *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
 )
 #: Sysctls that are safe, with the minor version from which the policy says so.
 _SYSCTLS = {

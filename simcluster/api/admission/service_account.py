@@ -5,10 +5,11 @@ Source: plugin/pkg/admission/serviceaccount.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from simcluster.api.admission.plugin import Cluster, Plugin, refuse
-from simcluster.api.objects import ApiObject, Json
+from simcluster.api.objects import Json
 from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.engine import MILLISECOND, parse_rfc3339
 
@@ -38,13 +39,13 @@ class ServiceAccount(Plugin):
             return  # a static pod acts as the node, without token
         spec = pod["spec"]
         name = spec.get("serviceAccountName") or "default"
-        account = cluster.by_name("serviceaccounts", attributes.namespace, name)
+        account: Mapping[str, Any] | None = cluster.by_name("serviceaccounts", attributes.namespace, name)
         if account is None and not (name == "default" and _is_young(attributes.namespace, cluster)):
             raise refuse(
                 attributes,
                 f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found',
             )
-        account = account or {}
+        account = account if account is not None else {}
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
@@ -60,7 +61,7 @@ def _is_young(namespace: str, cluster: Cluster) -> bool:
     return cluster.sim.now - born_ns < _PATIENCE_NS
 
 
-def _automounts(spec: Json, account: ApiObject) -> bool:
+def _automounts(spec: Json, account: Mapping[str, Any]) -> bool:
     own = spec.get("automountServiceAccountToken")
     if own is not None:
         return bool(own)

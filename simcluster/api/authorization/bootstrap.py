@@ -73,7 +73,7 @@ def _prepare(obj: Json) -> _Prepared:
     manager = Manager("kubeadm" if by_kubeadm else "kube-apiserver", "Update", obj["apiVersion"])
     written = {key: value for key, value in obj.items() if key != "rules" or not is_aggregated(obj)}
     fields = managedfields.compare(None, written, type_of(GROUP, "v1", kind)).changed
-    owners = ((manager, fields),)
+    owners: tuple[tuple[Manager, Json], ...] = ((manager, fields),)
     if is_aggregated(obj):
         owners = ((_AGGREGATOR, {"f:rules": {}}), *owners)
     return _Prepared(f"{_PLURALS[kind]}.{GROUP}", obj, owners)

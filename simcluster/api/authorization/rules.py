@@ -83,8 +83,8 @@ def compacted(rules: Iterable[Rule]) -> list[dict[str, Any]]:
     kept: list[dict[str, Any]] = []
     simple: dict[tuple[str, str, str | None], dict[str, Any]] = {}
     for rule in rules:
-        groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
-        names = rule.get("resourceNames") or ()
+        groups, resources = rule.get("apiGroups") or [], rule.get("resources") or []
+        names = rule.get("resourceNames") or []
         if rule.get("nonResourceURLs") or len(groups) != 1 or len(resources) != 1 or len(names) > 1:
             kept.append(dict(rule))
             continue

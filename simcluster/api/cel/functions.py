@@ -1,6 +1,6 @@
-"""Functions of CEL and of Kubernetes' libraries: conversions, texts, lists, times, quantities.
+"""Functions of CEL: conversions, texts, lists, optional values; and the tables of all functions.
 
-Sources: cel-spec's standard definitions, cel-go/ext/strings, k8s.io/apiserver/pkg/cel/library.
+Sources: cel-spec's standard definitions, cel-go/ext/strings.
 """
 
 from __future__ import annotations
@@ -10,41 +10,27 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from simcluster.api import quantity as quantities
+from simcluster.api.cel import library
 from simcluster.api.cel.lexer import UInt
 from simcluster.api.cel.values import (
     CelError,
     Duration,
     Optional,
-    Quantity,
     Timestamp,
     TypeName,
     equal,
     is_number,
     less,
+    need_int,
+    need_list,
+    need_text,
     no_overload,
     text_of,
     type_of,
 )
-from simcluster.engine import MILLISECOND, MINUTE, SECOND, parse_duration, parse_rfc3339
-from simcluster.engine.clock import HOUR
+from simcluster.engine import SECOND, parse_duration, parse_rfc3339
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?")
-_IPV4 = re.compile(r"((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)")
-_IPV6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _INT64 = 1 << 63
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else no_overload()
-
-
-def _int(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else no_overload()
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else no_overload()
 
 
 def size(value: Any) -> int:
@@ -100,7 +86,7 @@ def to_bool(value: Any) -> bool:
 
 def to_bytes(value: Any) -> bytes:
     """`bytes(value)`."""
-    return value if isinstance(value, bytes) else _text(value).encode()
+    return value if isinstance(value, bytes) else need_text(value).encode()
 
 
 def to_duration(value: Any) -> Duration:
@@ -108,7 +94,7 @@ def to_duration(value: Any) -> Duration:
     if isinstance(value, Duration):
         return value
     try:
-        return Duration(parse_duration(_text(value)))
+        return Duration(parse_duration(need_text(value)))
     except ValueError as error:
         raise CelError(str(error)) from None
 
@@ -118,7 +104,7 @@ def to_timestamp(value: Any) -> Timestamp:
     if isinstance(value, Timestamp):
         return value
     try:
-        return Timestamp(parse_rfc3339(_text(value)))
+        return Timestamp(parse_rfc3339(need_text(value)))
     except ValueError:
         raise CelError(f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse "{value}"') from None
 
@@ -126,35 +112,35 @@ def to_timestamp(value: Any) -> Timestamp:
 def matches(value: Any, pattern: Any) -> bool:
     """Whether the expression is found in the text."""
     try:
-        return re.search(_text(pattern), _text(value), re.ASCII) is not None
+        return re.search(need_text(pattern), need_text(value), re.ASCII) is not None
     except re.error as error:
         raise CelError(f"error parsing regexp: {error}") from None
 
 
 def _find(value: Any, pattern: Any) -> str:
-    found = re.search(_text(pattern), _text(value), re.ASCII)
+    found = re.search(need_text(pattern), need_text(value), re.ASCII)
     return found[0] if found is not None else ""
 
 
 def _find_all(value: Any, pattern: Any, limit: Any = -1) -> list[str]:
-    found = [match[0] for match in re.finditer(_text(pattern), _text(value), re.ASCII)]
-    return found if _int(limit) < 0 else found[: _int(limit)]
+    found = [match[0] for match in re.finditer(need_text(pattern), need_text(value), re.ASCII)]
+    return found if need_int(limit) < 0 else found[: need_int(limit)]
 
 
 def _contains(value: Any, part: Any) -> bool:
-    return _text(part) in _text(value)
+    return need_text(part) in need_text(value)
 
 
 def _starts(value: Any, part: Any) -> bool:
-    return _text(value).startswith(_text(part))
+    return need_text(value).startswith(need_text(part))
 
 
 def _ends(value: Any, part: Any) -> bool:
-    return _text(value).endswith(_text(part))
+    return need_text(value).endswith(need_text(part))
 
 
 def _char_at(value: Any, at: Any) -> str:
-    text, index = _text(value), _int(at)
+    text, index = need_text(value), need_int(at)
     if not 0 <= index <= len(text):
         raise CelError(f"index out of range: {index}")
     return text[index : index + 1]
@@ -163,29 +149,29 @@ def _char_at(value: Any, at: Any) -> str:
 def _index_of(value: Any, part: Any, start: Any = 0) -> int:
     if isinstance(value, list):
         return next((index for index, item in enumerate(value) if equal(item, part)), -1)
-    return _text(value).find(_text(part), _int(start))
+    return need_text(value).find(need_text(part), need_int(start))
 
 
 def _last_index_of(value: Any, part: Any) -> int:
     if isinstance(value, list):
         return max((index for index, item in enumerate(value) if equal(item, part)), default=-1)
-    return _text(value).rfind(_text(part))
+    return need_text(value).rfind(need_text(part))
 
 
 def _lower(value: Any) -> str:
-    return "".join(c.lower() if c.isascii() else c for c in _text(value))
+    return "".join(c.lower() if c.isascii() else c for c in need_text(value))
 
 
 def _upper(value: Any) -> str:
-    return "".join(c.upper() if c.isascii() else c for c in _text(value))
+    return "".join(c.upper() if c.isascii() else c for c in need_text(value))
 
 
 def _replace(value: Any, old: Any, new: Any, limit: Any = -1) -> str:
-    return _text(value).replace(_text(old), _text(new), _int(limit))
+    return need_text(value).replace(need_text(old), need_text(new), need_int(limit))
 
 
 def _split(value: Any, separator: Any, limit: Any = -1) -> list[str]:
-    text, sign, most = _text(value), _text(separator), _int(limit)
+    text, sign, most = need_text(value), need_text(separator), need_int(limit)
     if most == 0:
         return []
     parts = list(text) if not sign else text.split(sign)
@@ -195,27 +181,27 @@ def _split(value: Any, separator: Any, limit: Any = -1) -> list[str]:
 
 
 def _join(value: Any, separator: Any = "") -> str:
-    return _text(separator).join(_text(item) for item in _list(value))
+    return need_text(separator).join(need_text(item) for item in need_list(value))
 
 
 def _substring(value: Any, start: Any, end: Any = None) -> str:
-    text = _text(value)
-    first, last = _int(start), len(text) if end is None else _int(end)
+    text = need_text(value)
+    first, last = need_int(start), len(text) if end is None else need_int(end)
     if not 0 <= first <= last <= len(text):
         raise CelError(f"index out of range: {first if not 0 <= first <= len(text) else last}")
     return text[first:last]
 
 
 def _trim(value: Any) -> str:
-    return _text(value).strip()
+    return need_text(value).strip()
 
 
 def _reverse(value: Any) -> str:
-    return _text(value)[::-1]
+    return need_text(value)[::-1]
 
 
 def _format(value: Any, arguments: Any) -> str:
-    items = iter(_list(arguments))
+    items = iter(need_list(arguments))
 
     def filled(match: re.Match[str]) -> str:
         if match[0] == "%%":
@@ -227,7 +213,7 @@ def _format(value: Any, arguments: Any) -> str:
             return f"{to_double(item):.{match[1] or 6}f}"
         return format(to_int(item), {"d": "d", "x": "x", "X": "X", "o": "o", "b": "b"}[match[2]])
 
-    return re.sub(r"%(?:%|(?:\.(\d+))?([sdfxXob]))", filled, _text(value))
+    return re.sub(r"%(?:%|(?:\.(\d+))?([sdfxXob]))", filled, need_text(value))
 
 
 def _shown(value: Any) -> str:
@@ -239,13 +225,13 @@ def _shown(value: Any) -> str:
 
 
 def _is_sorted(value: Any) -> bool:
-    items = _list(value)
+    items = need_list(value)
     return not any(less(after, before) for before, after in pairwise(items))
 
 
 def _sum(value: Any) -> Any:
     total: Any = 0
-    for item in _list(value):
+    for item in need_list(value):
         total = (
             Duration((total.ns if isinstance(total, Duration) else 0) + item.ns)
             if isinstance(item, Duration)
@@ -255,7 +241,7 @@ def _sum(value: Any) -> Any:
 
 
 def _min(value: Any) -> Any:
-    items = _list(value)
+    items = need_list(value)
     if not items:
         raise CelError("min called on empty list")
     best = items[0]
@@ -265,7 +251,7 @@ def _min(value: Any) -> Any:
 
 
 def _max(value: Any) -> Any:
-    items = _list(value)
+    items = need_list(value)
     if not items:
         raise CelError("max called on empty list")
     best = items[0]
@@ -276,137 +262,14 @@ def _max(value: Any) -> Any:
 
 def _distinct(value: Any) -> list[Any]:
     found: list[Any] = []
-    for item in _list(value):
+    for item in need_list(value):
         if not any(equal(item, other) for other in found):
             found.append(item)
     return found
 
 
 def _flatten(value: Any) -> list[Any]:
-    return [inner for item in _list(value) for inner in (item if isinstance(item, list) else [item])]
-
-
-# Quantities.
-
-
-def to_quantity(value: Any) -> Quantity:
-    """`quantity("200m")`."""
-    try:
-        return Quantity(quantities.parse(_text(value)).nano)
-    except quantities.QuantityError as error:
-        raise CelError(str(error)) from None
-
-
-def is_quantity(value: Any) -> bool:
-    """Whether a text is a quantity."""
-    try:
-        quantities.canonical(_text(value))
-    except quantities.QuantityError:
-        return False
-    return True
-
-
-def _quantity(value: Any) -> Quantity:
-    return value if isinstance(value, Quantity) else no_overload()
-
-
-def _compare(a: Any, b: Any) -> int:
-    x, y = _quantity(a).nano, _quantity(b).nano
-    return (x > y) - (x < y)
-
-
-def _is_less(a: Any, b: Any) -> bool:
-    return _quantity(a).nano < _quantity(b).nano
-
-
-def _is_greater(a: Any, b: Any) -> bool:
-    return _quantity(a).nano > _quantity(b).nano
-
-
-def _as_integer(value: Any) -> int:
-    nano = _quantity(value).nano
-    if nano % 1_000_000_000:
-        raise CelError("cannot convert value to integer")
-    return nano // 1_000_000_000
-
-
-def _added(a: Any, b: Any) -> Quantity:
-    return Quantity(_quantity(a).nano + (b * 1_000_000_000 if isinstance(b, int) else _quantity(b).nano))
-
-
-def _subtracted(a: Any, b: Any) -> Quantity:
-    return Quantity(_quantity(a).nano - (b * 1_000_000_000 if isinstance(b, int) else _quantity(b).nano))
-
-
-def _sign(value: Any) -> int:
-    nano = _quantity(value).nano
-    return (nano > 0) - (nano < 0)
-
-
-# Addresses.
-
-
-def is_url(value: Any) -> bool:
-    """Whether a text is an absolute URL or path."""
-    text = _text(value)
-    return _URL.fullmatch(text) is not None or text.startswith("/")
-
-
-def is_ip(value: Any) -> bool:
-    """Whether a text is an IP address."""
-    text = _text(value)
-    return _IPV4.fullmatch(text) is not None or _IPV6.fullmatch(text) is not None
-
-
-def _url(value: Any) -> dict[str, Any]:
-    match = _URL.fullmatch(_text(value))
-    if match is None:
-        raise CelError(f'URL parse error during conversion from string: parse "{value}": invalid URI for request')
-    return {"scheme": match[1], "host": match[2], "path": match[3], "query": match[4] or ""}
-
-
-def _url_part(name: str) -> Callable[[Any], Any]:
-    def part(value: Any) -> Any:
-        return value[name] if isinstance(value, Mapping) else no_overload()
-
-    return part
-
-
-# Times.
-
-
-def _hours(value: Any) -> int:
-    return value.ns // HOUR if isinstance(value, Duration) else _clock(value)[3]
-
-
-def _minutes(value: Any) -> int:
-    return value.ns // MINUTE if isinstance(value, Duration) else _clock(value)[4]
-
-
-def _seconds(value: Any) -> int:
-    return value.ns // SECOND if isinstance(value, Duration) else _clock(value)[5]
-
-
-def _millis(value: Any) -> int:
-    return value.ns // MILLISECOND if isinstance(value, Duration) else value.ns // MILLISECOND % 1000
-
-
-def _clock(value: Any) -> list[int]:
-    if not isinstance(value, Timestamp):
-        no_overload()
-    return [int(part) for part in re.findall(r"\d+", text_of(value))[:6]]
-
-
-def _year(value: Any) -> int:
-    return _clock(value)[0]
-
-
-def _month(value: Any) -> int:
-    return _clock(value)[1] - 1
-
-
-def _date(value: Any) -> int:
-    return _clock(value)[2]
+    return [inner for item in need_list(value) for inner in (item if isinstance(item, list) else [item])]
 
 
 # Optional values.
@@ -448,24 +311,24 @@ GLOBAL: dict[str, Callable[..., Any]] = {
     "duration": to_duration,
     "dyn": _dyn,
     "int": to_int,
-    "isIP": is_ip,
-    "isQuantity": is_quantity,
-    "isURL": is_url,
+    "isIP": library.is_ip,
+    "isQuantity": library.is_quantity,
+    "isURL": library.is_url,
     "matches": matches,
-    "quantity": to_quantity,
+    "quantity": library.to_quantity,
     "size": size,
     "string": text_of,
     "timestamp": to_timestamp,
     "type": _type,
     "uint": to_uint,
-    "url": _url,
+    "url": library.url,
 }
 #: Called as `x.f(y)`.
 METHODS: dict[str, Callable[..., Any]] = {
-    "add": _added,
-    "asInteger": _as_integer,
+    "add": library.added,
+    "asInteger": library.as_integer,
     "charAt": _char_at,
-    "compareTo": _compare,
+    "compareTo": library.compare,
     "contains": _contains,
     "distinct": _distinct,
     "endsWith": _ends,
@@ -473,20 +336,20 @@ METHODS: dict[str, Callable[..., Any]] = {
     "findAll": _find_all,
     "flatten": _flatten,
     "format": _format,
-    "getDate": _date,
-    "getFullYear": _year,
-    "getHost": _url_part("host"),
-    "getHours": _hours,
-    "getMilliseconds": _millis,
-    "getMinutes": _minutes,
-    "getMonth": _month,
-    "getEscapedPath": _url_part("path"),
-    "getScheme": _url_part("scheme"),
-    "getSeconds": _seconds,
+    "getDate": library.date,
+    "getFullYear": library.year,
+    "getHost": library.url_part("host"),
+    "getHours": library.hours,
+    "getMilliseconds": library.millis,
+    "getMinutes": library.minutes,
+    "getMonth": library.month,
+    "getEscapedPath": library.url_part("path"),
+    "getScheme": library.url_part("scheme"),
+    "getSeconds": library.seconds,
     "hasValue": _has_value,
     "indexOf": _index_of,
-    "isGreaterThan": _is_greater,
-    "isLessThan": _is_less,
+    "isGreaterThan": library.is_greater,
+    "isLessThan": library.is_less,
     "isSorted": _is_sorted,
     "join": _join,
     "lastIndexOf": _last_index_of,
@@ -498,11 +361,11 @@ METHODS: dict[str, Callable[..., Any]] = {
     "orValue": _or_value,
     "replace": _replace,
     "reverse": _reverse,
-    "sign": _sign,
+    "sign": library.sign,
     "size": size,
     "split": _split,
     "startsWith": _starts,
-    "sub": _subtracted,
+    "sub": library.subtracted,
     "substring": _substring,
     "sum": _sum,
     "trim": _trim,

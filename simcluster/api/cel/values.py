@@ -91,6 +91,21 @@ def no_overload() -> NoReturn:
     raise CelError("no such overload")
 
 
+def need_text(value: Any) -> str:
+    """The value if it is a text. Raises CelError."""
+    return value if isinstance(value, str) else no_overload()
+
+
+def need_int(value: Any) -> int:
+    """The value if it is an integer. Raises CelError."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else no_overload()
+
+
+def need_list(value: Any) -> list[Any]:
+    """The value if it is a list. Raises CelError."""
+    return value if isinstance(value, list) else no_overload()
+
+
 def is_number(value: Any) -> bool:
     """Whether the value is an int, uint or double."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)

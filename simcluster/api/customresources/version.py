@@ -65,6 +65,7 @@ class CustomVersion(Shared):
         list_kind: kind of a list of objects.
         schema: `openAPIV3Schema`.
         columns: `additionalPrinterColumns`.
+        selectable: paths that field selectors may name.
         scale: paths of the scale subresource, or None.
         storage_version: the version in which objects are stored.
         deprecation: what clients of this version are warned of, or empty.
@@ -78,6 +79,8 @@ class CustomVersion(Shared):
         self.list_kind: str = names.get("listKind") or names["kind"] + "List"
         self.schema: Mapping[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         self.columns: tuple[Mapping[str, Any], ...] = tuple(version.get("additionalPrinterColumns") or ())
+        fields = version.get("selectableFields") or ()
+        self.selectable: tuple[str, ...] = tuple(field["jsonPath"].removeprefix(".") for field in fields)
         subresources = version.get("subresources") or {}
         self.scale: Mapping[str, Any] | None = subresources.get("scale")
         self.storage_version: str = next(v["name"] for v in spec["versions"] if v.get("storage"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.api import errors, managedfields, vetting
+from simcluster.api.customresources.types import type_of_resource
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.registry.addresses import ServiceAddresses
@@ -18,7 +19,6 @@ from simcluster.api.registry.attributes import Attributes
 from simcluster.api.registry.identity import Identities
 from simcluster.api.registry.strategies import strategy_of
 from simcluster.api.registry.strategy import Strategy, needs_version
-from simcluster.api.schema import type_of
 from simcluster.api.store import Store
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 
@@ -147,14 +147,14 @@ class Registry:
             raise errors.conflict(resource.name, attributes.name, _uid_mismatch(attributes, uid))
         if version and version != "0" and version != old["metadata"]["resourceVersion"]:
             raise errors.stale(resource.name, attributes.name)
-        if not version and needs_version(resource.storage):
+        if not version and (resource.custom is not None or needs_version(resource.storage)):
             cause = Cause("FieldValueInvalid", "Invalid value: 0x0: must be specified for an update", _VERSION_FIELD)
             raise errors.invalid(resource.kind, resource.group, attributes.name, [cause])
 
     def _entries(self, attributes: Attributes) -> list[Json]:
         """`managedFields` after this update."""
         resource = attributes.resource
-        schema = type_of(resource.group, resource.version, resource.kind)
+        schema = type_of_resource(resource)
         manager = managedfields.Manager(attributes.manager, "Update", resource.api_version, attributes.subresource)
         return managedfields.after_update(attributes.old, attributes.new, schema, manager, self.now_text())
 

@@ -138,7 +138,9 @@ class Look:
         try:
             due = most_recent(self.cron_job, schedule, self.now_ns, within_deadline=True)
         except ScheduleError as error:
-            self._event("Warning", "InvalidSchedule", f"invalid schedule: {self.cron_job['spec']['schedule']} : {error}")
+            self._event(
+                "Warning", "InvalidSchedule", f"invalid schedule: {self.cron_job['spec']['schedule']} : {error}"
+            )
             return None
         if due.missed > MANY_MISSED:
             message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"

@@ -24,8 +24,9 @@ _DESCRIPTORS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_MONTHS = {name: n + 1 for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split())}
-_WEEKDAYS = {name: n for n, name in enumerate("sun mon tue wed thu fri sat".split())}
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: n + 1 for n, name in enumerate(_MONTH_NAMES)}
+_WEEKDAYS = {name: n for n, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
 _BOUNDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 59, {}),
     (0, 23, {}),

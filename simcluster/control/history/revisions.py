@@ -108,7 +108,9 @@ class RevisionHistory:
                     found.append(self._adopt(owner, revision))
             elif reference["uid"] == uid_of(owner):
                 found.append(revision)
-        return sorted(found, key=lambda entry: (entry["revision"], entry["metadata"]["creationTimestamp"], name_of(entry)))
+        return sorted(
+            found, key=lambda entry: (entry["revision"], entry["metadata"]["creationTimestamp"], name_of(entry))
+        )
 
     def create(self, owner: ApiObject, candidate: Json) -> ApiObject | None:
         """Store a new revision; None if the name stands for other data (a hash collision).

@@ -30,7 +30,7 @@ class Sample(NamedTuple):
     """A recommendation, or a change of the scale, and when it was made."""
 
     t_ns: int
-    count: int
+    replicas: int
 
 
 class Limited(NamedTuple):
@@ -59,7 +59,7 @@ def _record(samples: Sequence[Sample], cutoff_ns: int, new: Sample) -> list[Samp
 def stabilize(samples: Sequence[Sample], wanted: int, now_ns: int) -> tuple[int, list[Sample]]:
     """The highest recommendation of the last five minutes, and the samples to keep."""
     cutoff = now_ns - DOWNSCALE_STABILIZATION_NS
-    highest = max([wanted, *(sample.count for sample in samples if sample.t_ns >= cutoff)])
+    highest = max([wanted, *(sample.replicas for sample in samples if sample.t_ns >= cutoff)])
     return highest, _record(samples, cutoff, Sample(now_ns, wanted))
 
 
@@ -89,8 +89,8 @@ def stabilize_with_behavior(
     """The recommendation within what was recommended in the two windows; the samples to keep."""
     up_cutoff = now_ns - window_ns(behavior, "scaleUp")
     down_cutoff = now_ns - window_ns(behavior, "scaleDown")
-    lowest = min([wanted, *(sample.count for sample in samples if sample.t_ns > up_cutoff)])
-    highest = max([wanted, *(sample.count for sample in samples if sample.t_ns > down_cutoff)])
+    lowest = min([wanted, *(sample.replicas for sample in samples if sample.t_ns > up_cutoff)])
+    highest = max([wanted, *(sample.replicas for sample in samples if sample.t_ns > down_cutoff)])
     stable = min(max(current, lowest), highest)
     kept = _record(samples, min(up_cutoff, down_cutoff), Sample(now_ns, wanted))
     if wanted >= current:
@@ -159,8 +159,8 @@ def _at_period_start(
     policy: Mapping[str, Any], current: int, ups: Sequence[Sample], downs: Sequence[Sample], now_ns: int
 ) -> int:
     cutoff = now_ns - int(policy["periodSeconds"]) * SECOND
-    added = sum(sample.count for sample in ups if sample.t_ns > cutoff)
-    return current - added + sum(sample.count for sample in downs if sample.t_ns > cutoff)
+    added = sum(sample.replicas for sample in ups if sample.t_ns > cutoff)
+    return current - added + sum(sample.replicas for sample in downs if sample.t_ns > cutoff)
 
 
 def longest_period_ns(rules: Mapping[str, Any]) -> int:

@@ -57,7 +57,9 @@ def resource_metrics(
     for item in items:
         usages = [entry for entry in item["containers"] if not container or entry["name"] == container]
         if not usages and container:
-            raise MetricError(f"container {container} not present in metrics for pod {namespace}/{item['metadata']['name']}")
+            raise MetricError(
+                f"container {container} not present in metrics for pod {namespace}/{item['metadata']['name']}"
+            )
         if any(resource not in entry["usage"] for entry in usages):
             continue
         value = sum(parse(entry["usage"][resource]).milli for entry in usages)

@@ -104,9 +104,7 @@ def _lasting_containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*pod["spec"]["containers"], *sidecars]
 
 
-def utilization_ratio(
-    metrics: Mapping[str, int], requests: Mapping[str, int], target: int
-) -> tuple[float, int, int]:
+def utilization_ratio(metrics: Mapping[str, int], requests: Mapping[str, int], target: int) -> tuple[float, int, int]:
     """(usage over target, utilization in percent, average value). Raises MetricError."""
     used = requested = count = 0
     for name, value in metrics.items():
@@ -196,9 +194,7 @@ def _usable(
     return groups, values
 
 
-def _with_guesses(
-    values: Mapping[str, int], groups: Groups, ratio: float, full: Mapping[str, int]
-) -> dict[str, int]:
+def _with_guesses(values: Mapping[str, int], groups: Groups, ratio: float, full: Mapping[str, int]) -> dict[str, int]:
     """Usage with guesses for pods without metrics: full on the way down, nothing on the way up."""
     filled = dict(values)
     if ratio < 1.0:

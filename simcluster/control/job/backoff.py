@@ -54,7 +54,7 @@ def delay_ns(failures: int) -> int:
 def finished_ns(pod: Mapping[str, Any], now_ns: int) -> int:
     """When a pod ended: its last container, else Ready turning False, its deletion, its creation."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    ends = [((entry.get("state") or {}).get("terminated") or {}).get("finishedAt") for entry in statuses]
+    ends: list[str] = [((e.get("state") or {}).get("terminated") or {}).get("finishedAt") or "" for e in statuses]
     if ends and all(ends):
         return max(parse_rfc3339(end) for end in ends)
     ready = condition(pod, "Ready")

@@ -39,12 +39,8 @@ class Verdict(NamedTuple):
         return _FINAL[self.kind]
 
 
-COMPLETIONS_REACHED = Verdict(
-    SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods"
-)
-BACKOFF_LIMIT_EXCEEDED = Verdict(
-    FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-)
+COMPLETIONS_REACHED = Verdict(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
+BACKOFF_LIMIT_EXCEEDED = Verdict(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 DEADLINE_EXCEEDED = Verdict(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
 MAX_FAILED_INDEXES_EXCEEDED = Verdict(
     FAILURE_TARGET, "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"

@@ -75,9 +75,10 @@ class Tally:
 
     def _uncounted(self, known: Mapping[str, Any]) -> Iterable[ApiObject]:
         for pod in self.pods:
-            if has_finalizer(pod) and uid_of(pod) not in known:
-                if not is_indexed(self.job) or is_valid(index_of(pod), self.job):
-                    yield pod
+            if not has_finalizer(pod) or uid_of(pod) in known:
+                continue
+            if not is_indexed(self.job) or is_valid(index_of(pod), self.job):
+                yield pod
 
 
 def restarts(pods: Iterable[Mapping[str, Any]]) -> int:

@@ -69,7 +69,7 @@ def to_text(indexes: Iterable[int]) -> str:
 
 def pending(taken: Mapping[int, None], count: int, completions: int) -> list[int]:
     """The first `count` indexes that nobody has taken (firstPendingIndexes)."""
-    found = []
+    found: list[int] = []
     for index in range(completions):
         if len(found) == count:
             break
@@ -81,7 +81,7 @@ def pending(taken: Mapping[int, None], count: int, completions: int) -> list[int
 def surplus(pods: Iterable[Mapping[str, Any]], job: Mapping[str, Any]) -> list[Any]:
     """Active pods with an index that is invalid or that an earlier pod has."""
     seen: dict[int, None] = {}
-    found = []
+    found: list[Any] = []
     for pod in pods:
         index = index_of(pod)
         if index in seen or not is_valid(index, job):

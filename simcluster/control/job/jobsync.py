@@ -16,7 +16,6 @@ from simcluster.control.job.backoff import BackoffRecord
 from simcluster.control.job.counting import (
     FINALIZER,
     Tally,
-    counts,
     has_failed,
     has_finalizer,
     has_succeeded,
@@ -24,8 +23,18 @@ from simcluster.control.job.counting import (
     restarts,
     settle,
 )
-from simcluster.control.job.failurepolicy import fail_message
-from simcluster.control.job.indexes import INDEX_FAILURES, index_of, is_indexed, is_valid, parse, pending, surplus, to_text, with_index
+from simcluster.control.job.failurepolicy import counts, fail_message
+from simcluster.control.job.indexes import (
+    INDEX_FAILURES,
+    index_of,
+    is_indexed,
+    is_valid,
+    parse,
+    pending,
+    surplus,
+    to_text,
+    with_index,
+)
 from simcluster.control.replicaset.controller import pod_from_template, slow_start_batches
 from simcluster.control.replicaset.ranking import pods_to_delete
 from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339

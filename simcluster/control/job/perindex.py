@@ -30,9 +30,10 @@ def latest_failures(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -
     found: dict[int, Mapping[str, Any]] = {}
     for pod in pods:
         index = index_of(pod)
-        if has_failed(pod, job) and is_valid(index, job):
-            if index not in found or failures(pod) > failures(found[index]):
-                found[index] = pod
+        if not has_failed(pod, job) or not is_valid(index, job):
+            continue
+        if index not in found or failures(pod) > failures(found[index]):
+            found[index] = pod
     return found
 
 

@@ -23,6 +23,7 @@ class KubeletConfig(Shared):
         eviction_memory_kib: hard eviction threshold `memory.available` in KiB (default 100Mi).
         eviction_disk_percent: hard eviction threshold `nodefs.available` (default 10%).
         enforce_allocatable: whether pods as a whole live in a limited cgroup (enforceNodeAllocatable).
+        cluster_dns: name server of pods with dnsPolicy ClusterFirst (kubeadm: 10.96.0.10).
         addresses: node addresses besides InternalIP and Hostname, as (type, address).
         control_plane_labels: labels of a node of the control plane.
     """
@@ -31,5 +32,6 @@ class KubeletConfig(Shared):
     eviction_memory_kib: int = 100 << 10
     eviction_disk_percent: int = 10
     enforce_allocatable: bool = True
+    cluster_dns: str = "10.96.0.10"
     addresses: tuple[tuple[str, str], ...] = ()
     control_plane_labels: Mapping[str, str] = field(default_factory=lambda: dict(CONTROL_PLANE_LABELS))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.api.objects import Json, namespace_of
 from simcluster.control.kubelet.environment import ConfigError, build_environment, expand
 from simcluster.control.kubelet.goduration import go_duration
+from simcluster.control.kubelet.poddns import host_aliases, resolver_of
 from simcluster.control.kubelet.podspec import (
     container_named,
     containers_of,
@@ -142,6 +143,8 @@ class PodSync:
                 worker.uid,
                 host_network=bool(pod["spec"].get("hostNetwork")),
                 memory_limit=pod_memory_limit(pod),
+                names=resolver_of(pod, worker.kubelet.reporter.config.cluster_dns),
+                hosts=host_aliases(pod),
             )
         except RuntimeFailure as failure:
             worker.pod_event("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {failure}")

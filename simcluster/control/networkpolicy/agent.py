@@ -35,7 +35,8 @@ class _Changes(Informer):
 
     def notify(self, change: Change) -> None:
         """Called by the store at commit."""
-        if self.resource == POLICIES or (self.agent.active and _facts(change.object) != _facts(change.previous)):
+        moved = change.kind != "MODIFIED" or _facts(change.object) != _facts(change.previous)
+        if self.resource == POLICIES or (moved and self.agent.active):
             super().notify(change)
 
 

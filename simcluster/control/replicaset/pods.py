@@ -37,8 +37,10 @@ def is_available(pod: Mapping[str, Any], min_ready_seconds: int, now_ns: int) ->
     """Whether the pod has been Ready for `minReadySeconds` (podutil.IsPodAvailable)."""
     if not is_pod_ready(pod):
         return False
+    if min_ready_seconds == 0:
+        return True
     since = ready_since_ns(pod)
-    return since is not None and (min_ready_seconds == 0 or since + min_ready_seconds * SECOND <= now_ns)
+    return since is not None and since + min_ready_seconds * SECOND <= now_ns
 
 
 def restarts_of(pod: Mapping[str, Any]) -> int:

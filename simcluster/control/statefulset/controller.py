@@ -67,9 +67,7 @@ class StatefulSetController(Controller):
         if stateful_set is None:
             return
         revisions = self.history.of(stateful_set)
-        pods = [
-            pod for pod in self.claims.claim(stateful_set) if parent_and_ordinal(name_of(pod))[0] == name
-        ]
+        pods = [pod for pod in self.claims.claim(stateful_set) if parent_and_ordinal(name_of(pod))[0] == name]
         current, update, collisions = self._revisions(stateful_set, revisions)
         failure = self._step(stateful_set, pods, current, update, collisions)
         live = dict.fromkeys([name_of(current), name_of(update), *map(revision_of, pods)])

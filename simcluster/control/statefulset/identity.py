@@ -79,9 +79,7 @@ def claims_for(stateful_set: ApiObject, pod_name: str) -> dict[str, Json]:
 
 def with_claims(volumes: list[Json], claims: Mapping[str, Json]) -> list[Json]:
     """A pod's volumes with those of the claims before the template's others."""
-    own = [
-        {"name": name, "persistentVolumeClaim": {"claimName": name_of(claim)}} for name, claim in claims.items()
-    ]
+    own = [{"name": name, "persistentVolumeClaim": {"claimName": name_of(claim)}} for name, claim in claims.items()]
     return [*own, *(volume for volume in volumes if volume["name"] not in claims)]
 
 

@@ -178,4 +178,3 @@ class Walk:
                 return
             if not is_running_and_ready(pod) or is_terminating(pod):
                 return
-

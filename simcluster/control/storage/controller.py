@@ -146,4 +146,3 @@ class LocalPathProvisioner(Controller):
             known = EventRecorder(self.sim, self.client, f"{provisioner.name}_{pod}_{uid}")
             self._recorders[provisioner.name] = known
         return known
-

@@ -1,11 +1,11 @@
-"""`kubectl version|cluster-info|api-resources|api-versions`."""
+"""`kubectl version|cluster-info|api-resources|api-versions|options`."""
 
 from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
 from simcluster.surface.kubectl.errors import StatusError, plain
-from simcluster.surface.kubectl.flags import Arguments, Flag, switch
+from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import CLIENT_VERSION, KUSTOMIZE_VERSION, Invocation, query_of
 from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
@@ -125,3 +125,13 @@ def _by_name(resource: Resource) -> str:
 
 def _by_kind(resource: Resource) -> str:
     return resource.kind
+
+
+def options(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl options`: the flags of every command, without their descriptions."""
+    invocation.line("The following options can be passed to any command:\n")
+    for flag in GLOBAL_FLAGS:
+        if flag.name != "help":
+            short = f"-{flag.short}, " if flag.short else ""
+            empty = "[]" if flag.kind == "array" else "''"
+            invocation.line(f"    {short}--{flag.name}={flag.default or empty}")

@@ -9,11 +9,14 @@ from simcluster.surface.kubectl import (
     apply,
     attaching,
     autoscale,
+    bystanders,
+    certificate,
     clusterinfo,
     cordon,
     create,
     create_access,
     create_kinds,
+    create_network,
     debug,
     delete,
     diff,
@@ -32,6 +35,7 @@ from simcluster.surface.kubectl import (
     replace,
     rollout,
     scale,
+    set_subject,
     setfields,
     taint,
     top,
@@ -51,13 +55,19 @@ class Command(NamedTuple):
 
     Attributes:
         run: None for a pure group.
-        refusal: why it cannot run here; empty if it can.
     """
 
     flags: Sequence[Flag] = ()
     run: Runner | None = None
     subcommands: Mapping[str, Command] = {}
-    refusal: str = ""
+
+
+#: Other names of subcommands, by their group; errors name the first one.
+ALIASES: dict[str, dict[str, str]] = {
+    "create": create_kinds.ALIASES | create_access.ALIASES | create_network.ALIASES | {"svc": "service"},
+    "set": {"sa": "serviceaccount"},
+    "top": {"no": "node", "nodes": "node", "po": "pod", "pods": "pod"},
+}
 
 
 def _created(creators: Mapping[str, create_kinds.Creator]) -> dict[str, Command]:
@@ -66,20 +76,15 @@ def _created(creators: Mapping[str, create_kinds.Creator]) -> dict[str, Command]
 
 def _create() -> Command:
     kinds = _created(create_kinds.KINDS)
-    kinds["secret"] = Command(subcommands=_created(create_kinds.SECRETS))
-    kinds["service"] = kinds["svc"] = Command(subcommands=_created(create_kinds.SERVICES))
-    kinds.update(_created(create_access.KINDS))
+    kinds["secret"] = Command(subcommands=_created(create_kinds.SECRETS | create_network.SECRETS))
+    kinds["service"] = Command(subcommands=_created(create_kinds.SERVICES))
+    kinds.update(_created(create_access.KINDS | create_network.KINDS))
     kinds["token"] = Command(create_access.TOKEN_FLAGS, create_access.token)
-    for alias, name in (create_kinds.ALIASES | create_access.ALIASES).items():
+    for alias, name in ALIASES["create"].items():
         kinds[alias] = kinds[name]
     return Command(create.FLAGS, create.run, kinds)
 
 
-def _refused(what: str) -> Command:
-    return Command(refusal=what)
-
-
-_TERMINAL = "needs a terminal or an open connection, and there is none here"
 _TOP_POD = Command(top.POD_FLAGS, top.pods)
 _TOP_NODE = Command(top.NODE_FLAGS, top.nodes)
 _SET = Command(
@@ -89,6 +94,7 @@ _SET = Command(
         "resources": Command(setfields.RESOURCES_FLAGS, setfields.resources),
         "selector": Command(setfields.SELECTOR_FLAGS, setfields.selector),
         "serviceaccount": Command(setfields.ACCOUNT_FLAGS, setfields.service_account),
+        "subject": Command(set_subject.FLAGS, set_subject.run),
         "sa": Command(setfields.ACCOUNT_FLAGS, setfields.service_account),
     }
 )
@@ -128,6 +134,15 @@ _CONFIG = Command(
     }
 )
 
+_CERTIFICATE = Command(
+    subcommands={
+        "approve": Command(certificate.FLAGS, certificate.approve),
+        "deny": Command(certificate.FLAGS, certificate.deny),
+    }
+)
+_CLUSTER_INFO = Command((), clusterinfo.cluster_info, {"dump": Command(bystanders.DUMP_FLAGS, bystanders.dump)})
+_PLUGIN = Command(subcommands={"list": Command(bystanders.PLUGIN_FLAGS, bystanders.plugin_list)})
+
 #: In the order in which kubectl adds them: suggestions come in this order.
 COMMANDS: dict[str, Command] = {
     "create": _create(),
@@ -141,8 +156,8 @@ COMMANDS: dict[str, Command] = {
     "rollout": _ROLLOUT,
     "scale": Command(scale.FLAGS, scale.run),
     "autoscale": Command(autoscale.FLAGS, autoscale.run),
-    "certificate": _refused("certificate requests are not part of this cluster"),
-    "cluster-info": Command((), clusterinfo.cluster_info),
+    "certificate": _CERTIFICATE,
+    "cluster-info": _CLUSTER_INFO,
     "top": _TOP,
     "cordon": Command(cordon.FLAGS, cordon.cordon),
     "uncordon": Command(cordon.FLAGS, cordon.uncordon),
@@ -153,8 +168,8 @@ COMMANDS: dict[str, Command] = {
     "attach": Command(attaching.FLAGS, attaching.run),
     "exec": Command(execution.FLAGS, execution.run),
     "port-forward": Command(portforward.FLAGS, portforward.run),
-    "proxy": _refused(f"proxy {_TERMINAL}; use get --raw"),
-    "cp": _refused(f"cp {_TERMINAL}; use exec with cat"),
+    "proxy": Command(bystanders.PROXY_FLAGS, bystanders.proxy),
+    "cp": Command(bystanders.CP_FLAGS, bystanders.cp),
     "auth": _AUTH,
     "debug": Command(debug.FLAGS, debug.run),
     "events": Command(events.FLAGS, events.run),
@@ -163,14 +178,14 @@ COMMANDS: dict[str, Command] = {
     "patch": Command(patch.FLAGS, patch.run),
     "replace": Command(replace.FLAGS, replace.run),
     "wait": Command(wait.FLAGS, wait.run),
-    "kustomize": _refused("kustomize is not available in this kubectl"),
+    "kustomize": Command(bystanders.KUSTOMIZE_FLAGS, bystanders.kustomize),
     "label": Command(label.LABEL_FLAGS, label.label),
     "annotate": Command(label.ANNOTATE_FLAGS, label.annotate),
-    "completion": _refused("there is no shell here to complete commands for"),
+    "completion": Command((), bystanders.completion),
     "config": _CONFIG,
-    "plugin": _refused("unable to find any kubectl plugins in your PATH"),
+    "plugin": _PLUGIN,
     "version": Command(clusterinfo.VERSION_FLAGS, clusterinfo.version),
     "api-versions": Command((), clusterinfo.api_versions),
     "api-resources": Command(clusterinfo.RESOURCES_FLAGS, clusterinfo.api_resources),
-    "options": _refused("see --help of the command"),
+    "options": Command((), clusterinfo.options),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.api.objects import thaw
 from simcluster.surface.kubectl.apply import validation, with_annotation
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import StatusError, plain, usage
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import (
     DRY_RUN,
     FILES,
@@ -37,10 +37,13 @@ FLAGS = (
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl create -f`."""
+    if not arguments.texts("filename") and not arguments.text("kustomize"):
+        invocation.note("Error: must specify one of -f and -k\n")
+        if arguments.positional:
+            raise usage("create", f'unknown command "{" ".join(arguments.positional)}"')
+        raise KubectlError("See 'kubectl create -h' for help and examples")
     if arguments.positional:
         raise usage("create", f"Unexpected args: [{' '.join(arguments.positional)}]")
-    if not arguments.texts("filename") and not arguments.text("kustomize"):
-        raise plain("must specify one of -f and -k")
     failures = Failures()
     change = Change(invocation, arguments)
     wanted = of_files(invocation, arguments, failures)

@@ -25,8 +25,11 @@ def _cluster_role(invocation: Invocation, arguments: Arguments, name: str) -> Js
         obj["rules"] = None
         return obj
     urls = arguments.texts("non-resource-url")
+    verbs = _verbs(arguments)
+    if not urls and not arguments.texts("resource"):
+        raise plain("one of resource or nonResourceURL must be specified")
     if urls:
-        obj["rules"] = [{"nonResourceURLs": urls, "verbs": _verbs(arguments)}]
+        obj["rules"] = [{"nonResourceURLs": urls, "verbs": verbs}]
     else:
         obj["rules"] = _resource_rules(invocation, arguments)
     return obj
@@ -170,7 +173,6 @@ KINDS: dict[str, Creator] = {
         "clusterroles",
         (*COMMON, *_RULES, Flag("aggregation-rule"), Flag("non-resource-url", kind="list")),
         _cluster_role,
-        "failed to create clusterrole: ",
     ),
     "clusterrolebinding": Creator(
         "clusterrolebindings",
@@ -202,7 +204,7 @@ KINDS: dict[str, Creator] = {
         _priority_class,
         "failed to create priorityclass: ",
     ),
-    "role": Creator("roles", (*COMMON, *_RULES), _role, "failed to create role: "),
+    "role": Creator("roles", (*COMMON, *_RULES), _role),
     "rolebinding": Creator(
         "rolebindings",
         (*COMMON, *_SUBJECTS, Flag("clusterrole"), Flag("role")),

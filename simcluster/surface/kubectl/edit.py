@@ -39,13 +39,10 @@ _HEAD = """# Please edit the object below. Lines beginning with a '#' will be ig
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl edit`."""
-    if invocation.workstation is None:
-        raise plain(
-            "an editor needs a terminal or an open connection, and there is none here; "
-            "use patch, set, or get -o yaml and apply"
-        )
     targets, failures = fetch(invocation, arguments, arguments.positional)
     failures.raise_all()
+    if invocation.workstation is None:
+        raise plain('unable to launch the editor "vi"')
     change = Change(invocation, arguments)
     for target in targets:
         _edit(change, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcluster.api.objects import name_of, namespace_of
+from simcluster.surface.kubectl.attaching import NO_TERMINAL
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation
@@ -16,9 +17,6 @@ FLAGS = (
     switch("stdin", "i"),
     switch("tty", "t"),
 )
-
-#: Programs that, without arguments, read commands from a terminal.
-_SHELLS = ("sh", "bash", "ash", "zsh", "dash")
 
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
@@ -36,12 +34,13 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("pod, type/name or --filename must be specified")
     if not command:
         raise plain("you must specify at least one command for the container")
-    _refuse_terminal(arguments, command, invocation.stdin)
     pod = choose_pod(invocation, words[0], quiet=True)
     phase = (pod.get("status") or {}).get("phase")
     if phase in ("Succeeded", "Failed"):
         raise plain(f"cannot exec into a container in a completed pod; current phase is {phase}")
     container = arguments.text("container") or default_container(invocation, pod, quiet=arguments.on("quiet"))
+    if arguments.on("tty"):
+        invocation.note(NO_TERMINAL)
     query = [("command", word) for word in command]
     query.append(("container", container))
     body = None
@@ -60,14 +59,6 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     code = int(answer.get("code", 0))
     if code:
         raise KubectlError(f"command terminated with exit code {code}", code)
-
-
-def _refuse_terminal(arguments: Arguments, command: list[str], stdin: str) -> None:
-    if arguments.on("tty") and not stdin and command[0].rpartition("/")[2] in _SHELLS and len(command) == 1:
-        raise plain(
-            "an interactive shell needs a terminal, and there is none here; give the command to run, "
-            f"as in: kubectl exec POD -- {command[0]} -c 'COMMAND'"
-        )
 
 
 def _explained(error: StatusError) -> KubectlError:

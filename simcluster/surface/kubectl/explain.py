@@ -7,6 +7,7 @@ templates is left out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,7 +76,8 @@ def _resource(invocation: Invocation, word: str) -> tuple[Resource, list[str]]:
 
 def _document(invocation: Invocation, group: str, version: str, resource: Resource) -> Json:
     path = f"apis/{group}/{version}" if group else f"api/{version}"
-    listed = invocation.get("/openapi/v3").get("paths") or {}
+    index = invocation.ask("GET", "/openapi/v3")
+    listed = (json.loads(index.text) if index.text is not None else index.body).get("paths") or {}
     if path not in listed:
         raise plain(f'couldn\'t find resource for "{group}/{version}, Resource={resource.plural}"')
     target, _, query = str(listed[path]["serverRelativeURL"]).partition("?")
@@ -196,7 +198,7 @@ class Explanation:
             return f"[]{self._type(schema['items'])}"
         if isinstance(schema.get("additionalProperties"), dict) and schema["additionalProperties"]:
             return f"map[string]{self._type(schema['additionalProperties'])}"
-        options = schema.get("allOf") or ()
+        options = schema.get("allOf") or []
         if len(options) == 1 and not schema.get("properties"):
             return self._type(options[0])
         reference = schema.get("$ref")

@@ -85,6 +85,7 @@ class _Get:
         self.everywhere = arguments.on("all-namespaces")
         self.failures = Failures()
         self.answers: list[Answer] = []
+        self._documents = 0  # printed by a watch
 
     def run(self) -> None:
         arguments = self.arguments
@@ -93,19 +94,33 @@ class _Get:
         if not words and not files:
             raise KubectlError(_NO_TYPE)
         check_given(arguments, words)
+        self._check()
         if files:
             wanted = of_files(self.invocation, arguments, self.failures)
         else:
             wanted = of_arguments(self.invocation, words, all_namespaces=self.everywhere)
+        watching = arguments.on("watch") or arguments.on("watch-only")
+        if watching and len(wanted) > 1:
+            raise _too_many(wanted)
         for entry in wanted:
             self.failures.attempt(_Reading(self, entry).read)
+        if watching:
+            self.failures.raise_all()
+            self._watch(wanted[0])
+            return
         if self.output.is_table:
             self._print_tables(wanted)
         else:
             self._print_documents(wanted)
-        if (arguments.on("watch") or arguments.on("watch-only")) and not self.failures.errors:
-            self._watch(wanted)
         self.failures.raise_all()
+
+    def _check(self) -> None:
+        """Refuse flags that do not go together."""
+        arguments, form = self.arguments, self.arguments.text("output")
+        if arguments.on("show-labels") and form not in ("", "wide"):
+            raise plain(f"--show-labels option cannot be used with {form} printer")
+        if arguments.on("output-watch-events") and not (arguments.on("watch") or arguments.on("watch-only")):
+            raise plain("--output-watch-events option can only be used with --watch or --watch-only")
 
     def query(self, entry: Wanted) -> Query:
         """The parameters of a read."""
@@ -187,16 +202,11 @@ class _Get:
 
     # Watching.
 
-    def _watch(self, wanted: list[Wanted]) -> None:
-        if len({entry.resource for entry in wanted}) > 1 or len(wanted) > 1:
-            raise plain("you may only specify a single resource type")
-        entry = wanted[0]
+    def _watch(self, entry: Wanted) -> None:
         resource = entry.resource
         printer = TablePrinter(self._options(resource, self.arguments.on("show-kind")))
         if not self.arguments.on("watch-only"):
-            for answer in self.answers:
-                printer.add(self._table(answer))
-            printer.flush()
+            self._print_present(entry, printer)
         response = self.invocation.ask(
             "GET", Wanted(resource, entry.namespace).path, self._watch_query(entry), accept=self.accept
         )
@@ -207,6 +217,26 @@ class _Get:
                 self._print_event(event, printer, entry)
         if response.stream is not None:
             response.stream.close()
+
+    def _print_present(self, entry: Wanted, printer: TablePrinter) -> None:
+        """What is there when the watch begins, each object for itself."""
+        shown = "ADDED" if self.arguments.on("output-watch-events") else ""
+        if self.output.is_table:
+            for answer in self.answers:
+                printer.add(self._table(answer), shown)
+            self.invocation.write(printer.flush())
+            return
+        for answer in self.answers:
+            for obj in answer.objects():
+                self._print_object(obj, entry)
+
+    def _print_object(self, obj: Json, entry: Wanted) -> None:
+        name = f"{kind_name(entry.resource)}/{obj['metadata']['name']}"
+        text = self.output.text([obj], as_list=False, names=[name])
+        if self.output.format == "yaml" and self._documents:
+            text = "---\n" + text
+        self._documents += 1
+        self.invocation.write(text)
 
     def _watch_query(self, entry: Wanted) -> Query:
         selector = self.arguments.text("field-selector")
@@ -232,8 +262,7 @@ class _Get:
             )
             self.invocation.write(printer.flush())
             return
-        name = f"{kind_name(entry.resource)}/{obj['metadata']['name']}"
-        self.invocation.write(self.output.text([obj], as_list=False, names=[name]))
+        self._print_object(obj, entry)
 
 
 class _Reading:
@@ -266,6 +295,15 @@ class _Reading:
             if entry.name or not token:
                 return
             query = tuple(sorted({**dict(query), "continue": token}.items()))
+
+
+def _too_many(wanted: list[Wanted]) -> KubectlError:
+    """Why a watch cannot follow them."""
+    count = len(wanted) if len({entry.resource for entry in wanted}) == 1 else "more than 1"
+    return plain(
+        "watch is only supported on individual resources and resource collections - "
+        f"{count} resource{'s were' if count != 'more than 1' else ' was'} found"
+    )
 
 
 def _resource_of(answer: Answer) -> Resource:

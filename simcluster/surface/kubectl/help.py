@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simcluster.surface.kubectl.commands import Command
+from simcluster.surface.kubectl.commands import ALIASES, Command
 
 
 def help_text(path: str, command: Command) -> str:
@@ -10,7 +10,8 @@ def help_text(path: str, command: Command) -> str:
     name = f"kubectl {path}".strip()
     lines: list[str] = []
     if command.subcommands:
-        lines += ["Available Commands:", *(f"  {word}" for word in sorted(command.subcommands)), ""]
+        names = [word for word in sorted(command.subcommands) if word not in ALIASES.get(path, {})]
+        lines += ["Available Commands:", *(f"  {word}" for word in names), ""]
     if command.flags:
         lines.append("Options:")
         for flag in sorted(command.flags):

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from simcluster.api.request import ADMIN, Impersonation, User
-from simcluster.surface.kubectl.commands import COMMANDS, Command
+from simcluster.surface.kubectl.commands import ALIASES, COMMANDS, Command
 from simcluster.surface.kubectl.discovery import Discovery
-from simcluster.surface.kubectl.errors import KubectlError, plain, usage
+from simcluster.surface.kubectl.errors import KubectlError, usage
 from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, parse
 from simcluster.surface.kubectl.help import help_text
 from simcluster.surface.kubectl.invocation import Invocation
@@ -67,15 +67,17 @@ class Kubectl:
             path, found, rest = locate(words)
         except KubectlError as error:
             return CommandResult("", error.text.removesuffix("\n") + "\n", error.code)
-        if found.run is None and not found.refusal:
+        if found.run is None:
             return self._group(path, found, rest)
         return self._execute(path, found, rest, stdin, files or {})
 
     def _group(self, path: str, found: Command, rest: list[str]) -> CommandResult:
         words = [word for word in rest if not word.startswith("-")]
         if words and path:
-            error = usage(path, f'unknown command "{words[0]}"')
+            error = usage(path, f'unknown command "{" ".join(words)}"')
             return CommandResult("", error.text + "\n", 1)
+        if path and not any(word in ("-h", "--help") for word in rest):
+            return CommandResult("", help_text(path, found), 1)  # a group alone is an error
         return CommandResult(help_text(path, found))
 
     def _execute(
@@ -83,8 +85,6 @@ class Kubectl:
     ) -> CommandResult:
         invocation: Invocation | None = None
         try:
-            if found.refusal:
-                raise plain(found.refusal)
             arguments = parse(path, rest, found.flags)
             if arguments.on("help"):
                 return CommandResult(help_text(path, found))
@@ -162,8 +162,8 @@ def locate(words: Sequence[str]) -> tuple[str, Command, list[str]]:
                 raise _unknown(rest[position])
             break
         name = rest.pop(position)
-        path.append(name)
         found = found.subcommands[name]
+        path.append(ALIASES.get(" ".join(path), {}).get(name, name))
     return " ".join(path), found, rest
 
 

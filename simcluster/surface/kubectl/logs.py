@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from simcluster.api.objects import Json, name_of
 from simcluster.api.request import Query
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, parse_rfc3339
 from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import STEP_NS, Failures, Invocation, query_of
@@ -87,6 +87,8 @@ class _Logs:
             raise plain("--tail must be greater than or equal to -1")
         if arguments.duration_ns("since") and arguments.text("since-time"):
             raise plain("at most one of `sinceTime` or `sinceSeconds` may be specified")
+        if arguments.text("since-time"):
+            _check_time(arguments.text("since-time"))
         return words
 
     def run(self) -> None:
@@ -220,6 +222,18 @@ class _Reading:
         run_.show(self.source, run_.text(self.source, run_.query(self.source)))
         if run_.arguments.on("follow"):
             run_.measure(self.source, self.lengths)
+
+
+def _check_time(text: str) -> None:
+    """Refuse what is no RFC 3339 time, as Go's parser does for its first part."""
+    try:
+        parse_rfc3339(text)
+    except ValueError:
+        part = "2006" if not text[:4].isdigit() else "-" if len(text) < 20 else "Z07:00"
+        rest = text if part == "2006" else text[4:] if part == "-" else text[19:]
+        raise plain(
+            f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{rest}" as "{part}"'
+        ) from None
 
 
 def run(invocation: Invocation, arguments: Arguments) -> None:

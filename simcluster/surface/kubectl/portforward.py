@@ -1,13 +1,13 @@
 """`kubectl port-forward`: says where it listens and blocks until it is interrupted.
 
 Packets do not pass here: whoever owns the terminal asks `Kubectl.forwarding` which pod is
-meant. Without a clock that interrupts it, it would block for ever, so it is refused there.
+meant. If nobody interrupts it, it ends after 30 simulated seconds.
 """
 
 from __future__ import annotations
 
 from simcluster.api.objects import Json, name_of, namespace_of
-from simcluster.engine import SECOND
+from simcluster.surface.kubectl.bystanders import block
 from simcluster.surface.kubectl.errors import plain, usage
 from simcluster.surface.kubectl.flags import Arguments, Flag
 from simcluster.surface.kubectl.invocation import Invocation
@@ -22,10 +22,6 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     words = arguments.positional
     if len(words) < 2:
         raise usage("port-forward", "TYPE/NAME and list of ports are required for port-forward")
-    if not invocation.interruptible:
-        raise plain(
-            "port-forward needs an open connection, and there is none here; use exec with a client inside a pod"
-        )
     pods, _ = pods_behind(invocation, words[0])
     pod = pods[0]
     phase = (pod.get("status") or {}).get("phase")
@@ -39,8 +35,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         invocation.line(f"Forwarding from 127.0.0.1:{local} -> {remote}")
         invocation.line(f"Forwarding from [::1]:{local} -> {remote}")
     invocation.forwarding = (namespace_of(pod), name_of(pod))
-    while True:  # until the clock interrupts
-        invocation.clock.advance(SECOND)
+    block(invocation)
 
 
 def _service(invocation: Invocation, word: str) -> Json | None:
@@ -56,7 +51,7 @@ def _ports(word: str) -> tuple[str, str]:
         remote = local
     local = local or remote
     if not remote or (remote.isdigit() and not 0 < int(remote) < 65536):
-        raise plain(f"error parsing remote port: strconv.ParseUint: parsing \"{remote}\": invalid syntax")
+        raise plain(f'error parsing remote port: strconv.ParseUint: parsing "{remote}": invalid syntax')
     return local, remote
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from simcluster.api.objects import Json, condition, thaw
 from simcluster.api.request import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from simcluster.engine import SECOND, format_rfc3339
-from simcluster.surface.kubectl import strategicdiff
+from simcluster.surface.kubectl import controllerrevisions, strategicdiff
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.describe.containers import pod_template
 from simcluster.surface.kubectl.describe.page import Page
@@ -255,10 +255,13 @@ def undo(invocation: Invocation, arguments: Arguments) -> None:
 
 def _undo(change: Change, target: Target, to_revision: int) -> None:
     deployment = target.obj
-    if target.resource.name != "deployments.apps":
+    if target.resource.name not in _KEPT_KINDS:
         raise plain(f'no rollbacker has been implemented for "{target.resource.kind}"')
     if to_revision < 0:
         raise plain("unable to find specified revision " + str(to_revision) + " in history")
+    if target.resource.name in controllerrevisions.KINDS:
+        controllerrevisions.undo(change, target, to_revision)
+        return
     if deployment["spec"].get("paused"):
         raise plain(
             f"you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume "
@@ -329,40 +332,63 @@ def history(invocation: Invocation, arguments: Arguments) -> None:
         _history(invocation, arguments, target)
 
 
+class _Past:
+    """The revisions of one object.
+
+    Attributes:
+        causes: change cause of each revision, empty for none.
+    """
+
+    def __init__(self, invocation: Invocation, target: Target) -> None:
+        self.causes: dict[int, str] = {}
+        self._templates: dict[int, Json] = {}
+        if target.resource.name in controllerrevisions.KINDS:
+            for number, revision in controllerrevisions.revisions_of(invocation, target).items():
+                self._put(number, controllerrevisions.template_of(target, revision), revision)
+        else:
+            for replica_set in replica_sets_of(invocation, target.obj):
+                self._put(revision_of(replica_set), replica_set["spec"]["template"], replica_set)
+
+    def _put(self, number: int, template: Json, carrier: Json) -> None:
+        self.causes[number] = (carrier["metadata"].get("annotations") or {}).get(CHANGE_CAUSE) or ""
+        self._templates[number] = _with_cause(template, self.causes[number])
+
+    def template(self, number: int) -> Json:
+        """The pod template of a revision. Raises KubectlError."""
+        if number not in self._templates:
+            raise plain("unable to find the specified revision")
+        return self._templates[number]
+
+
 def _history(invocation: Invocation, arguments: Arguments, target: Target) -> None:
-    if target.resource.name != "deployments.apps":
+    if target.resource.name not in _KEPT_KINDS:
         raise plain(f'no history viewer has been implemented for "{target.resource.kind}"')
     revision = arguments.number("revision")
     if revision < 0:
         raise plain(f"revision must be a positive integer: {revision}")
-    found = {revision_of(rs): rs for rs in replica_sets_of(invocation, target.obj)}
+    past = _Past(invocation, target)
     shown = f"{kind_name(target.resource)}/{target.name}"
     if revision > 0:
-        if not found:
+        if not past.causes:
             invocation.line(f"{shown} with revision #{revision}\nNo rollout history found.")
             return
-        if revision not in found:
-            raise plain("unable to find the specified revision")
+        template = past.template(revision)
         invocation.line(f"{shown} with revision #{revision}")
         page = Page(invocation)
-        pod_template(page, _with_cause(found[revision]))
+        pod_template(page, template)
         invocation.line(page.raw)
         return
     invocation.line(f"{shown} ")
-    if not found:
+    if not past.causes:
         invocation.line("No rollout history found.")
         return
     lines = ["REVISION\tCHANGE-CAUSE"]
-    for number in sorted(found):
-        cause = (found[number]["metadata"].get("annotations") or {}).get(CHANGE_CAUSE) or "<none>"
-        lines.append(f"{number}\t{cause}")
+    lines += [f"{number}\t{past.causes[number] or '<none>'}" for number in sorted(past.causes)]
     invocation.line(align("\n".join(lines) + "\n"))
 
 
-def _with_cause(replica_set: Json) -> Json:
+def _with_cause(template: Json, cause: str) -> Json:
     """The template with the change cause among its annotations."""
-    template = replica_set["spec"]["template"]
-    cause = (replica_set["metadata"].get("annotations") or {}).get(CHANGE_CAUSE)
     if not cause:
         return dict(template)
     metadata = template.get("metadata") or {}

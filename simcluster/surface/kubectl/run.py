@@ -58,7 +58,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     if arguments.on("tty") and not arguments.on("stdin"):
         raise plain("-i/--stdin is required for containers with -t/--tty=true")
     if arguments.text("restart") not in ("Always", "OnFailure", "Never"):
-        raise plain(f"invalid restart policy: {arguments.text('restart')}")
+        raise usage("run", f"invalid restart policy: {arguments.text('restart')}")
     change = Change(invocation, arguments)
     pods = invocation.find("pods")
     pod = _overridden(_pod(arguments), arguments)

@@ -139,8 +139,10 @@ def _targets(
         missing = [e for e in failures.errors if isinstance(e, StatusError) and e.reason == "NotFound"]
         if check is _is_gone:
             failures.errors = [error for error in failures.errors if error not in missing]
-        if check is not _exists or not missing or invocation.clock.now >= deadline:
+        if check is not _exists or not missing:
             return targets, failures
+        if invocation.clock.now >= deadline:
+            raise plain("timed out waiting for the condition")
         invocation.clock.advance(SECOND // 4)
 
 

@@ -26,6 +26,8 @@ from simcluster.testing.golden.transcripts import Output, Step, Transcripts
 PATIENCE_S = 60.0
 #: Real seconds without a call after which a held port-forward is let run to its end.
 _IDLE_S = 0.15
+#: Real seconds that a shim gets to print before the next one may.
+_HEAD_START_S = 0.1
 #: Simulated seconds between two attempts of an `until`.
 _RETRY_S = 0.5
 #: The cluster's age at the first command.
@@ -131,8 +133,7 @@ class Replay:
         connection, _ = self._listener.accept()
         with contextlib.suppress(ConnectionError):
             reply = self.server.serve(call_of(shims.receive(connection)))
-            for other, held in self._held:
-                other.sendall(shims.encode(held.printed()))
+            self._print_held()
             if reply.deadline_ns > self.world.sim.now:
                 connection.sendall(shims.encode(reply.printed()))
                 self._held.append((connection, reply))
@@ -140,6 +141,14 @@ class Replay:
                 return
             connection.sendall(shims.encode(reply.ending()))
         connection.close()
+
+    def _print_held(self) -> None:
+        """What commands in the background have to say goes out before the present answer."""
+        for connection, held in self._held:
+            printed = held.printed()
+            if printed:
+                connection.sendall(shims.encode(printed))
+                time.sleep(_HEAD_START_S)
 
     def _release(self) -> None:
         """Nobody else calls: let the commands in the background come to their end."""

@@ -194,7 +194,8 @@ class TestFailures:
             ),
             (
                 WebhookReply(status=200, body='{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}'),
-                'failed calling webhook "x.example.com": received invalid webhook response: webhook response was absent',
+                'failed calling webhook "x.example.com": received invalid webhook response: webhook response was '
+                "absent",
             ),
         ],
     )
@@ -210,7 +211,8 @@ class TestFailures:
         configure(api, "x")
         servers.answers["x"] = {"uid": ""}
         said = str(run(api).body["message"])
-        assert "received invalid webhook response: expected response.uid=" in said and said.endswith('got ""')
+        assert "received invalid webhook response: expected response.uid=" in said
+        assert said.endswith('got ""')
 
     def test_may_be_ignored(self, api: Api, servers: Servers) -> None:
         configure(api, "x", failurePolicy="Ignore")
@@ -245,7 +247,8 @@ class TestFailures:
         configure(api, "x")
         servers.answers["x"] = patch({"op": "remove", "path": "/spec/nothing"})
         answer = run(api)
-        assert answer.code == 500 and "Internal error occurred: jsonpatch" in answer.body["message"]
+        assert answer.code == 500
+        assert "Internal error occurred: jsonpatch" in answer.body["message"]
 
 
 class TestMatching:
@@ -282,4 +285,5 @@ class TestMatching:
     def test_wrong_configurations(self, api: Api, change: dict[str, Any], message: str) -> None:
         with pytest.raises(ApiError) as error:
             configure(api, "x", **change)
-        assert error.value.code == 422 and message in error.value.message
+        assert error.value.code == 422
+        assert message in error.value.message

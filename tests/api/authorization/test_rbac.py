@@ -70,7 +70,8 @@ def message(response: Response) -> str:
         (
             "GET",
             "/api/v1/namespaces/shop/pods/geo/log",
-            'pods "geo" is forbidden: User "dev" cannot get resource "pods/log" in API group "" in the namespace "shop"',
+            'pods "geo" is forbidden: User "dev" cannot get resource "pods/log" in API group "" '
+            'in the namespace "shop"',
         ),
         (
             "GET",

@@ -62,8 +62,11 @@ POD: dict[str, Any] = {
         ("int('12') + int(3.9) + size(string(true))", 19),
         ("url('https://shop.example.com/a').getHost()", "shop.example.com"),
         ("r'\\d' == '\\\\d' && \"it's\" == 'it\\'s'", True),
-        ("""'''a
-b'''.size()""", 3),
+        (
+            """'''a
+b'''.size()""",
+            3,
+        ),
         ("0x10 + 1 // a comment", 17),
     ],
 )

@@ -139,7 +139,8 @@ class TestDefinition:
         api.sim.run_for(SECOND)
         found = client.get(CRDS, "", "rooms.hotel.example.com")
         names, established = condition(found, "NamesAccepted"), condition(found, "Established")
-        assert names is not None and established is not None
+        assert names is not None
+        assert established is not None
         assert (names["status"], names["message"]) == ("False", '"BookingList" is already in use')
         assert (established["status"], established["reason"]) == ("False", "NotAccepted")
         assert "rooms.hotel.example.com" not in api.resources.by_name
@@ -188,7 +189,8 @@ class TestDefinition:
         found = client.get(CRDS, "", BOOKINGS)
         assert found["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
         terminating = condition(found, "Terminating")
-        assert terminating is not None and terminating["reason"] == "InstanceDeletionInProgress"
+        assert terminating is not None
+        assert terminating["reason"] == "InstanceDeletionInProgress"
         assert [o["metadata"]["name"] for o in api.store.objects(BOOKINGS)] == ["held"]
         answer = send(api, "POST", COLLECTION, booking("late"))
         assert (answer.code, answer.body["message"]) == (
@@ -261,7 +263,9 @@ class TestObjects:
         )
 
     def test_nulls_and_free_parts(self, client: Client) -> None:
-        made = client.create(BOOKINGS, "shop", booking(note=None, nights=None, kind=None, free={"a": {"b": 1}}, port="x"))
+        made = client.create(
+            BOOKINGS, "shop", booking(note=None, nights=None, kind=None, free={"a": {"b": 1}}, port="x")
+        )
         assert made["spec"] == {"guest": "Ada", "note": None, "kind": "single", "free": {"a": {"b": 1}}, "port": "x"}
 
     def test_unknown_fields(self, api: Api) -> None:
@@ -274,7 +278,8 @@ class TestObjects:
         )
         warned = send(api, "POST", COLLECTION, body)
         assert warned.warnings == ('unknown field "extra"', 'unknown field "spec.colour"')
-        assert "colour" not in warned.body["spec"] and "extra" not in warned.body
+        assert "colour" not in warned.body["spec"]
+        assert "extra" not in warned.body
         body["metadata"] = {"name": "b2"}
         assert send(api, "POST", f"{COLLECTION}?fieldValidation=Ignore", body).warnings == ()
 
@@ -316,7 +321,42 @@ class TestObjects:
         Client(twin, ADMIN, "kubectl").delete(CRDS, "", BOOKINGS)
         twin.sim.run_for(10 * SECOND)
         assert twin.resources is BUILT_IN
-        assert api.store.count(BOOKINGS) == 1 and BOOKINGS in api.resources.by_name
+        assert api.store.count(BOOKINGS) == 1
+        assert BOOKINGS in api.resources.by_name
+
+
+def test_lists_with_keys_are_merged_by_server_side_apply(api: Api) -> None:
+    for manager, extra in (("one", "sauna"), ("two", "crib")):
+        body = booking(extras=[{"name": extra}])
+        target = f"{COLLECTION}/b1?fieldManager={manager}"
+        assert send(api, "PATCH", target, body, content_type=APPLY_PATCH).ok
+    made = send(api, "GET", f"{COLLECTION}/b1").body
+    assert [extra["name"] for extra in made["spec"]["extras"]] == ["sauna", "crib"]
+    owned = [entry["fieldsV1"]["f:spec"]["f:extras"] for entry in made["metadata"]["managedFields"]]
+    assert [list(fields) for fields in owned] == [['k:{"name":"sauna"}'], ['k:{"name":"crib"}']]
+    body = booking(guest="Bob")
+    answer = send(api, "PATCH", f"{COLLECTION}/b1?fieldManager=one", body, content_type=APPLY_PATCH)
+    assert (answer.code, answer.body["message"]) == (
+        409,
+        'Apply failed with 1 conflict: conflict with "two": .spec.guest',
+    )
+
+
+def test_field_selectors() -> None:
+    client = Client(start(definition(selectableFields=[{"jsonPath": ".spec.guest"}])), ADMIN, "kubectl")
+    client.create(BOOKINGS, "shop", booking())
+    client.create(BOOKINGS, "shop", booking("b2", guest="Bob"))
+    found = send(client.api, "GET", f"{COLLECTION}?fieldSelector=spec.guest%3DBob").body
+    assert [obj["metadata"]["name"] for obj in found["items"]] == ["b2"]
+    answer = send(client.api, "GET", f"{COLLECTION}?fieldSelector=spec.nights%3D1")
+    assert (answer.code, answer.body["message"]) == (400, "field label not supported: spec.nights")
+
+
+def test_an_update_needs_a_version(api: Api, client: Client) -> None:
+    client.create(BOOKINGS, "shop", booking())
+    answer = send(api, "PUT", f"{COLLECTION}/b1", booking(nights=2))
+    assert answer.code == 422
+    assert "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update" in answer.body["message"]
 
 
 def test_scale_subresource() -> None:
@@ -342,7 +382,8 @@ def test_several_versions() -> None:
     assert answer.body["apiVersion"] == "hotel.example.com/v1beta1"
     assert answer.warnings == ("hotel.example.com/v1beta1 Booking is deprecated",)
     stored = api.store.get(BOOKINGS, "shop", "b1")
-    assert stored is not None and stored["apiVersion"] == "hotel.example.com/v1"
+    assert stored is not None
+    assert stored["apiVersion"] == "hotel.example.com/v1"
     assert send(api, "GET", f"{COLLECTION}/b1").body["apiVersion"] == "hotel.example.com/v1"
     group = send(api, "GET", "/apis/hotel.example.com").body
     assert [v["version"] for v in group["versions"]] == ["v1", "v1beta1"]

@@ -138,6 +138,10 @@ def test_an_unknown_time_zone_is_told(cluster: Cluster) -> None:
     assert cluster.events() == [("UnknownTimeZone", expected)]
 
 
-def test_without_cron_jobs_there_is_no_timer(cluster: Cluster) -> None:
+def test_a_deleted_cron_job_leaves_no_timer(cluster: Cluster) -> None:
+    cluster.start(schedule="* * * * *")
     cluster.sim.run_for(MINUTE)
-    assert cluster.sim.clock.next_at() is None
+    cluster.user.delete("cronjobs.batch", "default", "tick", propagation="Background")
+    cluster.sim.run_for(2 * MINUTE)
+    assert cluster.jobs == []
+    assert cluster.controller.queue._delayed == {}

@@ -186,10 +186,11 @@ def test_on_delete_waits_for_somebody_to_delete(cluster: Cluster) -> None:
 
 def test_a_failed_pod_is_deleted_and_replaced_with_back_off(cluster: Cluster) -> None:
     cluster.start()
+    cluster.kubelets.start_ns = cluster.kubelets.stop_ns = SECOND // 100
     for _ in range(3):
         pod = next(p for p in cluster.pods if p["spec"].get("nodeName") == "n1")
         cluster.kubelets.report(pod, ready=False, phase="Failed")
-        cluster.sim.run_for(SECOND // 2)
+        cluster.sim.run_for(SECOND // 5)
     failed = [e for e in cluster.api.store.objects("events") if e["reason"] == "FailedDaemonPod"]
     assert len(failed) == 1
     cluster.sim.run_for(10 * SECOND)

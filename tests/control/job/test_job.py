@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import pickle
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_failed_pods_are_replaced_after_10_and_20_seconds(cluster: Cluster) -> N
         starts.append(parse_rfc3339(pod["metadata"]["creationTimestamp"]))
         cluster.end(pod, 3)
         cluster.sim.run_for(25 * SECOND)
-    gaps = [(later - earlier) // SECOND for earlier, later in zip(starts, starts[1:], strict=False)]
+    gaps = [(later - earlier) // SECOND for earlier, later in itertools.pairwise(starts)]
     assert 10 <= gaps[0] <= 14
     assert 25 <= gaps[1] <= 37
     assert cluster.conditions == [

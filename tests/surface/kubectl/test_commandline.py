@@ -41,7 +41,11 @@ ERRORS = [
     ),
     ("gett pods", 'error: unknown command "gett" for "kubectl"\n\nDid you mean this?\n\tset\n\tget\n'),
     ("rollout foo", "error: unknown command \"foo\"\nSee 'kubectl rollout -h' for help and examples\n"),
-    ("create foo", "error: Unexpected args: [foo]\nSee 'kubectl create -h' for help and examples\n"),
+    (
+        "create foo",
+        "Error: must specify one of -f and -k\n\n"
+        "error: unknown command \"foo\"\nSee 'kubectl create -h' for help and examples\n",
+    ),
     ("get widgets", 'error: the server doesn\'t have a resource type "widgets"\n'),
     ("get pod foo -A", "error: a resource cannot be retrieved by name across all namespaces\n"),
     ("exec x", "error: you must specify at least one command for the container\n"),
@@ -67,11 +71,21 @@ def test_errors(kubectl: Kubectl, line: str, stderr: str) -> None:
     assert (result.stdout, result.stderr, result.exit_code) == ("", stderr, 1)
 
 
-def test_interactive_commands_refuse(kubectl: Kubectl) -> None:
-    for verb in ("edit", "attach", "port-forward", "proxy"):
-        result = kubectl.run(f"{verb} pod/x")
+def test_what_is_not_here_refuses(kubectl: Kubectl) -> None:
+    for line in ("cp a:/x b", "kustomize .", "plugin list", "completion bash", "cluster-info dump", "port-forward x"):
+        result = kubectl.run(line)
         assert result.exit_code == 1
         assert result.stderr.startswith("error: ")
+
+
+def test_a_group_alone_prints_its_commands_and_fails(kubectl: Kubectl) -> None:
+    assert kubectl.run("rollout").exit_code == 1
+    assert kubectl.run("rollout --help").stdout == kubectl.run("rollout").stderr
+    assert "  status\n" in kubectl.run("rollout").stderr
+
+
+def test_errors_name_the_command_and_not_its_alias(kubectl: Kubectl) -> None:
+    assert kubectl.run("create cm").stderr.endswith("See 'kubectl create configmap -h' for help and examples\n")
 
 
 def test_global_flags_may_stand_before_the_command(kubectl: Kubectl) -> None:

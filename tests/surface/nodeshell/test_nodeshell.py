@@ -67,7 +67,7 @@ class Host:
     def journal(self) -> list[Entry]:
         return self.entries
 
-    def run(self, argv: Sequence[str]) -> Answer | None:
+    def run(self, argv: Sequence[str], stdin: str = "") -> Answer | None:
         if list(argv) == ["cat", "/etc/hostname"]:
             return Answer("worker-1\n")
         return Answer("Mem: 1 2 3\n") if argv[0] == "free" else None

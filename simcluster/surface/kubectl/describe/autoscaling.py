@@ -74,9 +74,7 @@ def _resource(page: Page, title: str, target: Json, now: Json) -> None:
     used = now.get("averageUtilization")
     shown = "<unknown>" if used is None else f"{used}% ({now.get('averageValue', '0')})"
     wanted = target.get("averageUtilization")
-    page.pair(
-        f"{title}  (as a percentage of request)", f"{shown} / {'<auto>' if wanted is None else f'{wanted}%'}", 1
-    )
+    page.pair(f"{title}  (as a percentage of request)", f"{shown} / {'<auto>' if wanted is None else f'{wanted}%'}", 1)
 
 
 def _behavior(page: Page, title: str, rules: Json | None) -> None:

@@ -98,7 +98,7 @@ def _cell(value: Any) -> str:
             text = text.replace(character, shown)
         return text + "..." if newline else text
     if value is None:
-        return "<nil>"
+        return ""  # a custom resource without the field of a printer column
     if isinstance(value, bool):
         return "true" if value else "false"
     return number_text(value)

@@ -1,0 +1,359 @@
+"""Rows R1-R8: overload that keeps itself alive by time-outs and retries, and what decides whether it does."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from simcluster.eval.validation.context import Context
+from simcluster.eval.validation.finding import Estimate, proportion
+from simcluster.eval.validation.row import Row
+from simcluster.models.traffic.graph import Result
+
+SECOND = 1_000_000_000
+
+
+def goodput(run: Result, begin_s: float, end_s: float, load: str = "users") -> float:
+    """Requests that succeed, a second."""
+    return run.between(load, round(begin_s * SECOND), round(end_s * SECOND)).ok / (end_s - begin_s)
+
+
+def attempts(run: Result, begin_s: float, end_s: float, load: str = "users") -> float:
+    """Attempts a second."""
+    return run.between(load, round(begin_s * SECOND), round(end_s * SECOND)).attempts / (end_s - begin_s)
+
+
+def service(mu: float, **more: Any) -> dict[str, Any]:
+    """One service of one worker with exponential service, `mu` a second."""
+    return {"api": {"operations": {"serve": {"work": {"law": "exponential", "mean": f"{1e9 / mu:.0f}ns"}}}, **more}}
+
+
+def users(rate: float, timeout: str, tries: int, **call: Any) -> dict[str, Any]:
+    """Poisson arrivals with time-out and retries at once."""
+    retries = {"retries": {"attempts": tries}} if tries > 1 else {}
+    return {"users": {"target": "api", "open": {"rate": rate}, "call": {"timeout": timeout, **retries, **call}}}
+
+
+def timed(seconds: float, window: str) -> dict[str, Any]:
+    """A run without warm-up."""
+    return {"duration": f"{seconds:g}s", "window": window}
+
+
+# R1: Bronson et al. 2021, section 2.1
+
+
+def _outage(rate: float, later: float | None = None) -> dict[str, Any]:
+    events: list[dict[str, Any]] = [{"at": "60s", "for": "10s", "outage": {"from": "users", "to": "api"}}]
+    if later is not None:
+        events.append({"at": "120s", "rate": {"name": "users", "rate": later}})
+    return {
+        "run": timed(240 if later is not None else 180, "5s"),
+        "services": service(300.0),
+        "load": users(rate, "1s", 2),
+        "events": events,
+    }
+
+
+def r1(context: Context) -> None:
+    """A network outage of 10 s between application and database at 280 of 300 queries a second."""
+    run = context.run(_outage(280.0))
+    context.note("goodput before the outage, lambda=280", 280.0, goodput(run, 20, 60), 14.0)
+    context.note("attempts after it (2 x 280)", 560.0, attempts(run, 100, 180), 17.0)
+    context.note("goodput after it", 0.0, goodput(run, 100, 180), 2.8)
+    run = context.run(_outage(140.0))
+    context.note("goodput after it, lambda=140 (stable: below 300/2)", 140.0, goodput(run, 120, 180), 7.0)
+    run = context.run(_outage(280.0, 200.0))
+    context.note("goodput after shedding to 200", 0.0, goodput(run, 200, 240), 4.0)
+    run = context.run(_outage(280.0, 100.0))
+    context.note("goodput after shedding to 100", 100.0, goodput(run, 200, 240), 7.0)
+
+
+# R2: Bronson et al. 2021, section 2.2
+
+
+def _cached(rate: float, flush: bool, fill: str = "success") -> dict[str, Any]:
+    # 90 % of look-ups hit: uniform popularity, room for nine tenths of the keys.
+    cache = {"keys": 3000, "popularity": "uniform", "capacity": 2700, "eviction": "random", "fill": fill}
+    miss = [{"call": {"service": "db", "timeout": "1s"}}]
+    step = {"cached": {"cache": "items", "miss": miss}}
+    query = {"work": {"law": "exponential", "mean": "3333us"}}
+    graph: dict[str, Any] = {
+        "run": timed(60, "2s"),
+        "services": {
+            "app": {"workers": None, "caches": {"items": cache}, "operations": {"read": {"steps": [step]}}},
+            "db": {"operations": {"query": query}},
+        },
+        "load": {"users": {"target": "app", "open": {"rate": rate}}},
+    }
+    if flush:
+        graph["events"] = [{"at": "20s", "flush": {"service": "app", "cache": "items"}}]
+    return graph
+
+
+def r2(context: Context) -> None:
+    """A look-aside cache of 90 % in front of a database of 300 queries a second."""
+    run = context.run(_cached(2700.0, False))
+    context.note("goodput at 2700/s with the cache", 2700.0, goodput(run, 30, 60), 80.0)
+    context.note("hit rate", 0.9, run.service_totals["app"].hits / run.service_totals["app"].lookups, 0.02)
+    run = context.run(_cached(2700.0, True))
+    wiped = run.services["app"][10]
+    asked = (wiped.lookups - wiped.hits) / 2.0
+    context.note("database load right after the cache is wiped, x its capacity", 9.0, asked / 300.0, 1.5)
+    context.note("goodput afterwards, of 2700", 0.0, goodput(run, 40, 60) / 2700.0, 0.35, "above")
+    run = context.run(_cached(280.0, True))
+    context.note("goodput after a wipe at 280/s (below the database's capacity)", 280.0, goodput(run, 40, 60), 14.0)
+
+
+# R3: Huang et al. 2022, section 5.2, at a twentieth of the rates (time-outs and durations unchanged)
+
+_SCALE = 20.0
+_HEALTHY = 12_000.0 / _SCALE  # within the band in which the model has all four outcomes
+_PER_CPU = 9_200.0 / _SCALE
+
+
+def _mongo(cpus: float, seconds: int, rate: float) -> dict[str, Any]:
+    capacity = {"service": "api", "factor": cpus * _PER_CPU / _HEALTHY}
+    return {
+        "run": timed(75, "1s"),
+        "services": service(_HEALTHY),
+        "load": users(rate / _SCALE, "3s", 5),
+        "events": [{"at": "10s", "for": f"{seconds}s", "capacity": capacity}],
+    }
+
+
+def r3(context: Context) -> None:
+    """Retries on a throttled primary: four outcomes on both sides of a sharp edge."""
+    cases = (
+        ("(a) -78 % for 10 s at 6200/s recovers", 0.45, 10, 6200.0, 1.0),
+        ("(b) -80 % for 10 s at 6200/s collapses", 0.40, 10, 6200.0, 0.0),
+        ("(c) -80 % for 9 s at 6200/s recovers", 0.40, 9, 6200.0, 1.0),
+        ("(d) -80 % for 10 s at 4200/s recovers", 0.40, 10, 4200.0, 1.0),
+    )
+    for name, cpus, seconds, rate, expected in cases:
+        run = context.run(_mongo(cpus, seconds, rate))
+        context.note(f"{name}: share served at the end", expected, goodput(run, 55, 75) / (rate / _SCALE), 0.05)
+        if not expected:
+            context.note(
+                "(b) attempts over requests (5, where no pool of the client holds them back)",
+                5.0, attempts(run, 55, 75) / (rate / _SCALE), 0.15,
+            )  # fmt: skip
+
+
+# R4: Isaacs et al. 2025
+
+
+def _long_queue(places: int) -> dict[str, Any]:
+    stages = [{"for": "300s", "rate": 5}, {"for": "600s", "rate": 15}, {"for": "1800s", "rate": 5}]
+    call = {"timeout": "5s", "retries": {"attempts": 6}}
+    return {
+        "run": timed(2700, "60s"),
+        "services": service(10.0, queue={"bound": places}),
+        "load": {"users": {"target": "api", "open": {"stages": stages}, "call": call}},
+    }
+
+
+def r4(context: Context) -> None:
+    """A bounded queue, longer or shorter than capacity x time-out = 50."""
+    for places, expected in ((35, 1.0), (55, 1.0), (60, 0.7), (70, 0.0), (150, 0.0)):
+        if context.quick and places in (55, 70):
+            continue
+        count = context.size(16, 5)
+        runs = context.runs(_long_queue(places), count)
+        good = sum(goodput(run, 2400, 2700) > 2.5 for run in runs)
+        tolerance = 0.25 if places == 60 else 0.06
+        context.note(f"P(recover), K={places}", expected, proportion(good, count), tolerance)
+        if places == 150:
+            rate = sum(attempts(run, 1500, 2700) for run in runs) / count
+            context.note("collapsed attempts a second, K=150", 29.8, rate, 0.6)
+
+
+# R5, R6, R8: the retry storm
+
+
+def _storm(rate: float, seconds: float, hurt: float, **more: Any) -> dict[str, Any]:
+    events = [{"at": "1s", "for": f"{round(hurt * 1e6)}us", "capacity": {"service": "api", "factor": 0.1}}]
+    return {
+        "run": timed(seconds, "50ms"),
+        "services": service(1000.0, queue={"bound": 5000}),
+        "load": users(rate, "50ms", 31),
+        "events": events + more.pop("events", []),
+    }
+
+
+def r5(context: Context) -> None:
+    """A quarter of a second at a tenth of the CPU; 31 attempts; recovery only below 1/31 of the capacity."""
+    run = context.run(_storm(600.0, 5.0, 0.25))
+    context.note("goodput 0.1 s after the CPU is back", 0.0, goodput(run, 1.35, 2.0), 6.0)
+    context.note("attempts after 1.55 s (31 x 600)", 18_600.0, attempts(run, 3.0, 5.0), 370.0)
+    shed = [{"at": "3s", "rate": {"name": "users", "rate": 60}}]
+    run = context.run(_storm(600.0, 20.0, 0.25, events=shed))
+    context.note("share served after shedding to 60/s", 0.0, goodput(run, 15, 20) / 60.0, 0.02)
+    shed = [{"at": "3s", "rate": {"name": "users", "rate": 10}}]
+    run = context.run(_storm(600.0, 20.0, 0.25, events=shed))
+    context.note("share served after shedding to 10/s", 1.0, goodput(run, 15, 20) / 10.0, 0.35)
+    for rate, expected, tolerance in ((28.0, 1.0, 0.01), (31.0, 0.58, 0.42), (36.0, 0.0, 0.01)):
+        count = context.size(8, 2)
+        if context.quick and rate == 31.0:
+            continue
+        shed = [{"at": "2.5s", "rate": {"name": "users", "rate": rate}}]
+        graph = _storm(600.0, 150.0, 0.25, events=shed)
+        good = sum(_recovers(context, graph, seed) for seed in range(count))
+        context.note(
+            f"P(recover in 150 s), shed to {rate:g}/s (mu/31 = 32.3)", expected, proportion(good, count), tolerance
+        )
+
+
+def _recovers(context: Context, graph: dict[str, Any], seed: int) -> bool:
+    def drained(run: Result) -> bool:
+        row = run.services["api"][-1]
+        return run.end_ns == 0 and len(run.services["api"]) > 100 and row.queue_end < 5
+
+    run = context.run(graph, seed, drained)
+    return min(row.queue_end for row in run.services["api"][100:]) < 5
+
+
+def critical_duration(context: Context, rho: float, seeds: int) -> float:
+    """The median over seeds of the shortest trigger after which the storm stays, in seconds."""
+    found = []
+    for seed in range(seeds):
+        low, high = 0.02, 0.8
+        while high - low > 0.004:
+            middle = (low + high) / 2.0
+            if _collapses(context, rho, middle, seed):
+                high = middle
+            else:
+                low = middle
+        found.append((low + high) / 2.0)
+    return median(found)
+
+
+def _collapses(context: Context, rho: float, hurt: float, seed: int) -> bool:
+    rate = 1000.0 * rho
+
+    def decided(run: Result) -> bool:
+        rows = run.load["users"]
+        settled = len(rows) * 0.05 > 1.0 + hurt + 0.3
+        return settled and (run.services["api"][-1].queue_end < 20 or run.services["api"][-1].queue_end > 2500)
+
+    run = context.run(_storm(rate, 1.0 + hurt + 3.0, hurt), seed, decided)
+    return run.services["api"][-1].queue_end > 300
+
+
+def r6(context: Context) -> None:
+    """How long the CPU must be at a tenth until the storm stays, by load."""
+    known = {0.15: 0.334, 0.25: 0.180, 0.35: 0.121, 0.5: 0.084, 0.7: 0.065, 0.8: 0.057}
+    for rho, expected in known.items():
+        if context.quick and rho not in (0.25, 0.5, 0.8):
+            continue
+        measured = critical_duration(context, rho, context.size(9, 3))
+        context.note(f"d50 (seconds), rho={rho:g}", expected, measured, max(0.15 * expected, 0.025))
+
+
+# R7: collapse without a trigger
+
+
+def r7(context: Context) -> None:
+    """A small server with a short time-out and two retries collapses by chance alone."""
+    known = {0.4: 0.0, 0.5: 0.04, 0.55: 0.12, 0.6: 0.38, 0.65: 0.71, 0.7: 1.0}
+    count = context.size(24, 6)
+    for rho, expected in known.items():
+        if context.quick and rho in (0.5, 0.55, 0.65):
+            continue
+        graph = {
+            "run": timed(600, "5s"),
+            "services": service(100.0),
+            "load": users(100.0 * rho, "200ms", 3),
+        }
+        tipped = sum(_tips(context, graph, seed) for seed in range(count))
+        # The expected share is itself from 24 runs: its sampling error is as large as ours.
+        own = proportion(round(expected * 24), 24).half
+        context.note(f"P(collapse in 600 s), rho={rho:g}", expected, proportion(tipped, count), 0.5 * own)
+
+
+def _tips(context: Context, graph: dict[str, Any], seed: int) -> bool:
+    def gone(run: Result) -> bool:
+        return run.services["api"][-1].queue_end > 500
+
+    return gone(context.run(graph, seed, gone))
+
+
+# R8: a queue shorter than capacity x time-out
+
+
+def r8(context: Context) -> None:
+    """No trigger makes a short queue collapse for good."""
+    triggers: list[tuple[str, dict[str, Any]]] = [
+        ("no CPU for 2 s", {"at": "2s", "for": "2s", "capacity": {"service": "api", "factor": 0.0}}),
+        ("a tenth of the CPU for 5 s", {"at": "2s", "for": "5s", "capacity": {"service": "api", "factor": 0.1}}),
+        ("20 x the load for 2 s", {"at": "2s", "for": "2s", "load": {"name": "users", "factor": 20.0}}),
+        ("an outage of 2 s", {"at": "2s", "for": "2s", "outage": {"from": "users", "to": "api"}}),
+    ]
+    for name, event in triggers:
+        for rho in (0.3, 0.7):
+            graph = {
+                "run": timed(12, "100ms"),
+                "services": service(1000.0, queue={"bound": 30}),
+                "load": users(1000.0 * rho, "50ms", 31),
+                "events": [event],
+            }
+            runs = context.runs(graph, context.size(4, 1))
+            served = sum(goodput(run, 10, 12) for run in runs) / len(runs)
+            context.note(f"share served afterwards, rho={rho:g}, {name}", 1.0, served / (1000.0 * rho), 0.05)
+
+
+def mean_of(values: list[float]) -> Estimate:
+    """A mean without an interval."""
+    return Estimate(sum(values) / len(values), 0.0)
+
+
+#: R1-R8.
+ROWS: dict[str, Row] = {
+    "R1": Row(
+        "HotOS'21 retries: 280 of 300 queries/s, time-out 1 s, one retry, 10 s outage",
+        "Bronson et al., HotOS 2021, section 2.1",
+        "5 % of the load (Poisson counts over a minute stay within 3 %), 3 % on attempts, 1 % on a goodput of 0",
+        r1,
+    ),
+    "R2": Row(
+        "HotOS'21 look-aside cache of 90 %, database of 300 queries/s",
+        "Bronson et al., HotOS 2021, section 2.2",
+        "3 % on goodput; the amplification by 9 is counted over 2 s in which the first items come back: 15 %",
+        r2,
+    ),
+    "R3": Row(
+        "OSDI'22 MongoDB, four triggers",
+        "Huang et al., OSDI 2022, section 5.2 and figure 5; capacities from the middle of the band that gives all four",
+        "5 % of the load: an outcome is all or nothing",
+        r3,
+    ),
+    "R4": Row(
+        "HotOS'25: 10/s, time-out 5 s, 5 retries, bounded queue",
+        "Isaacs et al., HotOS 2025, figures 2-4; probabilities from another exact simulation",
+        "6 % beyond Wilson's 99 % interval, at the tipping point 25 %; attempts 2 %",
+        r4,
+    ),
+    "R5": Row(
+        "retry storm: mu 1000, time-out 50 ms, 31 attempts, bound 5000",
+        "theory: (1+R) lambda, recovery iff lambda < mu/31; other exact simulation",
+        "2 % on attempts; 1 % on all-or-nothing figures, sampling error on probabilities near the threshold",
+        r5,
+    ),
+    "R6": Row(
+        "critical trigger duration of the retry storm",
+        "another exact simulation; closed form in `theory.critical_duration`",
+        "15 % or half a time-out (25 ms), whichever is larger: the edge is that wide",
+        r6,
+    ),
+    "R7": Row(
+        "collapse without a trigger: mu 100, time-out 200 ms, 2 retries",
+        "another exact simulation of 24 runs each; a deterministic fluid gives 0 everywhere",
+        "Wilson's 99 % interval of ours plus half of the reference's",
+        r7,
+    ),
+    "R8": Row(
+        "a queue shorter than capacity x time-out",
+        "theory: an attempt that is admitted is answered in time",
+        "5 % of the load: Poisson counts over 2 s",
+        r8,
+    ),
+}

@@ -1,0 +1,29 @@
+"""The length of a tick: short enough for the shortest timeout, long enough to be fast."""
+
+from __future__ import annotations
+
+from simcluster.models.traffic.aggregate.layout import Graph
+
+#: Ticks of the shortest timeout in graphs up to so many pods (prototypes: 2 are enough, 5 to 10 are better).
+_PER_TIMEOUT = ((24, 10), (100, 5))
+_LEAST = 2
+#: Limits of a tick without timeouts, and its share of the longest mean service time.
+_SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 10
+
+
+def tick_of(graph: Graph) -> int:
+    """Nanoseconds of a tick, a divisor of the shortest timeout and, if possible, of the window."""
+    spec = graph.spec
+    pods = sum(service.replicas for service in spec.services.values())  # integers
+    limits = [v for e in graph.edges for v in (e.policy.timeout, e.policy.deadline) if v]
+    window = spec.run.window
+    if limits:
+        shortest = min(limits)
+        parts = next((p for most, p in _PER_TIMEOUT if pods <= most), _LEAST)
+        for number in range(parts, 2 * parts + 1):
+            if shortest % number == 0 and window % (shortest // number) == 0:
+                return min(shortest // number, window)
+        return max(1, min(shortest // parts, window))
+    longest = max((int(node.work_ns + node.wait_ns) for node in graph.nodes), default=0)
+    wanted = min(max(longest // _OF_SERVICE, _SHORTEST_NS), _LONGEST_NS, max(1, window // 10))
+    return max(1, window // -(-window // wanted))

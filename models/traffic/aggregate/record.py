@@ -1,0 +1,205 @@
+"""What a run shows: counts per window, and latencies drawn from the recorded state.
+
+Counts are added up in arrays while the run goes on; successes are entered where their answer
+came, although they are judged when the deadline expires. Latencies are drawn by walking requests
+through the waits of the pods at their time (`walk.Walker`), so many a window; every drawn one stands
+for its share of the window's successes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.graph.histogram import Histogram
+from simcluster.models.traffic.graph.result import FAILURES, LoadWindow, Result, ServiceWindow
+from simcluster.models.traffic.graph.spec import GraphSpec
+
+Array = NDArray[np.float64]
+
+
+class Recorder:
+    """Series of one run."""
+
+    def __init__(self, spec: GraphSpec, layout: Layout) -> None:
+        self.spec = spec
+        self.layout = layout
+        run = spec.run
+        self.window_ns = run.window
+        self.windows = -(-run.duration // run.window)
+        loads, services = len(spec.load), len(spec.services)
+        self.names = list(spec.load)
+        self._load_of = np.array([self.names.index(e.load) if e.load else -1 for e in layout.graph.edges], dtype=np.int64)
+        self.roots = np.nonzero(self._load_of >= 0)[0]
+        self._root_load = self._load_of[self.roots]
+        self._pod_service = np.array(layout.pod_service, dtype=np.int64)
+        self._edge_service = layout.node_service[layout.child]
+        self.arrivals = np.zeros((self.windows, loads))
+        self.attempts = np.zeros((self.windows, loads))
+        self.ok = np.zeros((self.windows, loads))
+        self.final = np.zeros((4, self.windows, loads))
+        self.failed = np.zeros((4, self.windows, loads))
+        self.waiting = np.zeros((self.windows, loads))
+        self.come = np.zeros((self.windows, services))
+        self.rejected = np.zeros((self.windows, services))
+        self.served = np.zeros((self.windows, services))
+        self.good = np.zeros((self.windows, services))
+        self.errors = np.zeros((self.windows, services))
+        self.queue = np.zeros((self.windows, services))
+        self.queue_end = np.zeros((self.windows, services))
+        self.busy = np.zeros((self.windows, services))
+        self.working = np.zeros((self.windows, services))
+        self.up = np.zeros((self.windows, services))
+        self.hits = np.zeros((self.windows, services))
+        self.lookups = np.zeros((self.windows, services))
+        self.pause = np.zeros((self.windows, services))
+        self.latency: list[dict[int, list[Array]]] = [{} for _ in range(loads)]
+        self.wait: list[dict[int, list[Array]]] = [{} for _ in range(services)]
+        self.sojourn: list[dict[int, list[Array]]] = [{} for _ in range(services)]
+        self._reset()
+
+    def _reset(self) -> None:
+        layout = self.layout
+        self._edge_sums = np.zeros((3, layout.edges))  # attempts, refused, succeeded
+        self._failed = np.zeros((4, layout.edges))
+        self._final = np.zeros((4, layout.edges))
+        self._fresh = np.zeros(layout.edges)
+        self._pod_sums = np.zeros((3, layout.pods))  # waiting, in the pod, finished
+        self._ticks = 0
+
+    def tick(self, attempts: Array, refused: Array, fresh: Array, succeeded: Array) -> None:
+        """Add the edges' counts of a tick."""
+        self._edge_sums[0] += attempts
+        self._edge_sums[1] += refused
+        self._edge_sums[2] += succeeded
+        self._fresh += fresh
+        self._ticks += 1
+
+    def failures(self, failed: Array, final: Array) -> None:
+        """Add attempts and calls that failed in a tick."""
+        self._failed += failed
+        self._final += final
+
+    def pods(self, waiting: Array, inside: Array, finished: Array) -> None:
+        """Add the pods' state at the end of a tick."""
+        sums = self._pod_sums
+        sums[0] += waiting
+        sums[1] += inside
+        sums[2] += finished
+
+    def answered(self, t_ns: Array, amounts: Array) -> None:
+        """Root requests (one entry for each root edge) that got their answer at these instants."""
+        index = np.minimum(np.maximum((t_ns // self.window_ns).astype(np.int64), 0), self.windows - 1)
+        np.add.at(self.ok, (index, self._root_load), amounts)
+
+    def close(self, window: int, waiting: Array, up: Array, in_flight: Array, work_share: Array) -> None:
+        """End a window: waiting and up of every pod now, requests in flight on every edge."""
+        layout = self.layout
+        loads, services = len(self.names), len(self.spec.services)
+        roots, ticks = self.roots, max(1, self._ticks)
+        self.arrivals[window] += np.bincount(self._root_load, self._fresh[roots], loads)
+        self.attempts[window] += np.bincount(self._root_load, self._edge_sums[0][roots], loads)
+        for kind in range(4):
+            self.final[kind, window] += np.bincount(self._root_load, self._final[kind][roots], loads)
+            self.failed[kind, window] += np.bincount(self._root_load, self._failed[kind][roots], loads)
+        self.waiting[window] = np.bincount(self._root_load, in_flight[roots], loads)
+        self.come[window] += np.bincount(self._edge_service, self._edge_sums[0], services)
+        self.rejected[window] += np.bincount(self._edge_service, self._edge_sums[1], services)
+        self.good[window] += np.bincount(self._edge_service, self._edge_sums[2], services)
+        self.errors[window] += np.bincount(self._edge_service, self._failed[2], services)
+        self.served[window] += np.bincount(self._pod_service, self._pod_sums[2], services)
+        self.queue[window] = np.bincount(self._pod_service, self._pod_sums[0] / ticks, services)
+        inside = np.maximum(self._pod_sums[1] - self._pod_sums[0], 0.0) / ticks
+        self.busy[window] = np.bincount(self._pod_service, np.minimum(inside, layout.servers), services)
+        self.working[window] = np.bincount(self._pod_service, np.minimum(inside, layout.servers) * work_share, services)
+        self.queue_end[window] = np.bincount(self._pod_service, waiting, services)
+        self.up[window] = np.bincount(self._pod_service, up, services)
+        self._reset()
+
+    def result(self, name: str, seed: int, end_ns: int, stopped: str) -> Result:
+        """Everything as the tables that both engines fill."""
+        run = self.spec.run
+        result = Result(name, "aggregate", seed, run.window, run.warmup, end_ns, stopped)
+        count = -(-end_ns // run.window)
+        for index, load in enumerate(self.names):
+            result.load[load] = self._load_rows(index, count)
+        for index, service in enumerate(self.spec.services):
+            result.services[service] = self._service_rows(index, count)
+        self._totals(result, count)
+        return result
+
+    def _totals(self, result: Result, count: int) -> None:
+        first = -(-result.warmup_ns // result.window_ns)
+        span = max(1, result.end_ns - result.warmup_ns)
+        for name, rows in result.load.items():
+            total = result.load_totals[name] = LoadWindow()
+            for row in rows[first:]:
+                total.merge(row)
+        for name, services in result.services.items():
+            all_ = result.service_totals[name] = ServiceWindow()
+            for index in range(first, count):
+                length = min(result.window_ns, result.end_ns - index * result.window_ns)
+                all_.merge(services[index], length / span)
+
+    def _load_rows(self, load: int, count: int) -> list[LoadWindow]:
+        whole = {
+            "arrivals": _whole(self.arrivals[:count, load]),
+            "attempts": _whole(self.attempts[:count, load]),
+            "ok": _whole(self.ok[:count, load]),
+        }
+        final = [_whole(self.final[k, :count, load]) for k in range(4)]
+        failed = [_whole(self.failed[k, :count, load]) for k in range(4)]
+        rows = []
+        for w in range(count):
+            row = LoadWindow(whole["arrivals"][w], whole["attempts"][w], whole["ok"][w])
+            row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
+            row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
+            row.waiting = max(0, math.floor(float(self.waiting[w, load]) + 0.5))
+            fill(row.latency, self.latency[load].get(w, ()), row.ok, self.layout.tick_ns)
+            rows.append(row)
+        return rows
+
+    def _service_rows(self, service: int, count: int) -> list[ServiceWindow]:
+        come, rejected = _whole(self.come[:count, service]), _whole(self.rejected[:count, service])
+        served, good = _whole(self.served[:count, service]), _whole(self.good[:count, service])
+        errors = _whole(self.errors[:count, service])
+        hits, lookups = _whole(self.hits[:count, service]), _whole(self.lookups[:count, service])
+        rows = []
+        for w in range(count):
+            row = ServiceWindow(come[w], rejected[w], served[w], errors[w], max(0, served[w] - good[w] - errors[w]))
+            row.queue, row.queue_end = float(self.queue[w, service]), math.floor(float(self.queue_end[w, service]) + 0.5)
+            row.busy, row.working = float(self.busy[w, service]), float(self.working[w, service])
+            row.up = math.floor(float(self.up[w, service]) + 0.5)
+            row.hits, row.lookups = hits[w], lookups[w]
+            row.pause_ns = math.floor(float(self.pause[w, service]))
+            fill(row.wait, self.wait[service].get(w, ()), row.served, self.layout.tick_ns)
+            fill(row.sojourn, self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
+            rows.append(row)
+        return rows
+
+
+def _whole(counts: Array) -> list[int]:
+    """Whole numbers whose running total stays within a half of the counts' running total."""
+    if not len(counts):
+        return []
+    total = np.floor(np.cumsum(counts) + 0.5).astype(np.int64)
+    found: list[int] = np.diff(total, prepend=0).tolist()
+    return [max(0, n) for n in found]
+
+
+def fill(histogram: Histogram, samples: list[Array] | tuple[()], count: int, tick_ns: int) -> None:
+    """Let the samples (in ticks) stand for `count` durations."""
+    if count <= 0 or not samples:
+        return
+    values = np.concatenate(samples)
+    if not len(values):
+        return
+    ns = np.floor(np.maximum(values, 0.0) * tick_ns + 0.5).astype(np.int64)
+    edges = (np.arange(len(ns) + 1, dtype=np.int64) * count) // len(ns)
+    times = np.diff(edges)
+    for value, n in zip(ns.tolist(), times.tolist(), strict=True):
+        if n:
+            histogram.add(value, n)

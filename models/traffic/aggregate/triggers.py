@@ -1,0 +1,103 @@
+"""What happens to a graph while it runs: events begin and end at ticks of the global grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simcluster.models.traffic.graph.events import Event, Outage
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.aggregate.run import AggregateRun
+
+
+class Triggers:
+    """The time line of a run; instants are rounded to the nearest tick, at least one tick long."""
+
+    def __init__(self, events: tuple[Event, ...], tick_ns: int) -> None:
+        self._events = events
+        moments: list[tuple[int, int, int]] = []
+        for index, event in enumerate(events):
+            begin = (event.at + tick_ns // 2) // tick_ns
+            moments.append((begin, 1, index))
+            if event.lasts is not None:
+                end = max(begin + 1, (event.at + event.lasts + tick_ns // 2) // tick_ns)
+                moments.append((end, 0, index))
+            elif event.restart is not None:
+                moments.append((begin, 2, index))
+        self._moments = sorted(moments)
+        self._next = 0
+
+    @property
+    def next_tick(self) -> int:
+        """The tick of the next change; far away if there is none."""
+        return self._moments[self._next][0] if self._next < len(self._moments) else 1 << 60
+
+    def apply(self, run: AggregateRun, tick: int) -> bool:
+        """Make the changes that are due; whether there were any."""
+        changed = False
+        while self.next_tick <= tick:
+            _, what, index = self._moments[self._next]
+            self._next += 1
+            self._change(run, self._events[index], what == 1)
+            changed = True
+        return changed
+
+    def _change(self, run: AggregateRun, event: Event, begins: bool) -> None:
+        if event.load is not None:
+            source = run.source(event.load.name)
+            source.factor = source.factor * event.load.factor if begins else self._load_factor(run, event.load.name)
+        elif event.rate is not None:
+            run.source(event.rate.name).fixed = event.rate.rate if begins else None
+        elif event.capacity is not None:
+            self._capacity(run, event.capacity.service)
+        elif event.outage is not None:
+            self._outage(run, event.outage, begins)
+        elif event.flush is not None:
+            run.caches.flush(event.flush.service, event.flush.cache)
+        elif event.retries is not None:
+            self._retries(run, event, begins)
+        elif event.loss is not None:
+            run.lose(event.loss.service, event.loss.replicas if begins else -event.loss.replicas)
+        elif event.restart is not None:
+            everything = run.layout.replicas[run.graph.service_names.index(event.restart.service)]
+            run.lose(event.restart.service, everything if begins else -everything)
+
+    def _active(self, run: AggregateRun) -> list[Event]:
+        """Events that have begun and not ended, by what was applied so far."""
+        state: dict[int, bool] = {}
+        for _, what, index in self._moments[: self._next]:
+            state[index] = what == 1
+        return [self._events[index] for index in sorted(state) if state[index]]
+
+    def _load_factor(self, run: AggregateRun, name: str) -> float:
+        factor = 1.0
+        for event in self._active(run):
+            if event.load is not None and event.load.name == name:
+                factor *= event.load.factor
+        return factor
+
+    def _capacity(self, run: AggregateRun, service: str) -> None:
+        pods = run.pods_of(service)
+        run.queues.factor[pods] = 1.0
+        for event in self._active(run):
+            effect = event.capacity
+            if effect is not None and effect.service == service:
+                chosen = [pods.start + i for i in effect.replicas] if effect.replicas is not None else pods
+                run.queues.factor[chosen] *= effect.factor
+
+    def _edges(self, run: AggregateRun, caller: str, to: str) -> list[int]:
+        nodes = run.graph.nodes
+        return [e.index for e in run.graph.edges if e.caller_name == caller and nodes[e.child].service_name == to]
+
+    def _retries(self, run: AggregateRun, event: Event, begins: bool) -> None:
+        assert event.retries is not None
+        edges = self._edges(run, event.retries.caller, event.retries.to)
+        limit = np.minimum(run.layout.attempts, event.retries.attempts) if begins else run.layout.attempts
+        run.callers.limit[edges] = limit[edges]
+        run.callers.restrict()
+
+    def _outage(self, run: AggregateRun, outage: Outage, begins: bool) -> None:
+        for edge in self._edges(run, outage.caller, outage.to):
+            run.cut(edge, begins, outage.messages == "held")

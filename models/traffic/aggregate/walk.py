@@ -1,0 +1,222 @@
+"""Latencies: requests that walk through the recorded waits, service times and calls.
+
+A walked request meets at every pod the wait of somebody who arrives at that instant (read from the
+instants at which positions began service), draws its own time, makes its calls in the order
+of the spec, and tries again after a timeout as its policies say. Walking looks at the state and
+changes nothing.
+
+Approximations: at most `_TRIES` attempts of one call are walked; waits after the last recorded
+tick are that tick's; back-off is its mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine.streams import Streams
+from simcluster.models.traffic.aggregate.callers import spread
+from simcluster.models.traffic.aggregate.draws import uniforms
+from simcluster.models.traffic.aggregate.durations import VALUES
+from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.outcomes import Outcomes
+from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+from simcluster.models.traffic.graph.service import Step
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_TRIES = 6
+
+
+@dataclass
+class Branching:
+    """The steps of an operation with edges in place of calls; only what concerns calls is kept."""
+
+    edge: int = -1
+    parallel: bool = False
+    choices: list[tuple[float, list[Branching]]] = field(default_factory=list)
+    children: list[Branching] = field(default_factory=list)
+    cached_edge: int = -1
+
+
+class Walker:
+    """Walks many requests at once."""
+
+    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, seed: int) -> None:
+        self._layout = layout
+        self._queues = queues
+        self._outcomes = outcomes
+        self._key = np.array([Streams(seed).key("traffic", "walk")], dtype=np.uint64)
+        self._counter = 0
+        self._newest = 0
+        self._plans = self._programs()
+        spec = layout.graph.spec
+        tick = layout.tick_ns
+        network = [e.policy.network or spec.network for e in layout.graph.edges]
+        self._network = [layout.graph.values_of(law) / tick if law is not None else None for law in network]
+        self._own = [values / tick for values in layout.graph.values]
+        self._backoff = []
+        for edge in layout.graph.edges:
+            backoff = edge.policy.retries.backoff if edge.policy.retries is not None else None
+            delays = [spread(backoff, k, tick) for k in range(min(_TRIES, edge.policy.attempts))] if backoff else []
+            self._backoff.append([0.5 * (d[0] + d[-1]) for d in delays])
+
+    def _programs(self) -> dict[int, list[Branching]]:
+        plans = {}
+        spec = self._layout.graph.spec
+        for node in self._layout.graph.nodes:
+            by_site = {}
+            for edge in self._layout.children.get(node.index, ()):
+                position = next(i for i, site in enumerate(node.flat.sites) if site is edge.site)
+                by_site[position] = edge.index
+            counter = [0]
+            steps = spec.services[node.service_name].operations[node.operation].steps
+            plans[node.index] = _branching(steps, by_site, counter)
+        return plans
+
+    def begin(self, counter: int, newest: int) -> None:
+        """Fix the draws that follow, and the last tick whose waits are known."""
+        self._counter = counter
+        self._newest = newest
+
+    def _uniform(self, count: int) -> Array:
+        counters = np.arange(self._counter, self._counter + count, dtype=np.uint64)
+        self._counter += count
+        return uniforms(self._key, counters + np.uint64(1))
+
+    def _draw(self, values: Array, count: int) -> Array:
+        """Draws of a law, between its tabulated values too."""
+        at = self._uniform(count) * VALUES - 0.5
+        low = np.minimum(np.maximum(np.floor(at), 0.0), VALUES - 2).astype(np.int64)
+        result: Array = values[low] + np.minimum(np.maximum(at - low, 0.0), 1.0) * (values[low + 1] - values[low])
+        return result
+
+    def call(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Calls on an edge at instants (ticks): how long they take, and whether they succeed."""
+        layout = self._layout
+        count = len(at)
+        spent, ok = np.zeros(count), np.zeros(count, dtype=bool)
+        left = np.arange(count)
+        tries = min(_TRIES, int(layout.attempts[edge]))
+        for number in range(tries):
+            took, good = self._attempt(edge, at[left] + spent[left])
+            if layout.timed[edge]:
+                good &= took <= layout.timeout[edge]
+                took = np.minimum(took, layout.timeout[edge])
+            spent[left] += took
+            ok[left[good]] = True
+            left = left[~good]
+            if not len(left):
+                break
+            if self._backoff[edge]:
+                spent[left] += self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
+        return spent, ok
+
+    def _attempt(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+        layout = self._layout
+        node = int(layout.child[edge])
+        network = self._network[edge]
+        there = self._draw(network, len(at)) if network is not None else 0.0
+        back = self._draw(network, len(at)) if network is not None else 0.0
+        wait, own = self.visit(node, at + there)
+        took = there + wait + own
+        more, good = self._steps(self._plans[node], at + took)
+        return took + more + back, good
+
+    def visit(self, node: int, at: Array) -> tuple[Array, Array]:
+        """Wait and own time of requests that reach a pod of a node's service at these instants."""
+        layout, queues = self._layout, self._queues
+        service = int(layout.node_service[node])
+        first, replicas = layout.first_pod[service], layout.replicas[service]
+        share = np.cumsum(queues.up[first : first + replicas])
+        if share[-1] <= 0.0:
+            return np.full(len(at), NEVER), np.zeros(len(at))
+        pod = first + np.minimum(np.searchsorted(share, self._uniform(len(at)) * share[-1], side="right"), replicas - 1)
+        wait = self._wait(pod, at)
+        own = self._draw(self._own[node], len(at))
+        speed = np.maximum(queues.factor * queues.up, 1e-9) / queues.stretch
+        work = layout.node_work[node]
+        if work > 0.0:
+            natural = layout.node_own[node]
+            own = own * ((work / speed[pod] + layout.node_wait[node]) / natural)
+        return wait, own
+
+    def _wait(self, pod: Index, at: Array) -> Array:
+        queues = self._queues
+        tick = np.minimum(np.maximum(np.floor(at), self._newest - queues.slots + 2.0), float(self._newest)).astype(np.int64)
+        part = np.minimum(np.maximum(at - tick, 0.0), 1.0)
+        waits = []
+        for border in (tick, tick + 1):
+            slot = border % queues.slots
+            known = queues.instants[slot, pod]
+            ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
+            forecast = self._newest + 1.0 + ahead / np.maximum(queues.rate[pod], 1e-12)
+            waits.append(np.maximum(np.where(known >= NEVER, forecast, known) - border, 0.0))
+        result: Array = waits[0] + part * (waits[1] - waits[0])
+        return result
+
+    def _steps(self, plan: list[Branching], at: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """What the calls of a visit take, and whether all required ones succeed."""
+        took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
+        for step in plan:
+            alive = np.nonzero(ok)[0]
+            if not len(alive):
+                break
+            more, good = self._step(step, at[alive] + took[alive])
+            took[alive] += more
+            ok[alive] &= good
+        return took, ok
+
+    def _step(self, step: Branching, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+        if step.edge >= 0:
+            return self._times(step.edge, at)
+        if step.parallel:
+            took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
+            for arm in step.children:
+                more, good = self._step(arm, at)
+                took, ok = np.maximum(took, more), ok & good
+            return took, ok
+        if step.choices:
+            return self._choose(step, at)
+        return self._steps(step.children, at)
+
+    def _choose(self, step: Branching, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+        took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
+        u, low = self._uniform(len(at)), 0.0
+        for probability, steps in step.choices:
+            p = probability * (float(self._outcomes.made[step.cached_edge]) if step.cached_edge >= 0 else 1.0)
+            chosen = np.nonzero((u >= low) & (u < low + p))[0]
+            low += p
+            if len(chosen):
+                took[chosen], ok[chosen] = self._steps(steps, at[chosen])
+        return took, ok
+
+    def _times(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+        took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
+        for _ in range(int(self._layout.times[edge])):
+            more, good = self.call(edge, at + took)
+            took, ok = took + more, ok & good
+        return took, ok | (not self._layout.required[edge])
+
+
+def _branching(steps: tuple[Step, ...], edges: dict[int, int], counter: list[int]) -> list[Branching]:
+    found = []
+    for step in steps:
+        if step.call is not None:
+            found.append(Branching(edge=edges[counter[0]]))
+            counter[0] += 1
+        elif step.send is not None:
+            counter[0] += 1
+        elif step.parallel is not None:
+            found.append(Branching(parallel=True, children=_branching(step.parallel, edges, counter)))
+        elif step.sequence is not None:
+            found.append(Branching(children=_branching(step.sequence, edges, counter)))
+        elif step.choose is not None:
+            found.append(Branching(choices=[(c.probability, _branching(c.steps, edges, counter)) for c in step.choose]))
+        elif step.cached is not None:
+            first = edges.get(counter[0], -1)
+            found.append(Branching(choices=[(1.0, _branching(step.cached.miss, edges, counter))], cached_edge=first))
+    return found

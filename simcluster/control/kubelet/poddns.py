@@ -1,0 +1,45 @@
+"""A pod's `/etc/resolv.conf` and `/etc/hosts`, from its DNS policy, DNS configuration and host aliases.
+
+Source: pkg/kubelet/network/dns/dns.go (GetPodDNS, appendDNSConfig), kubelet_pods.go
+(hostsEntriesFromHostAliases). Left out: limits on the length of search lists.
+"""
+
+from __future__ import annotations
+
+from simcluster.api.objects import Json, namespace_of
+from simcluster.control.kubelet.podspec import Pod
+from simcluster.models.machine.names import ResolverConfig, cluster_first
+
+#: What the resolvConf of a node (systemd-resolved's upstream) names.
+NODE_RESOLVER = ResolverConfig(("172.18.0.1",))
+
+
+def resolver_of(pod: Pod, cluster_dns: str) -> ResolverConfig:
+    """The pod's resolver configuration; `cluster_dns` is the kubelet's `clusterDNS`."""
+    spec = pod["spec"]
+    policy = spec.get("dnsPolicy") or "ClusterFirst"
+    if policy == "None":
+        base = ResolverConfig()
+    elif policy == "Default" or (policy == "ClusterFirst" and spec.get("hostNetwork")):
+        base = NODE_RESOLVER
+    else:
+        base = cluster_first(cluster_dns, namespace_of(pod))
+    extra: Json | None = spec.get("dnsConfig")
+    return base if not extra else _extended(base, extra)
+
+
+def _extended(base: ResolverConfig, extra: Json) -> ResolverConfig:
+    servers = tuple(dict.fromkeys((*base.servers, *(extra.get("nameservers") or ()))))
+    search = tuple(dict.fromkeys((*base.search, *(extra.get("searches") or ()))))
+    options = dict(option.partition(":")[::2] for option in base.options)
+    options.update({entry["name"]: str(entry.get("value") or "") for entry in extra.get("options") or ()})
+    ndots = options.get("ndots", "")
+    texts = tuple(f"{name}:{value}" if value else name for name, value in options.items())
+    return ResolverConfig(servers, search, int(ndots) if ndots.isdigit() else 1, texts)
+
+
+def host_aliases(pod: Pod) -> str:
+    """The lines that `hostAliases` add to the pod's hosts file."""
+    aliases = pod["spec"].get("hostAliases") or ()
+    lines = [f"{alias['ip']}\t" + "\t".join(alias.get("hostnames") or ()) for alias in aliases]
+    return "\n# Entries added by HostAliases.\n" + "\n".join(lines) + "\n" if lines else ""

@@ -1,0 +1,75 @@
+"""`kubectl set subject`: adds users, groups and service accounts to role bindings."""
+
+from __future__ import annotations
+
+from simcluster.api.objects import Json, thaw
+from simcluster.api.request import STRATEGIC_MERGE_PATCH
+from simcluster.surface.kubectl import strategicdiff
+from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.selection import Target, fetch
+
+FLAGS = (
+    *FILES,
+    SELECTOR,
+    *OUTPUT,
+    DRY_RUN,
+    manager("kubectl-set"),
+    switch("all"),
+    switch("local"),
+    Flag("group", kind="array"),
+    Flag("serviceaccount", kind="array"),
+    Flag("user", kind="array"),
+)
+_RBAC = "rbac.authorization.k8s.io"
+_BINDINGS = (f"rolebindings.{_RBAC}", f"clusterrolebindings.{_RBAC}")
+
+
+def run(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl set subject`."""
+    subjects = _subjects(arguments)
+    if not subjects:
+        raise plain("you must specify at least one value of user, group or serviceaccount")
+    change = Change(invocation, arguments)
+    targets, failures = fetch(invocation, arguments, arguments.positional)
+    for target in targets:
+        failures.attempt(_Adding(change, target, subjects).run)
+    failures.raise_all()
+
+
+def _subjects(arguments: Arguments) -> list[Json]:
+    found: list[Json] = []
+    for flag, kind in (("user", "User"), ("group", "Group")):
+        found.extend({"apiGroup": _RBAC, "kind": kind, "name": name} for name in arguments.texts(flag))
+    for account in arguments.texts("serviceaccount"):
+        namespace, colon, name = account.partition(":")
+        if not colon or not name:
+            raise plain("serviceaccount must be <namespace>:<name>")
+        found.append({"kind": "ServiceAccount", "name": name, "namespace": namespace})
+    return found
+
+
+class _Adding:
+    """Adds the subjects to one binding."""
+
+    def __init__(self, change: Change, target: Target, subjects: list[Json]) -> None:
+        self.change = change
+        self.target = target
+        self.subjects = subjects
+
+    def run(self) -> None:
+        change, target = self.change, self.target
+        if target.resource.name not in _BINDINGS:
+            raise plain("setting subjects is only supported for RoleBinding/ClusterRoleBinding")
+        present = list(target.obj.get("subjects") or ())
+        added = [subject for subject in self.subjects if subject not in present]
+        if not added:
+            change.invocation.line(f'info: {target.resource.kind.lower()} "{target.name}" was not changed')
+            return
+        after = thaw(target.obj)
+        after["subjects"] = [*(after.get("subjects") or ()), *added]
+        patch = strategicdiff.two_way(target.obj, after, target.resource)
+        changed = change.patch(target, patch, STRATEGIC_MERGE_PATCH)
+        change.report(target.resource, changed, "subjects updated")
