@@ -35,7 +35,10 @@ def _hotel(later: float) -> dict[str, Any]:
         operation = {"work": {"law": "exponential", "mean": mean}, "steps": list(steps)}
         return {"workers": 8, "blocking": False, "operations": {"o": operation}}
 
-    geo = {"queue": {"bound": 5000}, "operations": {"o": {"work": {"law": "exponential", "mean": "166667ns"}}}}
+    geo = {
+        "queue": {"bound": 5000, "overflow": "drop"},
+        "operations": {"o": {"work": {"law": "exponential", "mean": "166667ns"}}},
+    }
     choice = {"choose": [{"probability": 0.6, "steps": [call("search")]}]}
     return {
         "run": timed(14, "500ms"),
@@ -111,7 +114,7 @@ def r11(context: Context) -> None:
         for name, (success, load) in known.items():
             graph = {
                 "network": {"law": "exponential", "mean": "10ms"},
-                "run": timed(10, "10s"),
+                "run": timed(30, "30s"),
                 "services": {"s": {"workers": None, "operations": {"o": {"work": "1us", "failure": failure}}}},
                 "load": {"users": {"target": "s", "clients": 100, "open": {"rate": 1000}, "call": _STRATEGIES[name]}},
             }

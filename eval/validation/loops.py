@@ -19,8 +19,8 @@ def collector_graph() -> dict[str, Any]:
     figures of the paper (600 and 900 ms of collection a second); everything else follows.
     """
     heap = {
-        "size": "256Mi", "base": "20Mi", "running": "512Ki", "waiting": 300, "allocation": "1Mi",
-        "pause_per_byte": 9.0,
+        "size": "256Mi", "base": "44Mi", "running": "512Ki", "waiting": 230, "allocation": "1Mi",
+        "pause_per_byte": 8.6,
     }  # fmt: skip
     operation = {"steps": [{"wait": "100ms"}]}
     stages = [{"for": "240s", "rate": rate} for rate in (220, 280, 220, 180, 140)]

@@ -6,7 +6,16 @@ StackExchange.Redis 2.7.27, as seen in logs of Online Boutique v0.10.3.
 
 from __future__ import annotations
 
-from simcluster.models.traffic.causes import DEADLINE, DNS_TIMEOUT, NO_SUCH_HOST, PROTOCOL, REFUSED, RESET, TIMEOUT, Cause
+from simcluster.models.traffic.causes import (
+    DEADLINE,
+    DNS_TIMEOUT,
+    NO_SUCH_HOST,
+    PROTOCOL,
+    REFUSED,
+    RESET,
+    TIMEOUT,
+    Cause,
+)
 
 #: Address of the cluster's DNS server, as `lookup NAME on ADDRESS:53` shows it.
 DNS_SERVER = "10.96.0.10:53"

@@ -49,6 +49,8 @@ class ContainerSpec(Shared):
     memory_limit: int | None = None
     mounts: tuple[Mount, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    termination_path: str = "/dev/termination-log"
+    termination_fallback: bool = False  # terminationMessagePolicy FallbackToLogsOnError
 
     @property
     def environment(self) -> dict[str, str]:
@@ -153,12 +155,25 @@ class Container:
         self.finished_ns = self.sim.now
         self.exit_code = code
         self.reason = reason or ("Completed" if code == 0 else "Error")
-        self.message = message
+        self.message = message or self._last_words()
         self._hold_memory(0)
         self._record()
         self.program.stop()
         if self.on_exit is not None:
             self.on_exit(self)
+
+    def _last_words(self) -> str:
+        """The termination message: its file, else with FallbackToLogsOnError the end of the log.
+
+        Source: kuberuntime_container.go (getTerminationMessage): 4096 bytes of the file, or 2048
+        bytes and 80 lines of the log.
+        """
+        text = None if self.written is None else self.written.files.get(self.spec.termination_path)
+        if text:
+            return text[:4096]
+        if not self.spec.termination_fallback or self.exit_code == 0:
+            return ""
+        return "".join(f"{line.text}\n" for line in self.log.read(tail=80))[-2048:]
 
     def write(self, text: str, stream: str = "stdout") -> None:
         """The main process prints."""
@@ -181,6 +196,8 @@ class Container:
         limit = self.spec.memory_limit
         if limit is not None and memory_bytes > limit:
             self.machine.out_of_memory(self)
+        elif self.machine.container_memory > self.machine.memory_bytes >> 1:  # only then it is worth a closer look
+            self.machine.check_memory()
 
     def _hold_memory(self, memory_bytes: int) -> None:
         self.machine.container_memory += memory_bytes - self.memory_bytes

@@ -26,10 +26,11 @@ _FOLDERS = (
 
 @dataclass(frozen=True)
 class HostFile(Shared):
-    """One file: its text, and when it was last changed (simulated nanoseconds)."""
+    """One file: its text, when it was last changed (simulated nanoseconds), and bytes beyond its text."""
 
     text: str
     changed_ns: int
+    hollow_bytes: int = 0
 
 
 class HostFiles:
@@ -86,7 +87,9 @@ class HostFiles:
     def below(self, folder: str) -> list[tuple[str, str]]:
         """Path from the folder and text of every file in it and in its folders, sorted."""
         prefix = normalize(folder).rstrip("/") + "/"
-        return [(path[len(prefix) :], self._files[path].text) for path in sorted(self._files) if path.startswith(prefix)]
+        return [
+            (path[len(prefix) :], self._files[path].text) for path in sorted(self._files) if path.startswith(prefix)
+        ]
 
     def write(self, path: str, text: str) -> None:
         """Create a file or change its text. Raises FileError."""
@@ -97,6 +100,22 @@ class HostFiles:
             raise FileError("No such file or directory")
         self._files[path] = HostFile(text, self.sim.now)
         self._tell(path)
+
+    @property
+    def extra_bytes(self) -> int:
+        """What files take on the disk beside their texts (`fallocate`)."""
+        return sum(file.hollow_bytes for file in self._files.values())  # integers
+
+    def size_below(self, path: str) -> int:
+        """Bytes of a file, or of all files in a folder."""
+        path = normalize(path)
+        found = [f for name, f in self._files.items() if name == path or name.startswith(path.rstrip("/") + "/")]
+        return sum(len(file.text) + file.hollow_bytes for file in found)  # integers
+
+    def allocate(self, path: str, size_bytes: int) -> None:
+        """Create a file of a size whose content nobody reads. Raises FileError."""
+        self.write(path, "")
+        self._files[normalize(path)] = HostFile("", self.sim.now, size_bytes)
 
     def remove(self, path: str) -> None:
         """Remove a file. Raises FileError."""
@@ -132,9 +151,10 @@ class HostFiles:
         """Rename a file or a folder of files; `target` is the new name. Raises FileError."""
         source, target = normalize(source), normalize(target)
         if self.find(source) is not None:
-            text = self.read(source)
+            text, hollow = self._files[source].text, self._files[source].hollow_bytes
             if source != target:
                 self.write(target, text)
+                self._files[target] = HostFile(text, self.sim.now, hollow)
                 self.remove(source)
             return
         if not self.is_folder(source):

@@ -1,4 +1,4 @@
-"""Programs of a node that read and change files: cat, ls, cp, mv, rm, mkdir, rmdir, touch, tee, stat, test.
+"""Programs of a node that read and change files: cat, ls, cp, mv, rm, mkdir, touch, tee, stat, du, fallocate.
 
 Formats and error texts: coreutils 9.4. The editors refuse, because nobody sits at a terminal.
 Left out: wildcards (the shell's), owners and permissions (all is root's), `ls` in columns.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name
+from simcluster.models.machine.disk import usage_of
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.shellfiles import FileError, normalize
@@ -28,7 +29,9 @@ def _split(args: list[str]) -> tuple[str, list[str]]:
         elif arg == "--":
             only_words = True
         elif arg.startswith("--"):
-            letters += {"--recursive": "r", "--force": "f", "--parents": "p", "--append": "a", "--all": "a"}.get(arg, "")
+            letters += {"--recursive": "r", "--force": "f", "--parents": "p", "--append": "a", "--all": "a"}.get(
+                arg, ""
+            )
         else:
             letters += arg[1:]
     return letters, words
@@ -101,7 +104,8 @@ def _entry(files: HostFiles, path: str, shown: str, *, long: bool) -> str:
     when = f"{month_name(int(stamp[5:7]))} {int(stamp[8:10]):2d} {stamp[11:16]}"
     if found is None:
         return f"drwxr-xr-x 2 root root  4096 {when} {shown}\n"
-    return f"-rw------- 1 root root {len(found.text.encode()):5d} {when} {shown}\n"
+    size = len(found.text.encode()) + found.hollow_bytes
+    return f"-rw------- 1 root root {size:5d} {when} {shown}\n"
 
 
 def _transfer(machine: Machine, name: str, args: list[str], move: bool) -> ExecResult:
@@ -244,6 +248,52 @@ def _test(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return ExecResult("", "", 0 if len(words) == 1 and words[0] else 1)
 
 
+def _fallocate(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    size, path = "", ""
+    words = iter(args)
+    for word in words:
+        if word in ("-l", "--length"):
+            size = next(words, "")
+        elif word.startswith("-l"):
+            size = word[2:]
+        elif not word.startswith("-"):
+            path = word
+    number = _size_of(size)
+    if number is None:
+        return ExecResult("", "fallocate: invalid length value specified\n", 1)
+    if not path:
+        return ExecResult("", "fallocate: no filename specified\n", 1)
+    if number > usage_of(machine).available_bytes:
+        return ExecResult("", "fallocate: fallocate failed: No space left on device\n", 1)
+    try:
+        machine.files.allocate(_absolute(path), number)
+    except FileError as error:
+        return ExecResult("", f"fallocate: cannot open {path}: {error}\n", 1)
+    return ExecResult("")
+
+
+def _size_of(text: str) -> int | None:
+    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    digits = text.rstrip("KMGTiB")
+    unit = text[len(digits) :].removesuffix("iB")
+    return int(digits) * units[unit] if digits.isdigit() and unit in units else None
+
+
+def _du(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    letters, words = _split(args)
+    answer = _Answer("du")
+    for path in words or ["/root"]:
+        full = _absolute(path)
+        found = machine.files.find(full)
+        if found is None and not machine.files.is_folder(full):
+            answer.fail(f"cannot access '{path}': No such file or directory")
+            continue
+        kib = machine.files.size_below(full) >> 10
+        shown = f"{kib >> 20}G" if "h" in letters and kib >> 20 else f"{kib >> 10}M" if "h" in letters else str(kib)
+        answer.out.append(f"{shown}\t{path}\n")
+    return answer.result()
+
+
 def _editor(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     said = "Vim: Warning: Output is not to a terminal\nVim: Warning: Input is not from a terminal\n"
     return ExecResult("", f"{said}Vim: Error reading input, exiting...\nVim: Finished.\n", 1)
@@ -256,6 +306,8 @@ def _nano(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 FILE_TOOLS: dict[str, Callable[[Machine, list[str], str], ExecResult]] = {
     "cat": _cat,
     "cp": _cp,
+    "du": _du,
+    "fallocate": _fallocate,
     "ls": _ls,
     "mkdir": _mkdir,
     "mv": _mv,

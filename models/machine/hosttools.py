@@ -1,6 +1,7 @@
 """Programs of a node's host: `crictl`, `hostname`, `free`, `uptime`, `uname`, `nproc`, `df`, `dmesg`, `ps`.
 
-Programs that read and change files are `hostfiletools`; systemctl and journalctl belong to the node shell, which speaks to the units and the journal.
+Programs that read and change files are `hostfiletools`; systemctl and journalctl belong to the
+node shell, which speaks to the units and the journal.
 Formats: crictl 1.32, procps-ng 4.0, coreutils 9.4 (Ubuntu 24.04).
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR, month_name, weekday
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.disk import usage_of
 from simcluster.models.machine.hostfiletools import FILE_TOOLS
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
@@ -93,12 +95,31 @@ def _human(amount: int) -> str:
 
 
 def _df(machine: Machine, args: list[str]) -> ExecResult:
-    total = 101_202_000
-    used = 6_200_000 + sum(image.size_bytes for image in machine.images.images.values()) // 400  # integers
-    free = total - used - 5_170_000
-    percent = -(-100 * used // (used + free))
+    disk = usage_of(machine)
+    if "-i" in args:
+        used = disk.total_inodes - disk.free_inodes
+        percent = -(-100 * used // disk.total_inodes)
+        head = "Filesystem      Inodes   IUsed   IFree IUse% Mounted on"
+        return ExecResult(
+            f"{head}\n/dev/vda1      {disk.total_inodes:>7} {used:>7} {disk.free_inodes:>7} {percent:>4}% /\n"
+        )
+    percent = -(-100 * disk.used_bytes // (disk.used_bytes + disk.available_bytes))
+    if "-h" in args:
+        total, used_text, free = (_human_bytes(n) for n in (disk.total_bytes, disk.used_bytes, disk.available_bytes))
+        head = "Filesystem      Size  Used Avail Use% Mounted on"
+        return ExecResult(f"{head}\n/dev/vda1      {total:>5} {used_text:>5} {free:>5} {percent:>3}% /\n")
+    total_kib, used_kib, free_kib = (n >> 10 for n in (disk.total_bytes, disk.used_bytes, disk.available_bytes))
     head = "Filesystem     1K-blocks     Used Available Use% Mounted on"
-    return ExecResult(f"{head}\n/dev/vda1      {total:>9} {used:>8} {free:>9} {percent:>3}% /\n")
+    return ExecResult(f"{head}\n/dev/vda1      {total_kib:>9} {used_kib:>8} {free_kib:>9} {percent:>3}% /\n")
+
+
+def _human_bytes(amount: int) -> str:
+    """As `df -h` rounds: up, with one digit below ten."""
+    for unit, name in ((1 << 30, "G"), (1 << 20, "M")):
+        if amount >= unit:
+            tenths = -(-amount * 10 // unit)
+            return f"{tenths // 10}.{tenths % 10}{name}" if tenths < 100 else f"{-(-amount // unit)}{name}"
+    return f"{amount >> 10}K"
 
 
 def _dmesg(machine: Machine, args: list[str]) -> ExecResult:

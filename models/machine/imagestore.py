@@ -114,15 +114,23 @@ class ImageStore:
         try:
             manifest = self.registry.resolve(job.reference)
         except PullError as error:
-            median = self.lookup_median_ns if "lookup" in str(error) else self.resolve_median_ns
-            delay = self._stream.lognormal_ns(median, RESOLVE_SIGMA)
+            delay = self.failing_pull_ns(job.reference, str(error))
             self.sim.after(delay, self._failed, job, str(error), self.sim.now)
             return
+        self.sim.after(self.pull_ns(job.reference, manifest), self._pulled, job, manifest, self.sim.now)
+
+    def pull_ns(self, reference: ImageReference, manifest: Manifest) -> int:
+        """How long a pull takes: an image that is there already is only looked up in the registry."""
         delay = self._stream.lognormal_ns(self.resolve_median_ns, RESOLVE_SIGMA)
-        local = self.images.get(str(job.reference))
+        local = self.images.get(str(reference))
         if local is None or local.digest != manifest.digest:
             delay += manifest.size_bytes * SECOND // self.bytes_per_s
-        self.sim.after(delay, self._pulled, job, manifest, self.sim.now)
+        return delay
+
+    def failing_pull_ns(self, reference: ImageReference, error: str) -> int:
+        """How long a pull takes that ends in `error`."""
+        median = self.lookup_median_ns if "lookup" in error else self.resolve_median_ns
+        return self._stream.lognormal_ns(median, RESOLVE_SIGMA)
 
     def _pulled(self, job: _Job, manifest: Manifest, began_ns: int) -> None:
         image = self._add(job.reference, manifest)

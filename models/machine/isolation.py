@@ -87,9 +87,9 @@ def permits(
     """Whether a connection from `source` (empty: the backend's own node) to the backend is allowed."""
     address, port = backend
     sender = table.get(source)
-    if sender is not None and sender.egress is not None and source != address:
-        if not any(peers.allow(address, port) for peers in sender.egress):
-            return False
+    outward = None if sender is None or source == address else sender.egress
+    if outward is not None and not any(peers.allow(address, port) for peers in outward):
+        return False
     receiver = table.get(address)
     if receiver is None or receiver.ingress is None or not source or source == address:
         return True

@@ -6,7 +6,7 @@ the API. Leaves out: disks, NICs and kernel tables (their room is reserved in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from simcluster.engine import SECOND, Shared, Simulation
@@ -90,6 +90,7 @@ class Machine:
         self.role = role or ("control-plane" if "control-plane" in name or "master" in name else "worker")
         self.pod_cidr = pod_cidr or f"10.244.{max(0, int(address.rpartition('.')[2]) - 2)}.0/24"
         self.booted_ns = sim.now
+        self.on_oom: Callable[[str, int], None] | None = None  # told of a process killed for the whole machine's sake
         self.container_memory = 0  # bytes of all containers' working sets
         self.identity = _identity(sim, name)
         self.log = Journal()
@@ -179,6 +180,35 @@ class Machine:
             f"pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
         )
         container.exit(EXIT_SIGKILL, "OOMKilled")
+
+    def check_memory(self) -> None:
+        """All processes together hold more than there is: the kernel kills the worst of them."""
+        ceiling = self.memory_bytes - _SYSTEM_MEMORY_MIB[self.role][1] * MIB
+        while self.container_memory > ceiling:
+            running = [container for container in self.runtime.containers() if container.running]
+            victim = max(running, key=self._badness, default=None)
+            if victim is None or not victim.memory_bytes:
+                return
+            self._kill_for_all(victim)
+
+    def _badness(self, container: Container) -> int:
+        # mm/oom_kill.c: the share of memory in thousandths, plus oom_score_adj.
+        return container.memory_bytes * 1000 // self.memory_bytes + self.oom_score(container)
+
+    def _kill_for_all(self, container: Container) -> None:
+        comm, score, held_kb = process_name(container), self.oom_score(container), container.memory_bytes >> 10
+        self.kernel(
+            f"{comm} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, "
+            f"oom_score_adj={score}",
+            "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
+            f"task_memcg=/kubepods.slice,task={comm},pid={container.pid},uid=0",
+            f"Out of memory: Killed process {container.pid} ({comm}) total-vm:{held_kb * 3}kB, anon-rss:{held_kb}kB, "
+            f"file-rss:{held_kb // 40}kB, shmem-rss:0kB, UID:0 pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
+        )
+        pid = container.pid
+        container.exit(EXIT_SIGKILL, "OOMKilled")
+        if self.on_oom is not None:
+            self.on_oom(comm, pid)
 
     def oom_score(self, container: Container) -> int:
         """oom_score_adj of a container's processes, by quality of service.

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Backend = tuple[str, int]  # address, port
 
 DNS_PORT = 53
+#: Stands for the addresses of users outside, where policies ask for one (RFC 5737, documentation).
+OUTSIDE = "203.0.113.7"
 
 
 class Listener(Protocol):
@@ -274,10 +276,10 @@ class Network:
             return Route("timeout")
         if not backends:
             return Route("refused")
-        if len(backends) > 1 and source and key in rules.sticky:
+        if len(backends) > 1 and key in rules.sticky and source in self.sandboxes:
             # Session affinity: one backend for a client's address as long as the backends stay.
             # kube-proxy remembers the first choice; here it follows from the address, which is
-            # as lasting and needs no memory.
+            # as lasting and needs no memory. A crowd outside has many addresses and spreads.
             number = 0
             for part in source.split("."):
                 number = number << 8 | int(part)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from simcluster.engine import MICROSECOND, Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.names import cluster_first
-from simcluster.models.machine.network import Network
+from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.causes import Cause
 from simcluster.models.traffic.distribution import Latency
 from simcluster.models.traffic.operations import CallSpec, OperationSpec
@@ -194,7 +194,7 @@ class PlanBuilder:
 
     def _enter(self, load: UserLoad) -> list[Edge]:
         nodes = (load.from_node,) if load.from_node else self._resolver.entry_nodes()
-        origin = Origin(nodes, load.namespace)
+        origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.isolation else "")
         port = load.port or self._resolver.first_port(origin, load.service)
         edges = []
         for operation, share in load.shares(self._mix_of(origin, load.service, port)):

@@ -60,7 +60,7 @@ def list_objects(store: Store, resource: Resource, selection: Selection, request
         objects = [obj for obj in objects if _key(obj, selection.namespace) >= start]
     metadata: Json = {"resourceVersion": str(version)}
     limit = _limit(request)
-    if limit and len(objects) > limit:
+    if 0 < limit < len(objects):
         last = _key(objects[limit - 1], selection.namespace)
         metadata["continue"] = _token(version, last + "\0")
         if not selection.is_filtered:

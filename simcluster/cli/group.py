@@ -23,6 +23,8 @@ COMMANDS = {
     "run": "Run one agent on one task and explain the grade.",
     "score": "Score a recorded run directory again.",
     "shell": "Be the operator: a prompt with kubectl, ssh, wait, fork, back.",
+    "traffic": "Run a call graph: queues, retries, collapse.",
+    "validate": "Check the traffic models against theory and published experiments.",
 }
 
 

@@ -17,13 +17,13 @@ from simcluster.control.job import JobController
 from simcluster.control.namespace import NamespaceController
 from simcluster.control.nodelifecycle import NodeLifecycleController, PodGarbageCollector, TaintEvictionController
 from simcluster.control.persistentvolume import ClaimProtection, PersistentVolumeBinder, VolumeProtection
+from simcluster.control.process import Process
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController
 from simcluster.control.statefulset import StatefulSetController
 from simcluster.control.ttl import TtlController
 from simcluster.control.ttlafterfinished import TtlAfterFinishedController
-from simcluster.control.process import Process
 from simcluster.control.validatingadmissionpolicy import ValidatingAdmissionPolicyStatusController
 from simcluster.engine import Simulation
 

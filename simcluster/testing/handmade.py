@@ -20,6 +20,7 @@ class PlainMachine:
     def __init__(self, cores: float = 64.0) -> None:
         self.cores = cores
         self.container_memory = 0
+        self.memory_bytes = 1 << 60
         self.demand: dict[str, float] = {}
 
     def cpu_share(self, container: Container) -> float:

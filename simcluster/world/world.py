@@ -25,7 +25,7 @@ from simcluster.models.traffic.engine import TrafficEngine
 from simcluster.models.traffic.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
-from simcluster.world import bootstrap
+from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
@@ -99,6 +99,7 @@ class World:
         bootstrap.create_namespaces(admin)
         bootstrap.enforce_access(admin)
         bootstrap.create_priority_classes(admin)
+        apiservices.register(admin, self.api.resources, self.sim.now)
         self.machines: dict[str, Machine] = {}
         self.kubelets: dict[str, Kubelet] = {}
         self.proxies: dict[str, KubeProxy] = {}
@@ -122,6 +123,7 @@ class World:
         if addons:
             for name in bootstrap.ADDONS:
                 self.apply(resources.files("simcluster.world").joinpath("manifests", name).read_text())
+            apiservices.register_metrics(admin, self.sim.now)
         self._boot(addons)
 
     @property
@@ -143,9 +145,7 @@ class World:
 
     def kubectl(self, user: str = ADMIN.name, namespace: str = "default") -> Kubectl:
         """A kubectl whose waiting commands let this world live on."""
-        return Kubectl(
-            self.api, self, namespace=namespace, user=_administrator(user), config=self.kubeconfig
-        )
+        return Kubectl(self.api, self, namespace=namespace, user=_administrator(user), config=self.kubeconfig)
 
     def apply(self, manifests: str, *, user: str = ADMIN.name, namespace: str = "default") -> CommandResult:
         """`kubectl apply -f -` of YAML documents, as a deployer does it.

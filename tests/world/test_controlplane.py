@@ -128,8 +128,9 @@ def test_without_api_server_nothing_answers_and_leaders_give_up(world):
     assert kubectl(world, "get nodes").exit_code == 0
     assert world.scheduler.running
     assert world.controllers.running
-    assert {c["status"] for n in world.api.store.objects("nodes") for c in n["status"]["conditions"]
-            if c["type"] == "Ready"} == {"True"}
+    assert {
+        c["status"] for n in world.api.store.objects("nodes") for c in n["status"]["conditions"] if c["type"] == "Ready"
+    } == {"True"}
     assert pod(world, "kube-scheduler")["status"]["containerStatuses"][0]["restartCount"] == 1
 
 
@@ -160,10 +161,33 @@ def test_rules_stand_still_without_kube_proxy(world):
     rules = world.network.rules["worker-1"].backends
     key = next(k for k in rules if k.address == world.api.store.get("services", "default", "web")["spec"]["clusterIP"])
     assert len(rules[key]) == 1
-    kubectl(world, 'patch ds -n kube-system kube-proxy -p \'{"spec":{"template":{"spec":{"nodeSelector":{"a":"b"}}}}}\'')
+    nowhere = '{"spec":{"template":{"spec":{"nodeSelector":{"a":"b"}}}}}'
+    kubectl(world, f"patch ds -n kube-system kube-proxy -p '{nowhere}'")
     world.run_for(40 * SECOND)
     assert not world.proxies["worker-1"].running
     before = rules[key]
     kubectl(world, "scale deployment web --replicas=3")
     world.run_for(30 * SECOND)
     assert rules[key] == before
+
+
+def test_a_restarted_kubelet_finds_its_static_pods_running(world):
+    before = pod(world, "kube-scheduler")
+    shell(world, "systemctl restart kubelet")
+    world.run_for(30 * SECOND)
+    after = pod(world, "kube-scheduler")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
+    assert world.scheduler.running
+
+
+def test_a_copy_of_a_manifest_waits_for_its_namesake(world):
+    shell(world, f"cp {MANIFESTS}/kube-scheduler.yaml {MANIFESTS}/kube-scheduler.yaml.bak")
+    world.run_for(20 * SECOND)
+    assert (
+        len([c for c in world.machines["control-plane"].runtime.containers() if c.spec.name == "kube-scheduler"]) == 1
+    )
+    shell(world, f"rm {MANIFESTS}/kube-scheduler.yaml")
+    world.run_for(40 * SECOND)
+    assert pod(world, "kube-scheduler")["status"]["phase"] == "Running"
+    assert world.scheduler.running

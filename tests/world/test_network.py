@@ -62,7 +62,8 @@ def address(world, name):
 
 
 def web_pods(world):
-    return [p for p in world.api.store.objects("pods", "default") if p["metadata"].get("labels", {}).get("app") == "web"]
+    pods = world.api.store.objects("pods", "default")
+    return [pod for pod in pods if (pod["metadata"].get("labels") or {}).get("app") == "web"]
 
 
 def test_names_of_all_kinds_of_services(world):
@@ -103,7 +104,8 @@ def test_a_broken_corefile_crashes_new_coredns_pods(world):
 def test_dns_policy_and_host_aliases(world):
     world.apply(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: own}\nspec:\n  dnsPolicy: None\n"
-        "  dnsConfig: {nameservers: [10.96.0.10], searches: [svc.cluster.local], options: [{name: ndots, value: '2'}]}\n"
+        "  dnsConfig: {nameservers: [10.96.0.10], searches: [svc.cluster.local],"
+        " options: [{name: ndots, value: '2'}]}\n"
         "  hostAliases: [{ip: 10.1.2.3, hostnames: [db.local]}]\n"
         "  containers: [{name: c, image: busybox:1.36, command: [sleep, infinity]}]\n"
         "---\napiVersion: v1\nkind: Pod\nmetadata: {name: plain}\nspec:\n  dnsPolicy: Default\n"
@@ -143,9 +145,10 @@ def test_internal_policy_local_and_session_affinity(world):
         local = {p["status"]["podIP"] for p in web_pods(world) if p["spec"]["nodeName"] == node}
         route = world.network.route(node, cluster_ip, 80)
         assert {backend[0] for backend in route.backends} == local
-        chosen = world.network.route(node, cluster_ip, 80, "10.244.1.77")
+        caller = address(world, "client")
+        chosen = world.network.route(node, cluster_ip, 80, caller)
         assert len(chosen.backends) == 1
-        assert chosen == world.network.route(node, cluster_ip, 80, "10.244.1.77")
+        assert chosen == world.network.route(node, cluster_ip, 80, caller)
     assert world.network.route("control-plane", cluster_ip, 80).outcome == "timeout"
 
 
@@ -202,3 +205,17 @@ def test_egress_policies_cut_off_dns_too(world):
     world.apply(EGRESS.replace("egress: [", "egress: [{to: [{namespaceSelector: {}}], ports: [{port: 53}]}, "))
     world.run_for(SECOND)
     assert run(world, "nslookup web").exit_code == 0
+
+
+def test_policies_bind_users_and_servers_alike(world):
+    users = world.add_users("default", "web", 20)
+    world.run_for(10 * SECOND)
+    assert users.window(world.now - 5 * SECOND, world.now).failed == 0
+    world.apply(DENY)
+    world.run_for(15 * SECOND)
+    stats = users.window(world.now - 5 * SECOND, world.now)
+    assert stats.failed == stats.sent > 0
+    anybody = "spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}"
+    world.apply(f"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {{name: public}}\n{anybody}\n")
+    world.run_for(15 * SECOND)
+    assert users.window(world.now - 5 * SECOND, world.now).failed == 0

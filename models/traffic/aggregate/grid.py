@@ -8,7 +8,7 @@ from simcluster.models.traffic.aggregate.layout import Graph
 _PER_TIMEOUT = ((24, 10), (100, 5))
 _LEAST = 2
 #: Limits of a tick without timeouts, and its share of the longest mean service time.
-_SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 10
+_SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 
 
 def tick_of(graph: Graph) -> int:

@@ -38,6 +38,8 @@ class Queues:
     Attributes:
         number: in the pod (waiting and in service), in units of reference work.
         waiting: of them, not begun.
+        queued: who has arrived and not left the queue, counted from the flows (`number` is a diffusion
+            and may run ahead of them for a moment); `inside`: and not finished, where servers are held.
         factor: of each pod's speed (events); `stretch` of each request's own time (contention).
         hold: mean time a server is held, in ticks; `rate` units a tick.
         position, begun: of the arrivals, see above.
@@ -50,6 +52,8 @@ class Queues:
         self.slots = slots
         self.number = np.zeros(pods)
         self.waiting = np.zeros(pods)
+        self.queued = np.zeros(pods)
+        self.inside = np.zeros(pods)
         self.position = np.zeros(pods)
         self.begun = np.zeros(pods)
         self.borders = np.zeros((slots, pods))
@@ -100,6 +104,7 @@ class Queues:
             self._local.append(layout.lane_pod[lanes] - pods.start)
         self._lane_rest = layout.lane_pod
         self.has_holds = bool(layout.holds.any())
+        self.has_infinite = bool(layout.infinite.any())
 
     def refresh(self) -> None:
         """Work out rates, noises and shifts from the loads and speeds of now."""
@@ -174,26 +179,32 @@ class Queues:
         lifted = np.maximum(after, 0.5 * (x + root))
         if self.bounded:
             lifted, come, arrived = self._bound(level, lifted, come, arrived, x)
-        after = np.minimum(np.where(layout.infinite[pods], 0.0, lifted), number + arrived)
-        self.number[pods] = after
+        if self.has_infinite:
+            lifted = np.where(layout.infinite[pods], 0.0, lifted)
+        self.number[pods] = lifted
         self.arrived[pods] = arrived
-        self.finished[pods] = number + arrived - after
-        return self._leave(level, come, arrived, number, after)
+        return self._leave(level, come, arrived, lifted)
 
-    def _leave(self, level: int, come: Array, arrived: Array, number: Array, after: Array) -> Array:
+    def _leave(self, level: int, come: Array, arrived: Array, number: Array) -> Array:
+        """Who leaves: the queue is as long as the diffusion says, but nobody comes out of nothing."""
         layout = self.layout
         pods, lanes = layout.level_pods[level], layout.level_lanes[level]
-        waiting = np.maximum(after - self.shift[pods], 0.0)
-        if self.has_holds:
-            held = layout.holds[pods]
-            before = np.where(held, self.waiting[pods], number)
-            rest = np.where(held, np.minimum(waiting, before + arrived), after)
-            waiting = np.where(held, rest, waiting)
-        else:
-            before, rest = number, after
+        waiting = np.maximum(number - self.shift[pods], 0.0)
         self.waiting[pods] = waiting
-        everything = before + arrived
-        fraction = np.where(everything > 0.0, 1.0 - rest / np.maximum(everything, 1e-300), 1.0)
+        goal = number
+        if self.has_holds:
+            inside = self.inside[pods] + arrived
+            rest = np.minimum(number, inside)
+            self.inside[pods] = rest
+            goal = np.where(layout.holds[pods], waiting, number)
+        everything = self.queued[pods] + arrived
+        rest_queued = np.minimum(goal, everything)
+        self.queued[pods] = rest_queued
+        if self.has_holds:
+            self.finished[pods] = np.where(layout.holds[pods], inside - rest, everything - rest_queued)
+        else:
+            self.finished[pods] = everything - rest_queued
+        fraction = 1.0 - rest_queued / np.maximum(everything, 1e-300)
         content = self.content[lanes] + come
         left: Array = content * fraction[self._local[level]]
         self.content[lanes] = content - left

@@ -33,6 +33,7 @@ def is_plain(spec: GraphSpec) -> bool:
         and service.workers is not None
         and service.cores in (None, service.workers)
         and service.queue.discipline == "fifo"
+        and service.queue.overflow == "reject"
         and service.shed is None
         and service.rate_limit is None
         and service.heap is None

@@ -122,7 +122,7 @@ class Replica:
             self._enter(attempt)
             self.start(attempt)
         elif self.waiting >= self.bound:
-            self._reject(attempt)
+            self._overflow(attempt)
         else:
             self._enter(attempt)
             self._enqueue(attempt)
@@ -162,6 +162,13 @@ class Replica:
         if shed.max_queue is not None and not self.free and self.waiting >= shed.max_queue:
             return False
         return shed.max_in_flight is None or self.inside < shed.max_in_flight
+
+    def _overflow(self, attempt: Attempt) -> None:
+        if self.station.spec.queue.overflow == "reject":
+            self._reject(attempt)
+        else:
+            attempt.state = GONE
+            self.station.window.rejected += 1
 
     def _reject(self, attempt: Attempt) -> None:
         attempt.state = GONE

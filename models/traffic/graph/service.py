@@ -37,11 +37,14 @@ class Queue(Part):
     """Requests that wait for a worker, at each replica.
 
     Attributes:
-        bound: how many may wait; None is without bound. A request that finds it full is rejected.
+        bound: how many may wait; None is without bound.
+        overflow: a request that finds it full is `reject`ed: its caller hears of it at once; or `drop`ped: its
+            caller learns nothing and runs into its time-out (a full accept queue, a lost datagram).
         discipline: `priority` serves the highest priority first, in order of arrival among equals.
     """
 
     bound: Annotated[int, Field(ge=0)] | None = None
+    overflow: Literal["reject", "drop"] = "reject"
     discipline: Literal["fifo", "lifo", "priority"] = "fifo"
 
 

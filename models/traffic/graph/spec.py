@@ -18,6 +18,7 @@ from simcluster.engine.content import ContentError, Document, Where, model_of, n
 from simcluster.models.traffic.graph.events import Event
 from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive
 from simcluster.models.traffic.graph.load import Load
+from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.service import Call, Send, Service, Step
 
 #: Series longer than this are refused: nobody reads them and they fill the memory.
@@ -172,6 +173,8 @@ class _Check:
                     for key, target in (("call", step.call), ("send", step.send)):
                         if target is not None:
                             self.reaches((*where, key), target.service, target.operation)
+                        if step.call is not None:
+                            self.gives_up((*where, "call"), step.call, step.call.service)
                     if step.cached is not None:
                         self.known((*where, "cached", "cache"), "cache", step.cached.cache, service.caches)
 
@@ -182,6 +185,12 @@ class _Check:
             self.known(
                 (*where, "operation"), f"operation of {service}", operation, self.spec.services[service].operations
             )
+
+    def gives_up(self, where: Where, policy: Policy, service: str) -> None:
+        """Who calls a queue that drops requests silently does not wait for ever."""
+        endless = policy.timeout is None and policy.deadline is None and policy.patience is None
+        if endless and self.spec.services[service].queue.overflow == "drop":
+            self.refuse(where, f"{service} drops requests silently: a call needs a timeout, a deadline or patience")
 
     def cycles(self) -> None:
         """No operation waits for itself."""
@@ -205,6 +214,7 @@ class _Check:
                 where: Where = ("load", name, "target") if load.target is not None else ("load", name, "mix", reference)
                 service, _, operation = reference.partition("/")
                 self.known(where, "service", service, self.spec.services)
+                self.gives_up(("load", name), load.call, service)
                 if operation:
                     self.known(where, f"operation of {service}", operation, self.spec.services[service].operations)
 

@@ -56,7 +56,9 @@ class CoreDns(WrappedProgram):
             self._text = FileTree(container).read(self._path)
             self.blocks = parse_corefile(self._text, self._path)
         except FileError:
-            container.write(f"maxprocs: Leaving GOMAXPROCS={container.machine.cpu_cores}: CPU quota undefined", "stderr")
+            container.write(
+                f"maxprocs: Leaving GOMAXPROCS={container.machine.cpu_cores}: CPU quota undefined", "stderr"
+            )
             container.write(f"open {self._path}: no such file or directory", "stderr")
             container.exit(1)
             return

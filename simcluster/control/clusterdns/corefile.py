@@ -112,7 +112,7 @@ class _Parser:
             while depth:
                 if not self.rows:
                     raise self.fail(self.last, "Unexpected EOF")
-                number, row = self.rows.pop(0)
+                _, row = self.rows.pop(0)
                 depth += row.count("{") - row.count("}")
                 if depth and row != ["}"]:
                     inner.append(tuple(word for word in row if word != "{"))
@@ -142,7 +142,9 @@ class _Parser:
                     except re.error as error:
                         raise CorefileError(f"plugin/template: could not parse regex: {error}") from None
         elif found.name == "rewrite" and not found.arguments and not found.lines:
-            raise CorefileError(f"plugin/rewrite: {where}Wrong argument count or unexpected line ending after 'rewrite'")
+            raise CorefileError(
+                f"plugin/rewrite: {where}Wrong argument count or unexpected line ending after 'rewrite'"
+            )
 
 
 def _words(line: str) -> list[str]:

@@ -57,7 +57,7 @@ class ClusterDns:
         endpoints = self.api.store.get("endpoints", namespace_of(service), name_of(service))
         addresses: dict[str, None] = {}
         hosts: dict[str, tuple[str, ...]] = {}
-        for subset in (endpoints or {}).get("subsets") or ():
+        for subset in () if endpoints is None else endpoints.get("subsets") or ():
             ready = list(subset.get("addresses") or ())
             if service["spec"].get("publishNotReadyAddresses"):
                 ready += subset.get("notReadyAddresses") or ()

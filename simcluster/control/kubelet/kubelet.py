@@ -3,7 +3,7 @@
 Everything is driven by events: a watch event, a change of a container (seen at the next
 relist of a 1 s grid, as PLEG does), a probe, a due resync (picked up on a 1 s grid, as the
 sync loop does). A pod where nothing happens costs one status computation every 60 to 90 s.
-Leaves out: eviction, image and container garbage collection.
+Leaves out: garbage collection of dead containers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from simcluster.control.kubelet.admission import admit
 from simcluster.control.kubelet.backoff import Backoff
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.environment import NodeFacts
+from simcluster.control.kubelet.eviction import EvictionManager
 from simcluster.control.kubelet.goduration import go_duration
+from simcluster.control.kubelet.imagegc import PERIOD_NS as IMAGE_GC_NS
+from simcluster.control.kubelet.imagegc import ImageCollector
 from simcluster.control.kubelet.imagemanager import ImageManager
 from simcluster.control.kubelet.klog import KubeletLog
 from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
@@ -108,14 +111,18 @@ class Kubelet:
         self.images = ImageManager(sim, machine.images)
         self.backoff = Backoff(sim)
         self.static = StaticPods(self)
+        self.eviction = EvictionManager(self)
+        self.image_gc = ImageCollector(self)
         phases = sim.stream("kubelet", self.name)
         self._relist_phase = phases.uniform_ns(0, RELIST_NS - 1)
         self._tick_phase = phases.uniform_ns(0, SECOND - 1)
         self._dirty: dict[str, None] = {}
         self._relist_timer: Timer | None = None
         self._gc_timer: Timer | None = None
+        self._image_timer: Timer | None = None
         self._watch: Informer | None = None
         machine.runtime.on_change = self._runtime_changed
+        machine.on_oom = self._system_oom
         unit = machine.units.units["kubelet.service"]
         unit.on_start, unit.on_stop = self.start, self.stop
         if unit.active:
@@ -133,11 +140,14 @@ class Kubelet:
         self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
         self.reporter.start()
         self.static.start()
+        self.eviction.start()
+        self.image_gc.start()
         self._watch = Informer(self.sim, f"kubelet/{self.name}", "pods", self.handle)
         for pod in self.client.cache.pods_on(self.name):
             self._watch.notify(Change("ADDED", "pods", pod, None, int(pod["metadata"]["resourceVersion"])))
         self.api.store.subscribe("pods", self._watch, node=self.name)
         self._gc_timer = self.sim.every(MINUTE, self._collect_garbage, first_ns=self.sim.now + MINUTE)
+        self._image_timer = self.sim.every(IMAGE_GC_NS, self.image_gc.collect, first_ns=self.sim.now + IMAGE_GC_NS)
         self.sim.after(2 * SECOND, self._reap_orphans, self.started_ns)
 
     def stop(self) -> None:
@@ -150,15 +160,16 @@ class Kubelet:
         self._watch = None
         self.reporter.stop()
         self.static.stop()
+        self.eviction.stop()
         for worker in self.workers.values():
             worker.die()
         self.workers = {}
         self.machine.images.drop_queue()
         self._dirty = {}
-        for timer in (self._relist_timer, self._gc_timer):
+        for timer in (self._relist_timer, self._gc_timer, self._image_timer):
             if timer is not None:
                 timer.cancel()
-        self._relist_timer = self._gc_timer = None
+        self._relist_timer = self._gc_timer = self._image_timer = None
 
     # Pods.
 
@@ -189,7 +200,7 @@ class Kubelet:
         if not known and phase not in ("Succeeded", "Failed") and not is_terminating(pod):
             others = [w.pod for w in self.workers.values() if w.state != "terminated"]
             node = self.client.cache.get("nodes", "", self.name)
-            rejection = admit(pod, others, self.machine, node)
+            rejection = self.eviction.admit(pod) or admit(pod, others, self.machine, node)
             if rejection is not None:
                 worker.pod_event("Warning", rejection.reason, rejection.message)
                 worker.reject(rejection.reason, f"Pod was rejected: {rejection.message}")
@@ -253,6 +264,12 @@ class Kubelet:
             ago, limit = go_duration(down_ns // 1000 * 1000), go_duration(PLEG_THRESHOLD_NS)
             errors.append(f"PLEG is not healthy: pleg was last seen active {ago} ago; threshold is {limit}")
         return errors
+
+    def _system_oom(self, process: str, pid: int) -> None:
+        """The kernel killed a process because the whole machine was out of memory (oomWatcher)."""
+        if self.running:
+            text = f"System OOM encountered, victim process: {process}, pid: {pid}"
+            self.node_event("Warning", "SystemOOM", text)
 
     def _collect_garbage(self) -> None:
         if not self.machine.runtime.up:

@@ -1,16 +1,18 @@
 """The Node object as its kubelet reports it: registration, Lease, conditions, events.
 
 Source: kubelet_node_status.go, nodestatus/setters.go, nodelease; shapes and event wording
-from a recorded 1.32 cluster. Leaves out: disk and PID pressure (always fine), eviction.
+from a recorded 1.32 cluster. Leaves out: PID pressure (always fine).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, condition, uid_of
 from simcluster.control.kubelet.config import KubeletConfig
+from simcluster.control.kubelet.eviction import PRESSURE
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
 from simcluster.models.machine.machine import Machine
 
@@ -33,6 +35,11 @@ _FINE = {
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 }
+#: Condition -> the event when it ends and when it begins.
+_PRESSURE_EVENTS = {
+    "MemoryPressure": ("NodeHasSufficientMemory", "NodeHasInsufficientMemory"),
+    "DiskPressure": ("NodeHasNoDiskPressure", "NodeHasDiskPressure"),
+}
 _FINE_EVENTS = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID")
 
 
@@ -50,6 +57,7 @@ class NodeReporter:
         self._sent: Json = {}
         self._sent_ns = 0
         self._unschedulable = False
+        self._registered = False  # a Node that is deleted afterwards is not registered again
         self._settled = False  # the first status after a start says NotReady
         self._timers: list[Timer] = []
         self._lease_timer: Timer | None = None
@@ -57,7 +65,7 @@ class NodeReporter:
     def start(self) -> None:
         """Register, then report and renew until `stop`."""
         kubelet = self.kubelet
-        self._settled = False
+        self._settled = self._registered = False
         kubelet.node_event("Normal", "Starting", "Starting kubelet.")
         self._register()
         for _ in range(2):  # with the first status and with the first report of it
@@ -114,6 +122,8 @@ class NodeReporter:
                 kubelet.klog.error(
                     "kubelet_node_status.go:99", error.message, "Unable to register node with API server"
                 )
+                return
+        self._registered = True
         self._sent = {}
         self.report()
 
@@ -132,6 +142,8 @@ class NodeReporter:
         """Compute the status; send it when something changed or it is five minutes old."""
         node = self._node()
         if node is None:
+            if self._settled and not self._registered:
+                self._register()
             return
         self._tell_schedulable(node)
         status = self._status(node)
@@ -139,6 +151,7 @@ class NodeReporter:
         if self._sent and _essence(status) == _essence(self._sent) and now - self._sent_ns < REPORT_PERIOD_NS:
             return
         was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
+        turned = [kind for kind in PRESSURE if _status_of(node, kind) not in ("", _status_of({"status": status}, kind))]
         try:
             self.kubelet.client.patch(
                 "nodes", "", self.kubelet.name, {"status": status}, kind="merge", subresource="status"
@@ -150,6 +163,9 @@ class NodeReporter:
             return
         self._sent, self._sent_ns = status, now
         self._tell(was, became)
+        for kind in turned:
+            reason = _PRESSURE_EVENTS[kind][_status_of({"status": status}, kind) == "True"]
+            self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
 
     def _tell(self, was: Json | None, became: Json | None) -> None:
         assert became is not None
@@ -208,10 +224,7 @@ class NodeReporter:
         known: Json = {} if node is None else node.get("status") or {}
         old = {entry["type"]: entry for entry in known.get("conditions") or ()}
         now = format_rfc3339(self.kubelet.sim.now)
-        entries = [
-            {"type": kind, "status": "False", "reason": reason, "message": message}
-            for kind, (reason, message) in _FINE.items()
-        ]
+        entries = [self._pressure(kind) for kind in _FINE]
         entries.append(self._ready())
         for entry in entries:
             before = old.pop(entry["type"], None)
@@ -219,6 +232,11 @@ class NodeReporter:
             entry["lastHeartbeatTime"] = now
             entry["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else now
         return [*entries, *old.values()]
+
+    def _pressure(self, kind: str) -> Json:
+        under = kind in PRESSURE and self.kubelet.eviction.under(kind)
+        reason, message = PRESSURE[kind] if under else _FINE[kind]
+        return {"type": kind, "status": str(under), "reason": reason, "message": message}
 
     def _ready(self) -> Json:
         errors = self.kubelet.runtime_errors()
@@ -276,6 +294,11 @@ def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
         free = 100 - config.eviction_disk_percent
         allocatable["ephemeral-storage"] = str(_DISK_KIB * 1024 * free // 100)
     return capacity, allocatable
+
+
+def _status_of(node: Mapping[str, Any], kind: str) -> str:
+    entry = condition(node, kind)
+    return "" if entry is None else str(entry["status"])
 
 
 def _essence(status: Json) -> Json:

@@ -64,6 +64,7 @@ class PodSync:
         self.worker = worker
         self._steps: list[Kill | Start] = []
         self._failed = False
+        self._seen = worker.picture
         self._mount_began_ns = 0
         self._mount_retry_ns = _MOUNT_RETRY_NS
 
@@ -158,6 +159,9 @@ class PodSync:
     # Containers.
 
     def _plan(self) -> None:
+        # SyncPod works with the status it was called with, whatever is relisted meanwhile: a container
+        # that it kills itself is not the exit that the back-off counts from (kuberuntime doBackOff).
+        self._seen = self.worker.picture
         for container in ephemeral_containers_of(self.worker.pod):
             if self.worker.picture.newest(container["name"]) is None:  # they never restart
                 self._steps.append(Start(container["name"]))
@@ -248,7 +252,7 @@ class PodSync:
         worker = self.worker
         key = f"{worker.uid}_{name}"
         backoff = worker.kubelet.backoff
-        dead = next((run for run in worker.picture.runs.get(name, ()) if run.state == "exited"), None)
+        dead = next((run for run in self._seen.runs.get(name, ()) if run.state == "exited"), None)
         if dead is not None:
             if backoff.in_backoff_since(key, dead.finished_ns):
                 pod_name = full_name(worker.pod)
@@ -360,6 +364,8 @@ class PodSync:
             memory_limit=memory_bytes(container, "limits"),
             mounts=mounts_of(container, worker.volumes or {}),
             labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
+            termination_path=container.get("terminationMessagePath") or "/dev/termination-log",
+            termination_fallback=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
         )
 
     def _check_user(self, container: Json) -> None:

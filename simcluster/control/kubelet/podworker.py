@@ -26,7 +26,7 @@ from simcluster.control.kubelet.staticpods import SOURCE, mirror_hash
 from simcluster.control.kubelet.status import Observed, Waiting, pod_status
 from simcluster.control.kubelet.stopping import Stop, Termination
 from simcluster.control.kubelet.volumes import Volume, VolumeError, mounts_of
-from simcluster.engine import MILLISECOND, SECOND, Timer, parse_rfc3339
+from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339, parse_rfc3339
 from simcluster.models.machine.container import Container
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class PodWorker:
         self._wanted = False
         self._removed = False
         self._retired = False
+        self._grace_s: int | None = None  # set by an eviction
         self._flush_timer: Timer | None = None
         self._ended_ns = -1
         self._sync_timer: Timer | None = None
@@ -230,7 +231,7 @@ class PodWorker:
 
     def grace_ns(self) -> int:
         """How long containers may take to stop; a pod that was force-deleted gets one second."""
-        seconds = grace_period_s(self.pod)
+        seconds = grace_period_s(self.pod) if self._grace_s is None else min(self._grace_s, grace_period_s(self.pod))
         return max(1, min(1, seconds) if self._removed else seconds) * SECOND
 
     def finished_terminating(self) -> None:
@@ -424,6 +425,24 @@ class PodWorker:
     def fail(self, reason: str, message: str) -> None:
         """The pod's phase becomes Failed for good."""
         self.status = {**self.status, "phase": "Failed", "reason": reason, "message": message}
+
+    def evict(self, message: str, grace_s: int) -> None:
+        """The node needs what the pod has: it fails, and ends within `grace_s` seconds."""
+        self.pod_event("Warning", "Evicted", message)
+        now = format_rfc3339(self.kubelet.sim.now)
+        disrupted = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "lastProbeTime": None,
+            "lastTransitionTime": now,
+            "reason": "TerminationByKubelet",
+            "message": message,
+        }
+        self._grace_s = grace_s
+        self.fail("Evicted", message)
+        self.status = {**self.status, "conditions": [*(self.status.get("conditions") or ()), disrupted]}
+        self._flush()
+        self.terminate()
 
     def _flush(self) -> None:
         if self.status == self.sent:

@@ -62,7 +62,7 @@ class KubeletServers:
             message = f"dial tcp: lookup {node} on 127.0.0.53:53: no such host"
             raise ApiError(500, "", f'Get "https://{node}:10250/{path}": {message}')
         if not kubelet.running:
-            address = f"{kubelet.machine.address}:10250"
+            address = f"{kubelet.machine.address}:{kubelet.reporter.config.port}"
             message = f"dial tcp {address}: connect: connection refused"
             raise ApiError(500, "", f'Get "https://{address}/{path}": {message}')
         return kubelet

@@ -1,8 +1,8 @@
 """Stopping containers: preStop, SIGTERM, grace period, SIGKILL; and terminating a whole pod.
 
 Source: kuberuntime_container.go (killContainer), kubelet.go (SyncTerminatingPod,
-SyncTerminatedPod). Sidecars stop after the other containers. Leaves out: stop signals of
-images, sidecars' reverse order among themselves.
+SyncTerminatedPod). Sidecars stop after the other containers, in reverse order. Leaves out:
+stop signals of images.
 """
 
 from __future__ import annotations
@@ -112,8 +112,9 @@ class Termination:
     def _all_stopped(self) -> None:
         worker = self.worker
         sidecars = [c["name"] for c in init_containers_of(worker.pod) if is_sidecar(c)]
-        if any((run := worker.container(name)) is not None and run.running for name in sidecars):
-            self._stop(sidecars)
+        running = [name for name in sidecars if (run := worker.container(name)) is not None and run.running]
+        if running:  # one after another, the last one first
+            self._stop(running[-1:])
             return
         worker.state = "terminated"
         worker.stop_probes(("liveness", "startup", "readiness"))

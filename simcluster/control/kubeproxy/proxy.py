@@ -155,7 +155,11 @@ def _balancers(service: ApiObject) -> list[str]:
 
 
 def backends_of(slices: list[ApiObject], port: dict[str, Any], node: str = "") -> tuple[Backend, ...]:
-    """The backends of one service port: ready endpoints, else those that serve while terminating; of one node if given."""
+    """The backends of one service port: ready endpoints, else those that serve while terminating.
+
+    Args:
+        node: count only endpoints of this node.
+    """
     ready: dict[Backend, None] = {}
     serving: dict[Backend, None] = {}
     for entry in slices:

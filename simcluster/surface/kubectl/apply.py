@@ -1,7 +1,4 @@
-"""`kubectl apply`: client-side three-way merge, server-side apply, pruning; view-last-applied.
-
-Left out: --force (delete and create again on conflict).
-"""
+"""`kubectl apply`: client-side three-way merge, server-side apply, pruning; view-last-applied."""
 
 from __future__ import annotations
 
@@ -29,6 +26,7 @@ from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.printers.jsontext import compact_json, to_json
 from simcluster.surface.kubectl.printers.yaml import to_yaml
 from simcluster.surface.kubectl.selection import Target, Wanted, fetch, of_files
+from simcluster.surface.kubectl.waiting import wait_until_gone
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -164,8 +162,24 @@ class _Apply:
         if not patch and self.change.mode != "client":
             self._done(entry, live, "unchanged")
             return
-        changed = self._send(target, patch, content_type)
+        try:
+            changed = self._send(target, patch, content_type)
+        except StatusError as error:
+            if not self.arguments.on("force") or error.reason not in ("Conflict", "Invalid"):
+                raise
+            changed = self._recreate(target, modified)
         self._done(entry, changed, "configured")
+
+    def _recreate(self, target: Target, modified: Json) -> Json:
+        """Delete the object and create it anew. Raises StatusError."""
+        arguments = self.arguments
+        options: Json = {"propagationPolicy": prune.POLICIES.get(arguments.text("cascade"), "Background")}
+        if arguments.number("grace-period") >= 0:
+            options["gracePeriodSeconds"] = arguments.number("grace-period")
+        self.invocation.ask("DELETE", target.path, body=options)
+        wait_until_gone(self.invocation, target.path, arguments.duration_ns("timeout"))
+        path = object_path(target.resource, target.namespace)
+        return self.change.create(path, modified, fieldValidation=self.validation)
 
     def _send(self, target: Target, patch: Json, content_type: str) -> Json:
         change = self.change

@@ -128,7 +128,18 @@ _APPLY = Command(apply.FLAGS, apply.run, {"view-last-applied": Command(apply.VIE
 _CONFIG = Command(
     subcommands={
         "current-context": Command((), kubeconfig.current_context),
+        "delete-cluster": Command((), kubeconfig.refuse_to_write),
+        "delete-context": Command((), kubeconfig.refuse_to_write),
+        "delete-user": Command((), kubeconfig.refuse_to_write),
+        "get-clusters": Command((), kubeconfig.get_clusters),
         "get-contexts": Command(kubeconfig.CONTEXTS_FLAGS, kubeconfig.get_contexts),
+        "get-users": Command((), kubeconfig.get_users),
+        "rename-context": Command((), kubeconfig.refuse_to_write),
+        "set": Command((), kubeconfig.refuse_to_write),
+        "set-cluster": Command((), kubeconfig.refuse_to_write),
+        "set-context": Command(kubeconfig.SET_CONTEXT_FLAGS, kubeconfig.set_context),
+        "set-credentials": Command((), kubeconfig.refuse_to_write),
+        "unset": Command((), kubeconfig.refuse_to_write),
         "use-context": Command((), kubeconfig.use_context),
         "view": Command(kubeconfig.VIEW_FLAGS, kubeconfig.view),
     }

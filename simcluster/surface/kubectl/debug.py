@@ -10,6 +10,7 @@ from typing import Any
 
 from simcluster.api.objects import Json, name_of, thaw
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
+from simcluster.surface.kubectl import strategicdiff
 from simcluster.surface.kubectl.attaching import Attachment
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import FILES, Arguments, Flag, switch
@@ -143,7 +144,9 @@ class _Debugging:
                 "it may be because the container runtime doesn't support this feature."
             )
         _secure(container, {"general": ["SYS_PTRACE"], "netadmin": ["NET_ADMIN", "NET_RAW"]}, self.profile)
-        patch = {"spec": {"ephemeralContainers": [container]}}
+        after = thaw(pod)
+        after["spec"]["ephemeralContainers"] = [*(after["spec"].get("ephemeralContainers") or ()), container]
+        patch = strategicdiff.two_way(pod, after, self.entry.resource)
         path = f"{self.entry.path}/ephemeralcontainers"
         try:
             answer = self.invocation.ask("PATCH", path, body=patch, content_type=STRATEGIC_MERGE_PATCH)

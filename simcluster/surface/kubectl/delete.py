@@ -104,6 +104,9 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures = Failures()
     deleted: list[Wanted] = []
     found = _found(invocation, arguments, failures)
+    if arguments.on("interactive") and not _confirmed(invocation, found):
+        invocation.line("deletion is cancelled")
+        return
     for entry in found:
         failures.attempt(_Deletion(invocation, arguments, options, entry, deleted).run)
     if not found and not failures.errors and not arguments.on("ignore-not-found"):
@@ -111,6 +114,16 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures.raise_all()
     if options.wait and options.mode == "none":
         _wait(invocation, options, deleted)
+
+
+def _confirmed(invocation: Invocation, found: list[Wanted]) -> bool:
+    """Ask whether to go on; standard input has the answer."""
+    invocation.line(f"You are about to delete the following {len(found)} resource(s):")
+    for entry in found:
+        group = f".{entry.resource.group}" if entry.resource.group else ""
+        invocation.line(f"{entry.resource.kind}{group}/{entry.name}")
+    invocation.write("Do you want to continue? (y/N): ")
+    return invocation.stdin.split()[:1] in (["y"], ["Y"])
 
 
 def _found(invocation: Invocation, arguments: Arguments, failures: Failures) -> list[Wanted]:

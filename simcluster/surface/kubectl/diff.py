@@ -12,7 +12,7 @@ from typing import Any
 from simcluster.api.objects import Json, thaw
 from simcluster.api.request import APPLY_PATCH, Query
 from simcluster.engine import SECOND, format_rfc3339
-from simcluster.surface.kubectl.apply import last_applied, placed, three_way
+from simcluster.surface.kubectl.apply import LAST_APPLIED, last_applied, placed, three_way
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import FILES, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
@@ -135,6 +135,10 @@ class _Comparison:
         query = (*_DRY, ("fieldManager", name))
         if live is None:
             return self._ask("POST", object_path(entry.resource, entry.namespace), query, manifest)
+        metadata = manifest["metadata"]
+        annotations = metadata.get("annotations") or {}
+        # As what was remembered: with annotations, though there be none, and without itself.
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
         patch, content_type = three_way(entry.resource, last_applied(live) or {}, manifest, live)
         return self._ask("PATCH", entry.path, query, patch, content_type) if patch else live
 

@@ -77,6 +77,7 @@ class Arguments:
     Attributes:
         path: the command, as in `rollout status`.
         positional: arguments that are no flags.
+        own: names of the flags that are the command's own, not of every command.
         dash: how many positional arguments stood before `--`; -1 if there was none.
     """
 
@@ -84,6 +85,7 @@ class Arguments:
         self.path = path
         self.positional: list[str] = []
         self.dash = -1
+        self.own: tuple[str, ...] = ()
         self._flags = {flag.name: flag for flag in flags}
         self._values: dict[str, list[str]] = {}
 
@@ -177,6 +179,7 @@ def parse(path: str, argv: Sequence[str], flags: Sequence[Flag], *, interspersed
     own = [flag.name for flag in flags]
     known = (*flags, *(flag for flag in GLOBAL_FLAGS if flag.name not in own))
     arguments = Arguments(path, known)
+    arguments.own = tuple(own)
     long = {flag.name: flag for flag in known}
     short = {flag.short: flag for flag in reversed(known) if flag.short}
     words = list(argv)

@@ -32,6 +32,7 @@ class Invocation:
         namespace: of this command (`-n`, or the session's own).
         explicit_namespace: whether `-n` was given.
         config: the kubeconfig.
+        context_namespace: of the kubeconfig's context; a command may change it.
         forwarding: namespace and name of the pod to which ports are forwarded.
         workstation: programs beside kubectl, such as an editor; None if there are none.
         out, err: pieces of standard output and standard error.
@@ -51,6 +52,7 @@ class Invocation:
         files: Mapping[str, str],
         config: KubeConfig,
         workstation: Workstation | None = None,
+        context_namespace: str = "",
     ) -> None:
         self.api = api
         self.clock = clock
@@ -67,6 +69,7 @@ class Invocation:
         self.err: list[str] = []
         self.exit_code = 0
         self.forwarding: tuple[str, str] | None = None
+        self.context_namespace = context_namespace or namespace
 
     @property
     def interruptible(self) -> bool:

@@ -1,14 +1,19 @@
-"""`kubectl config`: the one context there is."""
+"""`kubectl config`: the one context there is, and what becomes of commands that name another server.
+
+Left out: writing anything but the namespace of the context.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from simcluster.engine import Shared
+from simcluster.engine import Shared, format_rfc3339
 from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.flags import OUTPUT, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation
-from simcluster.surface.kubectl.printers.jsontext import to_json
+from simcluster.surface.kubectl.printers.output import Output
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
 from simcluster.surface.kubectl.printers.yaml import to_yaml
 
@@ -34,19 +39,58 @@ VIEW_FLAGS = (*OUTPUT, switch("flatten"), switch("minify"), switch("raw"), switc
 CONTEXTS_FLAGS = (switch("no-headers"), Flag("output", "o"))
 
 
+SET_CONTEXT_FLAGS = (switch("current"),)
+_TIMEOUT = re.compile(r"\d+(ns|us|µs|ms|s|m|h)?([\d.]+(ns|us|µs|ms|s|m|h))*")
+#: How often discovery is tried before a command gives up.
+_ATTEMPTS = 5
+
+
 def check_context(arguments: Arguments, config: KubeConfig) -> None:
-    """Refuse another context than the one there is. Raises KubectlError."""
+    """Refuse another context, cluster or user than the one there is. Raises KubectlError."""
     wanted = arguments.text("context")
     if wanted and wanted != config.context:
         raise KubectlError(f"Error in configuration: context was not found for specified context: {wanted}")
+    for flag, what, known in (("cluster", "cluster", config.cluster), ("user", "auth info", config.user)):
+        if flag not in arguments.own and arguments.text(flag) not in ("", known):
+            raise plain(f'{what} "{arguments.text(flag)}" does not exist')
+    if not _TIMEOUT.fullmatch(arguments.text("request-timeout")):
+        raise plain(
+            "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a "
+            "corresponding time unit (e.g. 1s | 2m | 3h)"
+        )
+
+
+def check_server(arguments: Arguments, config: KubeConfig, now_ns: int) -> None:
+    """Refuse as a dial does when nobody listens where the command wants to go. Raises KubectlError."""
+    wanted = arguments.text("server")
+    if not wanted and arguments.text("kubeconfig") == "/dev/null":
+        wanted = "http://localhost:8080"
+    if not wanted:
+        return
+    url = urlsplit(wanted if "://" in wanted else f"http://{wanted}")
+    known = urlsplit(config.server)
+    if (url.hostname, url.port) == (known.hostname, known.port):
+        return
+    given = arguments.text("request-timeout")
+    timeout = "32s" if given == "0" else given if not given.isdigit() else f"{given}s"
+    stamp = format_rfc3339(now_ns)
+    day, time = stamp[5:10].replace("-", ""), stamp[11:19]
+    dial = f"dial tcp {'127.0.0.1' if url.hostname == 'localhost' else url.hostname}:{url.port or 443}"
+    line = (
+        f'E{day} {time}.{now_ns // 1000 % 1_000_000:06d}   28827 memcache.go:265] "Unhandled Error" '
+        f'err="couldn\'t get current server API group list: Get \\"{url.scheme}://{url.netloc}/api?timeout={timeout}'
+        f'\\": {dial}: connect: connection refused"\n'
+    )
+    last = f"The connection to the server {url.netloc} was refused - did you specify the right host or port?"
+    raise KubectlError(line * _ATTEMPTS + last)
 
 
 def view(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl config view`."""
     known = invocation.config
     context = {"cluster": known.cluster, "user": known.user}
-    if invocation.namespace != "default":
-        context["namespace"] = invocation.namespace
+    if invocation.context_namespace != "default":
+        context["namespace"] = invocation.context_namespace
     cluster = {"server": known.server}
     if known.certificate_authority:
         cluster["certificate-authority"] = known.certificate_authority
@@ -59,12 +103,8 @@ def view(invocation: Invocation, arguments: Arguments) -> None:
         "preferences": {},
         "users": [{"name": known.user, "user": {"token": "REDACTED"}}],
     }
-    form = arguments.text("output")
-    if form not in ("", "yaml", "json"):
-        raise plain(
-            f'unable to match a printer suitable for the output format "{form}", allowed formats are: json,yaml'
-        )
-    invocation.write(to_json(config) if form == "json" else to_yaml(config))
+    output = Output(arguments, invocation.files)
+    invocation.write(output.text([config], as_list=False, names=["config"]) if output.format else to_yaml(config))
 
 
 def current_context(invocation: Invocation, arguments: Arguments) -> None:
@@ -81,7 +121,7 @@ def get_contexts(invocation: Invocation, arguments: Arguments) -> None:
     writer = ColumnWriter()
     if not arguments.on("no-headers"):
         writer.row(["CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"])
-    namespace = "" if invocation.namespace == "default" else invocation.namespace
+    namespace = "" if invocation.context_namespace == "default" else invocation.context_namespace
     writer.row(["*", known.context, known.cluster, known.user, namespace])
     invocation.write(writer.flush())
 
@@ -92,3 +132,33 @@ def use_context(invocation: Invocation, arguments: Arguments) -> None:
     if name != invocation.config.context:
         raise plain(f'no context exists with the name: "{name}"')
     invocation.line(f'Switched to context "{name}".')
+
+
+def set_context(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl config set-context`: changes the namespace of the one context."""
+    words = arguments.positional
+    if len(words) > 1 or (not words and not arguments.on("current")):
+        raise plain(f"Unexpected args: {words}" if words else "you must specify a non-empty context name or --current")
+    if words and arguments.on("current"):
+        raise plain("you cannot specify both a context name and --current")
+    name = words[0] if words else invocation.config.context
+    if name != invocation.config.context:
+        raise plain(f"there is only one context here, {invocation.config.context}; no other can be made")
+    if arguments.given("namespace"):
+        invocation.context_namespace = arguments.text("namespace") or "default"
+    invocation.line(f'Context "{name}" modified.')
+
+
+def get_clusters(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl config get-clusters`."""
+    invocation.line(f"NAME\n{invocation.config.cluster}")
+
+
+def get_users(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl config get-users`."""
+    invocation.line(f"NAME\n{invocation.config.user}")
+
+
+def refuse_to_write(invocation: Invocation, arguments: Arguments) -> None:
+    """The verbs that would change the file."""
+    raise plain("the configuration cannot be changed here, but for the namespace: config set-context --current")

@@ -12,7 +12,7 @@ from simcluster.surface.kubectl.errors import KubectlError, usage
 from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, parse
 from simcluster.surface.kubectl.help import help_text
 from simcluster.surface.kubectl.invocation import Invocation
-from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context
+from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context, check_server
 from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult, Interrupted, Workstation
 
 
@@ -91,6 +91,7 @@ class Kubectl:
             invocation = self._invocation(arguments, stdin, files)
             assert found.run is not None, path
             found.run(invocation, arguments)
+            self.namespace = invocation.context_namespace
         except KubectlError as error:
             out, err = (invocation.out, invocation.err) if invocation is not None else ([], [])
             text = error.text if error.text.endswith("\n") else error.text + "\n"
@@ -104,6 +105,7 @@ class Kubectl:
 
     def _invocation(self, arguments: Arguments, stdin: str, files: Mapping[str, str]) -> Invocation:
         check_context(arguments, self.config)
+        check_server(arguments, self.config, self.clock.now)
         if arguments.text("token"):
             raise KubectlError("error: You must be logged in to the server (Unauthorized)")
         return Invocation(
@@ -118,6 +120,7 @@ class Kubectl:
             files=files,
             config=self.config,
             workstation=self.workstation,
+            context_namespace=self.namespace,
         )
 
 

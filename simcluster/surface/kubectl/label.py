@@ -58,6 +58,7 @@ class _Marking:
         self.words: list[str] = []
         self.wanted: dict[str, str] = {}
         self.removed: list[str] = []
+        self.many = False  # several objects: their lists get a heading
         self._split()
 
     def _split(self) -> None:
@@ -91,6 +92,7 @@ class _Marking:
             if key in self.wanted:
                 raise plain(f"can not both modify and remove a {self.noun} in the same command")
         targets, failures = fetch(self.invocation, arguments, self.words)
+        self.many = len(targets) > 1 or bool(arguments.text("selector")) or arguments.on("all")
         for target in targets:
             failures.attempt(_One(self, target).run)
         failures.raise_all()
@@ -99,8 +101,13 @@ class _Marking:
         """Mark one object."""
         present: dict[str, str] = target.obj["metadata"].get(self.field) or {}
         if self.arguments.on("list"):
+            indent = " " if self.many else ""
+            if self.many:
+                resource = target.resource
+                what = f"{resource.kind}.{resource.group}/{target.name}"
+                self.invocation.line(f"Listing {self.noun}s for {what}:")
             for key in sorted(present):
-                self.invocation.line(f"{key}={present[key]}")
+                self.invocation.line(f"{indent}{key}={present[key]}")
             return
         if not self.arguments.on("overwrite"):
             taken = [

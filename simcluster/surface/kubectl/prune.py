@@ -37,7 +37,7 @@ _DEPRECATED = (
     "--namespace flag in a future release. To preserve the current behaviour, list the resources you want to target "
     "explicitly in the --prune-allowlist flag."
 )
-_POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
+POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
 
 def check(arguments: Arguments) -> None:
@@ -100,7 +100,7 @@ class Pruning:
         arguments = self.change.arguments
         if self.change.mode == "client":
             return
-        options: Json = {"propagationPolicy": _POLICIES.get(arguments.text("cascade"), "Background")}
+        options: Json = {"propagationPolicy": POLICIES.get(arguments.text("cascade"), "Background")}
         if arguments.number("grace-period") >= 0:
             options["gracePeriodSeconds"] = arguments.number("grace-period")
         if self.change.mode == "server":

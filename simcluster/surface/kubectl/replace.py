@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from simcluster.api.objects import thaw
+from simcluster.api.objects import Json, thaw
 from simcluster.surface.kubectl.apply import LAST_APPLIED, validation, with_annotation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, VALIDATE, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
-from simcluster.surface.kubectl.selection import Wanted, of_files
+from simcluster.surface.kubectl.selection import Wanted, kind_name, of_files
+from simcluster.surface.kubectl.waiting import wait_until_gone
 
 FLAGS = (
     *FILES,
@@ -25,6 +26,10 @@ FLAGS = (
     Flag("subresource"),
     Flag("raw"),
 )
+
+
+#: Metadata of an object that its successor cannot have.
+_OF_THE_OLD = ("resourceVersion", "uid", "creationTimestamp", "generation")
 
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
@@ -70,31 +75,20 @@ class _Replacement:
             raise error.when("replacing", entry.source) from None
         change.report(entry.resource, obj, "replaced")
 
-    def _force(self, obj: dict[str, object]) -> None:
+    def _force(self, obj: Json) -> None:
         entry, change = self.entry, self.change
         invocation = change.invocation
         try:
             options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
             invocation.ask("DELETE", entry.path, body=options)
-            invocation.line(f'{entry.resource.kind.lower()} "{entry.name}" deleted')
+            invocation.line(f'{kind_name(entry.resource)} "{entry.name}" deleted')
         except StatusError as error:
             if error.reason != "NotFound":
                 raise
-        invocation.wait(_Gone(invocation, entry.path).check, 60_000_000_000)
-        created = change.create(object_path(entry.resource, entry.namespace), obj)
-        change.report(entry.resource, created, "replaced")
-
-
-class _Gone:
-    """Whether a path answers 404."""
-
-    def __init__(self, invocation: Invocation, path: str) -> None:
-        self.invocation = invocation
-        self.path = path
-
-    def check(self) -> bool:
+        wait_until_gone(invocation, entry.path, change.arguments.duration_ns("timeout"))
+        obj["metadata"] = {key: value for key, value in obj["metadata"].items() if key not in _OF_THE_OLD}
         try:
-            self.invocation.get(self.path)
+            created = change.create(object_path(entry.resource, entry.namespace), obj)
         except StatusError as error:
-            return error.reason == "NotFound"
-        return False
+            raise error.when("creating", entry.source) from None
+        change.report(entry.resource, created, "replaced")

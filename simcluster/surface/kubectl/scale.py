@@ -60,4 +60,23 @@ class _Scaling:
             raise plain(f"Expected resource version to be {version}, was {target.obj['metadata']['resourceVersion']}")
         patch = {"spec": {"replicas": arguments.number("replicas")}}
         change.patch(target, patch, MERGE_PATCH, subresource="scale")
+        if arguments.duration_ns("timeout") and change.mode == "none":
+            reached = _Reached(change.invocation, target, arguments.number("replicas"))
+            if not change.invocation.wait(reached.check, arguments.duration_ns("timeout")):
+                raise plain(f"timed out waiting for {target.name!r} to be synced".replace("'", '"'))
         change.report(target.resource, target.obj, "scaled")
+
+
+class _Reached:
+    """Whether an object has as many replicas as it was asked for."""
+
+    def __init__(self, invocation: Invocation, target: Target, replicas: int) -> None:
+        self.invocation = invocation
+        self.target = target
+        self.replicas = replicas
+
+    def check(self) -> bool:
+        obj = self.invocation.get(self.target.path)
+        status = obj.get("status") or {}
+        observed = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
+        return bool(observed and status.get("replicas", 0) == self.replicas)

@@ -198,7 +198,8 @@ def fetch(
     """
     check_given(arguments, words)
     failures = Failures()
-    if arguments.has("filename") and arguments.texts("filename"):
+    from_files = arguments.has("filename") and (arguments.texts("filename") or arguments.text("kustomize"))
+    if from_files:
         wanted = of_files(invocation, arguments, failures)
     else:
         everywhere = arguments.has("all-namespaces") and arguments.on("all-namespaces")

@@ -85,10 +85,10 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         (i for i, word in enumerate(words) if _REMOVE.fullmatch(word) or "=" in word or ":" in word), len(words)
     )
     names, changes = words[:first], words[first:]
-    if len(names) > 1 and not changes:
-        raise plain("at least one taint update is required")
     if not changes:
         raise plain("at least one taint update is required")
+    if not names:
+        raise plain("one or more resources must be specified as <resource> <name>")
     if invocation.find(names[0].partition("/")[0]).name != "nodes":
         raise plain(f"invalid resource type {names[0]}, only node(s) is supported")
     taints = _Taints(changes)

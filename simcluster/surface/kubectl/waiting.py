@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
-from simcluster.surface.kubectl.errors import StatusError
+from simcluster.engine import SECOND
+from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.invocation import STEP_NS, Invocation, object_path, query_of
 
 
@@ -51,3 +52,24 @@ def _present(invocation: Invocation, path: str) -> Json | None:
         if error.reason == "NotFound":
             return None
         raise
+
+
+#: How long somebody waits for the end of an object whose successor is to be made, without --timeout.
+_PATIENCE_NS = 3600 * SECOND
+
+
+def wait_until_gone(invocation: Invocation, path: str, timeout_ns: int = 0) -> None:
+    """Let time pass until a path answers 404. Raises KubectlError at the timeout."""
+    if not invocation.wait(_Gone(invocation, path).check, timeout_ns or _PATIENCE_NS):
+        raise plain("timed out waiting for the condition")
+
+
+class _Gone:
+    """Whether a path answers 404."""
+
+    def __init__(self, invocation: Invocation, path: str) -> None:
+        self.invocation = invocation
+        self.path = path
+
+    def check(self) -> bool:
+        return _present(self.invocation, self.path) is None

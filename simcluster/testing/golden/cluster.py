@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from simcluster.api.client import Client
+from simcluster.api.events import EventRecorder
+from simcluster.api.objects import thaw
 from simcluster.api.store import Store
 from simcluster.control.kubelet import Kubelet, KubeletConfig
 from simcluster.control.kubelet.kubelet import ContainerUsage, PodUsage
@@ -18,6 +21,7 @@ from simcluster.testing.golden.conventions import (
     ConventionRegistry,
     ConventionRuntime,
 )
+from simcluster.world import apiservices
 from simcluster.world.world import NodeSpec, World
 
 _MEMORY = 8341868 << 10
@@ -28,6 +32,10 @@ _NODES = (
     ("hotel-worker2", False, "us-east-1c"),
     ("hotel-worker3", False, "us-east-1a"),
 )
+
+
+#: Nodes whose address range the recorded controller manager would not confirm.
+_DISLIKED = ("hotel-worker",)
 
 
 def recorded_nodes() -> tuple[NodeSpec, ...]:
@@ -123,6 +131,21 @@ class RecordedWorld(World):
         super().__init__(seed, nodes=recorded_nodes() if nodes is None else nodes, addons=False)
         self.api.address = "10.0.0.10:16443"
         self.api.metrics = None
+        self._move_api_server(self.client("kubernetes-admin", "kube-apiserver"))
+
+    def _move_api_server(self, client: Client) -> None:
+        """The recorded API server listened on a port of its own."""
+        port = {"name": "https", "port": 16443, "protocol": "TCP"}
+        service = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 16443}
+        endpoints = client.cache.get("endpoints", "default", "kubernetes")
+        assert endpoints is not None
+        addresses = thaw(endpoints)["subsets"][0]["addresses"]
+        for resource, patch in (
+            ("services", {"spec": {"ports": [service]}}),
+            ("endpoints", {"subsets": [{"addresses": addresses, "ports": [port]}]}),
+            ("endpointslices.discovery.k8s.io", {"ports": [port]}),
+        ):
+            client.patch(resource, "default", "kubernetes", patch, kind="merge")
 
     def build_catalog(self) -> AppCatalog:
         """The conventions of the manifests."""
@@ -139,16 +162,26 @@ class RecordedWorld(World):
 
     def build_machine(self, index: int, spec: NodeSpec) -> Machine:
         """A machine whose runtime can read annotations."""
+        if spec.name in _DISLIKED:
+            self._dislike(spec.name)
         machine = super().build_machine(index, spec)
         assert isinstance(machine.runtime, ConventionRuntime)
         machine.runtime.api = self.api
         return machine
+
+    def _dislike(self, node: str) -> None:
+        """The recorded controller manager could not hand out a node's address range."""
+        reason = "CIDRAssignmentFailed"
+        recorder = EventRecorder(self.sim, self.client("kubernetes-admin", "kube-controller-manager"), "cidrAllocator")
+        reference = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "uid": node}}
+        recorder.event(reference, "Normal", reason, f"Node {node} status is now: {reason}")
 
     def install_metrics_server(self) -> None:
         """The step that the recordings call so."""
         assert isinstance(self.metrics, StandaloneMetricsServer)
         self.metrics.installed = True
         self.api.metrics = self.metrics
+        apiservices.register_metrics(self.client("kubernetes-admin", "kubectl-client-side-apply"), self.sim.now)
 
     def kill_kubelet(self, node: str) -> None:
         """kill -9 of a node's kubelet; nothing starts it again."""

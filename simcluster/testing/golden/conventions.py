@@ -21,6 +21,7 @@ from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.container import EXIT_SIGTERM, Container, Sandbox
 from simcluster.models.machine.imagereference import ImageReference
 from simcluster.models.machine.images import ImageRegistry, Manifest, PullError
+from simcluster.models.machine.imagestore import ImageStore
 from simcluster.models.machine.machine import MIB, Machine
 from simcluster.models.machine.program import Answer, Call, Program, ProgramCatalog, StartFailure
 from simcluster.models.machine.runtime import Runtime, RuntimeFailure
@@ -37,11 +38,28 @@ SLOW_NS = 10 * MINUTE
 SANDBOX_NS, STEP_NS = 150 * MILLISECOND, 4 * MILLISECOND
 #: Pulls took 0.3 to 0.9 s, failing ones less.
 PULL_BYTES_PER_S, RESOLVE_NS, LOOKUP_NS = 180_000_000, 180 * MILLISECOND, 100 * MILLISECOND
+#: How long the scripted runtime took to pull an image, every time anew: even one that is there.
+PULL_MS = {
+    "docker.io/library/busybox:1.36": 421,
+    "docker.io/library/mongo:7.0": 897,
+    "docker.io/hotel/app:1.0": 771,
+    "docker.io/hotel/app:1.1": 921,
+    "docker.io/hotel/app:does-not-exist": 711,
+    "docker.io/hotel/frontend:1.0.0": 304,
+    "docker.io/hotel/geo:1.0.0": 1017,
+    "docker.io/hotel/log-shipper:0.3": 1060,
+    "docker.io/hotel/node-agent:2.1": 388,
+    "docker.io/hotel/rate:1.0.0": 714,
+    "docker.io/hotel/reservation:1.0.0": 940,
+    "docker.io/hotel/search:1.0.0": 343,
+    "docker.io/polinux/stress:latest": 627,
+}
 #: Sizes that the scripted registry reported, by image.
 IMAGE_SIZES = {
     "docker.io/library/busybox:1.36": 105284050,
     "docker.io/library/mongo:7.0": 39293153,
     "docker.io/hotel/app:1.0": 95027179,
+    "docker.io/hotel/app:1.1": 47628132,
     "docker.io/hotel/frontend:1.0.0": 86837031,
     "docker.io/hotel/rate:1.0.0": 32569039,
     "docker.io/polinux/stress:latest": 105854240,
@@ -75,8 +93,8 @@ class ScriptedServer(Program):
         self._timers.append(container.sim.every(_ACCOUNT_NS, self._account))
 
     def terminate(self) -> None:
-        """SIGTERM ends it at once."""
-        self.container.exit(EXIT_SIGTERM)
+        """SIGTERM ends it at once and in order."""
+        self.container.exit(0)
 
     def stop(self) -> None:
         """The process is gone."""
@@ -199,11 +217,26 @@ class ConventionRuntime(Runtime):
         return super().create_sandbox(namespace, pod_name, pod_uid, **options)
 
 
+class ConventionImages(ImageStore):
+    """Pulls that took the scripted runtime one time an image."""
+
+    def pull_ns(self, reference: ImageReference, manifest: Manifest) -> int:
+        """The recorded time; of other images, as the sizes say."""
+        recorded = PULL_MS.get(str(reference), 0)
+        return recorded * MILLISECOND if recorded else super().pull_ns(reference, manifest)
+
+    def failing_pull_ns(self, reference: ImageReference, error: str) -> int:
+        """The recorded time; of other images, that of a look-up."""
+        recorded = PULL_MS.get(str(reference), 0)
+        return recorded * MILLISECOND if recorded else super().failing_pull_ns(reference, error)
+
+
 class ConventionMachine(Machine):
     """A node whose numbers are those of the scripted cAdvisor."""
 
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The scripted runtime."""
+        self.images = ConventionImages(self.sim, self.name, self.images.registry)
         self.images.bytes_per_s = PULL_BYTES_PER_S
         self.images.resolve_median_ns, self.images.lookup_median_ns = RESOLVE_NS, LOOKUP_NS
         machine_id = hashlib.sha256(f"machine{self.name}".encode()).hexdigest()[:32]

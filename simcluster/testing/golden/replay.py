@@ -29,7 +29,7 @@ _IDLE_S = 0.15
 #: Real seconds that a shim gets to print before the next one may.
 _HEAD_START_S = 0.1
 #: Simulated seconds between two attempts of an `until`.
-_RETRY_S = 0.5
+_RETRY_S = 1.0
 #: The cluster's age at the first command.
 _AGE_S = 15
 #: Where the recordings hide a path of the recording machine.
@@ -100,8 +100,11 @@ class Replay:
         texts = [path.read_text(errors="replace").replace(hidden, _HIDDEN) for path in paths]
         for path, text in zip(paths, texts, strict=True):
             path.write_text(text) if text or path is paths[0] else path.unlink()
+        status = base.with_name(f"{base.name}.rc")
         if code:
-            base.with_name(f"{base.name}.rc").write_text(f"{code}\n")
+            status.write_text(f"{code}\n")
+        else:
+            status.unlink(missing_ok=True)
         return Output(texts[0], texts[1], code)
 
     def _bash(self, script: str, out: IO[str], err: IO[str]) -> int:

@@ -19,9 +19,7 @@ class Clock:
 @pytest.fixture
 def sh():
     sim = Simulation(0)
-    machine = Machine(
-        sim, "n1", address="172.18.0.2", network=Network(), registry=ImageRegistry(sim), catalog=None
-    )
+    machine = Machine(sim, "n1", address="172.18.0.2", network=Network(), registry=ImageRegistry(sim), catalog=None)
     machine.files.write("/etc/kubernetes/manifests/a.yaml", "kind: Pod\nname: a\n")
     return NodeShell(machine, Clock())
 

@@ -25,6 +25,7 @@ class Node:
     def __init__(self) -> None:
         self.network = Network()
         self.container_memory = 0
+        self.memory_bytes = 1 << 40
 
     def cpu_share(self, container: Container) -> float:
         return container.spec.cpu_limit or 4.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simcluster.surface.kubectl.printers.custom_columns import CustomColumns
-from simcluster.surface.kubectl.printers.gotemplate import render
+from simcluster.surface.kubectl.printers.gotemplate import GoExecutionError, GoTemplateError, render
 from simcluster.surface.kubectl.printers.jsonpath import JsonPathError, parse
 from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter, align
@@ -134,6 +136,60 @@ def test_custom_columns() -> None:
 def test_go_template() -> None:
     source = '{{range $i, $c := .spec.containers}}{{if $i}}, {{end}}{{$c.name}}={{index $c "image"}}{{end}}'
     assert render(source, OBJECT) == "a=i1, b=i2, c=i3"
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("{{range .nope}}x{{else}}none{{end}}", "none"),
+        ("{{if .nope}}a{{else if .spec}}b{{else}}c{{end}}", "b"),
+        ("{{with index .spec.containers 0}}{{.name}} {{$.metadata.name}}{{end}}", "a x"),
+        ("{{(index .spec.containers 1).image}}", "i2"),
+        ('{{range .spec.containers}}{{if eq .name "b"}}{{continue}}{{end}}{{.name}}{{end}}', "ac"),
+        ("{{range $i, $c := .spec.containers}}{{if eq $i 1}}{{break}}{{end}}{{$c.name}}{{end}}", "a"),
+        ('{{define "x"}}<{{.}}>{{end}}{{template "x" .metadata.name}}', "<x>"),
+        ("{{len .spec.containers}} {{.nope}} {{.nope.more}}", "3 <no value> <no value>"),
+        ("{{$n := 1}}{{$n = 2}}{{$n}}{{- /* a comment */ -}} !", "2!"),
+        ('{{printf "%-4s|%4d|%5.1f|%q|%v|%t" "ab" 7 1.25 "z" .metadata.name true}}', 'ab  |   7|  1.2|"z"|x|true'),
+        ('{{.metadata.name | printf "%s-%s" "pod"}}', "pod-x"),
+        ('{{and .metadata.name "y"}}{{or .nope "z"}}{{not 0}}', "yztrue"),
+        ('{{print 1 2 "a" 3}} {{slice "hello" 1 3}} {{html "<"}} {{base64decode "aGk="}}', "1 2a3 el &lt; hi"),
+        ("{{1000000.0}} {{123456.5}} {{0.5}} {{0.00001}}", "1e+06 123456.5 0.5 1e-05"),
+    ],
+)
+def test_go_template_actions(source: str, printed: str) -> None:
+    assert render(source, OBJECT) == printed
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("{{range", "unclosed action"),
+        ("{{if .a}}x", "unexpected EOF"),
+        ("{{end}}", "unexpected {{end}}"),
+        ("{{nofunc 1}}", 'function "nofunc" not defined'),
+        ("{{$y}}", 'undefined variable "$y"'),
+        ("{{if}}x{{end}}", "missing value for if"),
+    ],
+)
+def test_go_template_problems(source: str, problem: str) -> None:
+    with pytest.raises(GoTemplateError, match=re.escape(problem)):
+        render(source, OBJECT)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("{{index .spec.containers 9}}", "slice index out of range: 9"),
+        ("{{.metadata.name.more}}", "can't evaluate field more in type string"),
+        ("{{eq 1 1.0}}", "incompatible types for comparison"),
+        ("{{len 3}}", "len of type int"),
+        ("{{range .metadata.name}}{{end}}", "range can't iterate over x"),
+    ],
+)
+def test_go_template_failures(source: str, problem: str) -> None:
+    with pytest.raises(GoExecutionError, match=re.escape(problem)):
+        render(source, OBJECT)
 
 
 def test_tab_stops_align_adjacent_lines_only() -> None:

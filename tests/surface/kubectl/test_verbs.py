@@ -267,3 +267,153 @@ def test_kubectl_can_be_pickled(world: World) -> None:
     kubectl = Kubectl(world.api, world)
     kubectl.run("get pods")
     pickle.dumps(kubectl._discovery)
+
+
+def test_diff_prints_what_would_change(world: World) -> None:
+    fresh = world.run("diff -f c.yaml")
+    assert fresh.exit_code == 1
+    assert fresh.stdout.startswith("diff -u -N /tmp/LIVE-")
+    assert "@@ -0,0 +1,10 @@\n+apiVersion: v1\n" in fresh.stdout
+    assert world.run("get cm c").exit_code == 1
+    world.ok("apply -f c.yaml")
+    assert world.ok("diff -f c.yaml") == ""
+    changed = world.run("diff -f -", CONFIG.replace("'1'", "'2'"))
+    assert ' data:\n-  x: "1"\n+  x: "2"\n   z: "3"\n' in changed.stdout
+    assert world.run("diff -f nothere").exit_code == 2
+
+
+def test_diff_hides_the_values_of_secrets(world: World) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: YQ==, b: Yg==}\n"
+    assert "-null\n" in world.run("diff -f -", secret).stdout
+    world.ok("apply -f -", secret)
+    shown = world.run("diff -f -", secret.replace("YQ==", "Yw==")).stdout
+    assert "-  a: '*** (before)'\n+  a: '*** (after)'\n   b: '***'\n" in shown
+
+
+def test_prune_deletes_what_is_no_longer_in_the_files(world: World) -> None:
+    labelled = CONFIG.replace("{name: c}", "{name: c, labels: {app: x}}")
+    world.ok("apply -f -", labelled)
+    world.ok("apply -f -", labelled.replace("name: c,", "name: d,"))
+    assert world.run("apply -f - --prune", labelled).stderr.startswith("error: all resources selected for prune")
+    assert world.ok("apply -f - --prune -l app=x --dry-run=server", labelled) == (
+        "configmap/c unchanged (server dry run)\nconfigmap/d pruned (server dry run)\n"
+    )
+    warned = world.run("apply -f - --prune -l app=x -n default", labelled)
+    assert warned.stdout == "configmap/c unchanged\nconfigmap/d pruned\n"
+    assert "prune.go:71] Deprecated: kubectl apply will no longer prune" in warned.stderr
+
+
+def test_server_side_apply_takes_over_from_the_client(world: World) -> None:
+    world.ok("apply -f c.yaml")
+    world.ok("apply -f c.yaml --server-side --field-manager=other --force-conflicts")
+    found = world.ok(
+        "get cm c -o jsonpath='{.metadata.managedFields[*].manager} {.metadata.annotations}' --show-managed-fields"
+    )
+    assert found == "other "
+    assert world.ok("apply view-last-applied cm c") == ""
+
+
+def test_force_makes_an_object_anew(world: World) -> None:
+    world.ok("apply -f geo.yaml")
+    other = DEPLOYMENT.replace("app: geo}", "app: other}")
+    assert world.run("apply -f -", other).exit_code == 1
+    uid = world.ok("get deploy geo -o jsonpath='{.metadata.uid}'")
+    assert world.ok("apply -f - --force", other) == "deployment.apps/geo configured\n"
+    assert world.ok("get deploy geo -o jsonpath='{.metadata.uid}'") != uid
+    assert world.ok("replace -f - --force", other) == ('deployment.apps "geo" deleted\ndeployment.apps/geo replaced\n')
+
+
+def test_delete_asks_when_it_should(world: World) -> None:
+    world.ok("apply -f c.yaml")
+    refused = world.ok("delete cm c -i", "n\n")
+    assert refused.endswith("ConfigMap/c\nDo you want to continue? (y/N): deletion is cancelled\n")
+    assert world.ok("delete cm c -i", "y\n").endswith('configmap "c" deleted\n')
+
+
+def test_autoscale(world: World) -> None:
+    world.ok("apply -f geo.yaml")
+    line = "autoscale deploy geo --min=1 --max=3 --cpu-percent=80"
+    assert world.ok(line) == "horizontalpodautoscaler.autoscaling/geo autoscaled\n"
+    assert world.run(line).stderr == (
+        'Error from server (AlreadyExists): horizontalpodautoscalers.autoscaling "geo" already exists\n'
+    )
+    assert world.run("autoscale deploy geo --max=0").stderr == (
+        "error: --max=MAXPODS is required and must be at least 1, max: 0\n"
+    )
+    assert world.run("autoscale deploy geo --cpu=80%").stderr.startswith("error: unknown flag: --cpu\n")
+
+
+def test_create_of_access_and_network(world: World) -> None:
+    rules = world.ok(
+        "create role r --verb=get,list,get --resource=pods,deploy,pods/log --dry-run=client -o jsonpath='{.rules}'"
+    )
+    assert rules == (
+        '[{"apiGroups":[""],"resources":["pods","pods/log"],"verbs":["get","list"]},'
+        '{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list"]}]'
+    )
+    ingress = (
+        "create ingress web --rule='a.com/x*=svc:80,tls=cert' --class=nginx --dry-run=client -o jsonpath='{.spec}'"
+    )
+    assert world.ok(ingress) == (
+        '{"ingressClassName":"nginx","rules":[{"host":"a.com","http":{"paths":[{"backend":{"service":{"name":"svc",'
+        '"port":{"number":80}}},"path":"/x","pathType":"Prefix"}]}}],"tls":[{"hosts":["a.com"],"secretName":"cert"}]}'
+    )
+    registry = "create secret docker-registry r --docker-username=u --docker-password=p --dry-run=client"
+    assert world.ok(f"{registry} -o jsonpath='{{.type}}'") == "kubernetes.io/dockerconfigjson"
+    assert world.run("create ingress web").stderr.startswith("error: not enough information provided")
+    assert world.run("create rolebinding b --user=x").stderr == (
+        "error: exactly one of clusterrole or role must be specified\n"
+    )
+
+
+def test_the_namespace_of_the_context_can_be_changed(world: World) -> None:
+    assert world.ok("config set-context --current --namespace=shop") == 'Context "simcluster" modified.\n'
+    assert world.run("get pods").stderr == "No resources found in shop namespace.\n"
+    assert world.ok("config view --minify -o jsonpath='{..namespace}'") == "shop"
+    assert world.ok("config get-contexts --no-headers").split()[-1] == "shop"
+
+
+def test_another_server_does_not_answer(world: World) -> None:
+    refused = world.run("get pods --server=https://127.0.0.1:1 --request-timeout=2s").stderr
+    assert refused.count("memcache.go:265]") == 5
+    assert refused.endswith(
+        "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"
+    )
+    assert world.run("get pods --user=x").stderr == 'error: auth info "x" does not exist\n'
+
+
+def test_watches_print_each_object(world: World) -> None:
+    world.ok("apply -f c.yaml")
+    assert world.ok("get cm -w -o name") == "configmap/c\n"
+    assert world.ok("get cm --watch-only") == ""
+    assert world.ok("get cm -w --output-watch-events").startswith("EVENT   NAME")
+    assert world.run("get cm a b -w").stderr.startswith("error: watch is only supported on individual resources")
+
+
+def test_lists_of_labels(world: World) -> None:
+    world.ok("apply -f c.yaml -f geo.yaml")
+    assert world.ok("label deploy geo --list") == "app=geo\n"
+    assert world.ok("label deploy --all --list") == "Listing labels for Deployment.apps/geo:\n app=geo\n"
+
+
+class Editor:
+    """An editor that replaces words."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old = old
+        self.new = new
+        self.seen = ""
+
+    def edit(self, text: str, suffix: str) -> str:
+        self.seen = text
+        return text.replace(self.old, self.new)
+
+
+def test_edit(world: World) -> None:
+    world.ok("apply -f c.yaml")
+    assert world.run("edit cm c").stderr == 'error: unable to launch the editor "vi"\n'
+    editor = world.kubectl.workstation = Editor('x: "1"', 'x: "7"')
+    assert world.ok("edit cm c") == "configmap/c edited\n"
+    assert editor.seen.startswith("# Please edit the object below.")
+    assert world.ok("get cm c -o jsonpath='{.data.x}'") == "7"
+    assert world.run("edit cm c").stderr == "Edit cancelled, no changes made.\n"

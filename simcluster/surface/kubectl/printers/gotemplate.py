@@ -1,274 +1,233 @@
-"""`-o go-template`: the part of Go's text/template that people write on kubectl's command line.
+"""`-o go-template`: Go's text/template over the JSON form of objects, as kubectl runs it.
 
-Served: text, `{{.a.b}}`, `range`/`if`/`with`/`else`/`end`, variables, pipelines, literals,
-`{{-` and `-}}`, and the functions index, len, print, printf, println, eq, ne, lt, le, gt,
-ge, and, or, not, exists, base64decode. Left out: template definitions, methods, slices.
+All numbers of an object are float64, as encoding/json reads them: a million is printed as
+`1e+06`, `eq .spec.replicas 2` compares what cannot be compared. Functions: those of
+text/template and kubectl's exists and base64decode. Left out: methods, call.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import re
 from typing import Any
 
-from simcluster.surface.kubectl.printers.go_value import go_text
+from simcluster.surface.kubectl.printers import gofunctions
+from simcluster.surface.kubectl.printers.gofunctions import CallError, go_printed, type_name
+from simcluster.surface.kubectl.printers.gosyntax import GoTemplateError, Node, Operand, Pipeline, parse
 
-_ACTION = re.compile(r"\{\{(-\s)?(.*?)(\s-)?\}\}", re.DOTALL)
-_TOKEN = re.compile(
-    r"""\s*(?:("(?:\\.|[^"\\])*")|(`[^`]*`)|(:=|=|\||\(|\)|,)|((?:\$\w*)?(?:\.[\w-]+)+|\$\w*|\.)|([-+]?\d+(?:\.\d+)?)|([A-Za-z_]\w*))"""
-)
-
-
-class GoTemplateError(Exception):
-    """The template cannot be parsed or executed."""
+__all__ = ["GoExecutionError", "GoTemplateError", "render"]
 
 
-class _Node:
-    """Text, an action, or a block with its branches."""
+class GoExecutionError(Exception):
+    """The template was parsed, and failed when it ran."""
+
+
+class _Leave(Exception):
+    """A `break` (or `continue`) inside of a range; what was printed before it."""
 
     def __init__(self, kind: str, text: str) -> None:
+        super().__init__(kind)
         self.kind = kind
         self.text = text
-        self.body: list[_Node] = []
-        self.otherwise: list[_Node] = []
 
 
 def render(source: str, value: Any) -> str:
-    """The template filled with a value. Raises GoTemplateError."""
-    return _Execution(value).block(_parse(source), value)
+    """The template filled with a value.
+
+    Raises:
+        GoTemplateError: it cannot be parsed.
+        GoExecutionError: it fails.
+    """
+    tree = parse(source)
+    _check_functions(tree.nodes)
+    for nodes in tree.defined.values():
+        _check_functions(nodes)
+    data = _as_decoded(value)
+    return _Execution(tree.defined, data).block(tree.nodes, data)
 
 
-def _parse(source: str) -> list[_Node]:
-    root = _Node("root", "")
-    stack: list[tuple[_Node, list[_Node]]] = [(root, root.body)]
-    position, trim = 0, False
-    for match in _ACTION.finditer(source):
-        text = source[position : match.start()]
-        text = text.lstrip() if trim else text
-        if match[1]:
-            text = text.rstrip()
-        trim, position = bool(match[3]), match.end()
-        if text:
-            stack[-1][1].append(_Node("text", text))
-        _open(stack, match[2].strip())
-    rest = source[position:].lstrip() if trim else source[position:]
-    if "{{" in rest:
-        raise GoTemplateError("template: output:1: unclosed action")
-    if len(stack) > 1:
-        raise GoTemplateError("template: output:1: unexpected EOF")
-    root.body.append(_Node("text", rest))
-    return root.body
-
-
-def _open(stack: list[tuple[_Node, list[_Node]]], action: str) -> None:
-    word, _, rest = action.partition(" ")
-    if action.startswith("/*"):
-        return
-    if word in ("range", "if", "with"):
-        node = _Node(word, rest.strip())
-        stack[-1][1].append(node)
-        stack.append((node, node.body))
-    elif word == "else":
-        node, _ = stack.pop()
-        if node.kind == "root":
-            raise GoTemplateError("template: output:1: unexpected {{else}}")
-        stack.append((node, node.otherwise))
-        if rest.strip():
-            inner_word, _, inner = rest.strip().partition(" ")
-            chained = _Node(inner_word, inner.strip())
-            chained.kind = inner_word
-            node.otherwise.append(chained)
-            stack[-1] = (chained, chained.body)
-    elif word == "end":
-        if len(stack) == 1:
-            raise GoTemplateError("template: output:1: unexpected {{end}}")
-        stack.pop()
-    else:
-        stack[-1][1].append(_Node("action", action))
-
-
-class _Execution:
-    """Variables and functions while a template runs."""
-
-    def __init__(self, root: Any) -> None:
-        self.variables: dict[str, Any] = {"$": root}
-
-    def block(self, nodes: list[_Node], dot: Any) -> str:
-        """The text of a list of nodes."""
-        return "".join(self._node(node, dot) for node in nodes)
-
-    def _node(self, node: _Node, dot: Any) -> str:
-        if node.kind == "text":
-            return node.text
-        if node.kind == "action":
-            names, value = self._pipeline(node.text, dot)
-            return "" if names else _shown(value)
-        if node.kind == "range":
-            return self._range(node, dot)
-        names, value = self._pipeline(node.text, dot)
-        if _truth(value):
-            return self.block(node.body, value if node.kind == "with" else dot)
-        return self.block(node.otherwise, dot)
-
-    def _range(self, node: _Node, dot: Any) -> str:
-        names, value = self._pipeline(node.text, dot, assign=False)
-        pairs = (
-            [(key, value[key]) for key in sorted(value)] if isinstance(value, dict) else list(enumerate(value or ()))
-        )
-        if not pairs:
-            return self.block(node.otherwise, dot)
-        output = []
-        for key, item in pairs:
-            if len(names) == 2:
-                self.variables[names[0]], self.variables[names[1]] = key, item
-            elif names:
-                self.variables[names[0]] = item
-            output.append(self.block(node.body, item))
-        return "".join(output)
-
-    def _pipeline(self, text: str, dot: Any, *, assign: bool = True) -> tuple[list[str], Any]:
-        tokens = _tokens(text)
-        names: list[str] = []
-        for mark in (":=", "="):
-            if mark in tokens:
-                at = tokens.index(mark)
-                names = [token for token in tokens[:at] if token != ","]
-                tokens = tokens[at + 1 :]
-                break
-        value, rest = self._pipe(tokens, dot)
-        if rest:
-            raise GoTemplateError(f"template: output:1: unexpected {rest[0]} in operand")
-        if assign and names:
-            self.variables[names[0]] = value
-        return names, value
-
-    def _pipe(self, tokens: list[str], dot: Any) -> tuple[Any, list[str]]:
-        value, tokens = self._command(tokens, dot, [])
-        while tokens and tokens[0] == "|":
-            value, tokens = self._command(tokens[1:], dot, [value])
-        return value, tokens
-
-    def _command(self, tokens: list[str], dot: Any, last: list[Any]) -> tuple[Any, list[str]]:
-        if not tokens:
-            raise GoTemplateError("template: output:1: missing value for command")
-        if re.fullmatch(r"[A-Za-z_]\w*", tokens[0]) and tokens[0] not in ("true", "false", "nil"):
-            name, tokens = tokens[0], tokens[1:]
-            arguments = []
-            while tokens and tokens[0] not in ("|", ")"):
-                value, tokens = self._operand(tokens, dot)
-                arguments.append(value)
-            return _call(name, [*arguments, *last]), tokens
-        return self._operand(tokens, dot)
-
-    def _operand(self, tokens: list[str], dot: Any) -> tuple[Any, list[str]]:
-        token, tokens = tokens[0], tokens[1:]
-        if token == "(":
-            value, tokens = self._pipe(tokens, dot)
-            return value, tokens[1:]
-        if token.startswith('"'):
-            return json.loads(token), tokens
-        if token.startswith("`"):
-            return token[1:-1], tokens
-        if token in ("true", "false", "nil"):
-            return {"true": True, "false": False, "nil": None}[token], tokens
-        if token.startswith("$"):
-            name, *path = token.split(".")
-            if name not in self.variables:
-                raise GoTemplateError(f'template: output:1: undefined variable "{name}"')
-            return _walk(self.variables[name], path), tokens
-        if token.startswith("."):
-            return _walk(dot, [part for part in token.split(".") if part]), tokens
-        if re.fullmatch(r"[-+]?\d+", token):
-            return int(token), tokens
-        if re.fullmatch(r"[-+]?\d+\.\d+", token):
-            return float(token), tokens
-        raise GoTemplateError(f'template: output:1: function "{token}" not defined')
-
-
-def _tokens(text: str) -> list[str]:
-    found, position = [], 0
-    text = text.rstrip()
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise GoTemplateError(f"template: output:1: unexpected {json.dumps(text[position])} in command")
-        found.append(next(group for group in match.groups() if group is not None))
-        position = match.end()
-    return found
-
-
-def _walk(value: Any, path: list[str]) -> Any:
-    for part in path:
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise GoTemplateError(f"template: output:1: can't evaluate field {part} in type {type(value).__name__}")
-        value = value.get(part)
+def _as_decoded(value: Any) -> Any:
+    """The value with float64 for every number."""
+    if isinstance(value, dict):
+        return {key: _as_decoded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_decoded(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
     return value
 
 
-def _truth(value: Any) -> bool:
-    return bool(value)
+def _check_functions(nodes: tuple[Node, ...]) -> None:
+    for node in nodes:
+        if node.pipeline is not None:
+            _check_pipeline(node.pipeline)
+        _check_functions(node.body)
+        _check_functions(node.otherwise)
 
 
-def _shown(value: Any) -> str:
-    return "<no value>" if value is None else go_text(value)
+def _check_pipeline(pipeline: Pipeline) -> None:
+    for command in pipeline.commands:
+        for operand in command:
+            if operand.kind == "function" and operand.value not in gofunctions.NAMES:
+                raise GoTemplateError(f'template: output:1: function "{operand.value}" not defined')
+            if operand.kind == "pipeline":
+                _check_pipeline(operand.value)
 
 
-def _call(name: str, arguments: list[Any]) -> Any:
-    first = arguments[0] if arguments else None
-    if name == "index":
-        for key in arguments[1:]:
-            first = first.get(key) if isinstance(first, dict) else first[key] if isinstance(first, list) else None
-        return first
-    if name == "len":
-        return len(first or ())
-    if name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        return _compare(name, first, arguments[1:])
-    if name == "not":
-        return not _truth(first)
-    if name == "and":
-        return next((value for value in arguments if not _truth(value)), arguments[-1])
-    if name == "or":
-        return next((value for value in arguments if _truth(value)), arguments[-1])
-    if name == "exists":
-        return _call("index", arguments) is not None
-    if name == "base64decode":
-        return base64.b64decode(str(first)).decode(errors="replace")
-    if name in ("print", "println"):
-        return "".join(_shown(value) for value in arguments) + ("\n" if name == "println" else "")
-    if name == "printf":
-        return _printf(str(first), arguments[1:])
-    raise GoTemplateError(f'template: output:1: function "{name}" not defined')
+class _Execution:
+    """Variables while a template runs."""
+
+    def __init__(self, defined: dict[str, tuple[Node, ...]], root: Any) -> None:
+        self.defined = defined
+        self.variables: list[tuple[str, Any]] = [("$", root)]
+
+    def block(self, nodes: tuple[Node, ...], dot: Any) -> str:
+        """The text of some nodes; their variables end with them."""
+        mark = len(self.variables)
+        pieces: list[str] = []
+        try:
+            for node in nodes:
+                try:
+                    pieces.append(self._node(node, dot))
+                except _Leave as leave:
+                    raise _Leave(leave.kind, "".join(pieces) + leave.text) from None
+        finally:
+            del self.variables[mark:]
+        return "".join(pieces)
+
+    def _node(self, node: Node, dot: Any) -> str:
+        if node.kind == "text":
+            return node.text
+        if node.kind in ("break", "continue"):
+            raise _Leave(node.kind, "")
+        if node.kind == "template":
+            return self._template(node, dot)
+        assert node.pipeline is not None, node.kind
+        if node.kind == "action":
+            value = self._assigned(node.pipeline, dot)
+            return "" if node.pipeline.variables else go_printed(value)
+        mark = len(self.variables)
+        try:
+            if node.kind == "range":
+                return self._range(node, node.pipeline, dot)
+            value = self._assigned(node.pipeline, dot)
+            if gofunctions.truth(value):
+                return self.block(node.body, value if node.kind == "with" else dot)
+            return self.block(node.otherwise, dot)
+        finally:
+            del self.variables[mark:]
+
+    def _template(self, node: Node, dot: Any) -> str:
+        if node.text not in self.defined:
+            raise GoExecutionError(f'template: output:1: template "{node.text}" not defined')
+        value = self._pipeline(node.pipeline, dot) if node.pipeline is not None else None
+        return _Execution(self.defined, value).block(self.defined[node.text], value)
+
+    def _range(self, node: Node, pipeline: Pipeline, dot: Any) -> str:
+        pairs = self._pairs(pipeline, self._pipeline(pipeline, dot))
+        if not pairs:
+            return self.block(node.otherwise, dot)
+        output: list[str] = []
+        for key, item in pairs:
+            mark = len(self.variables)
+            if len(pipeline.variables) == 2:
+                self._put(pipeline, [key, item])
+            else:
+                self._put(pipeline, [item])
+            try:
+                output.append(self.block(node.body, item))
+            except _Leave as leave:
+                output.append(leave.text)
+                if leave.kind == "break":
+                    break
+            finally:
+                del self.variables[mark:]
+        return "".join(output)
+
+    def _pairs(self, pipeline: Pipeline, value: Any) -> list[tuple[Any, Any]]:
+        if isinstance(value, dict):
+            return [(key, value[key]) for key in sorted(value)]
+        if isinstance(value, list):
+            return list(enumerate(value))
+        if value is None:
+            return []
+        if isinstance(value, int) and not isinstance(value, bool):
+            return [(i, i) for i in range(value)]
+        raise _failure(pipeline.commands[0][0], f"range can't iterate over {go_printed(value)}")
+
+    # Pipelines.
+
+    def _assigned(self, pipeline: Pipeline, dot: Any) -> Any:
+        value = self._pipeline(pipeline, dot)
+        if pipeline.variables:
+            self._put(pipeline, [value])
+        return value
+
+    def _put(self, pipeline: Pipeline, values: list[Any]) -> None:
+        for name, value in zip(pipeline.variables, values, strict=False):
+            if pipeline.declares:
+                self.variables.append((name, value))
+                continue
+            for i in range(len(self.variables) - 1, -1, -1):
+                if self.variables[i][0] == name:
+                    self.variables[i] = (name, value)
+                    break
+
+    def _pipeline(self, pipeline: Pipeline, dot: Any) -> Any:
+        last: list[Any] = []
+        for command in pipeline.commands:
+            last = [self._command(command, dot, last)]
+        return last[0]
+
+    def _command(self, command: tuple[Operand, ...], dot: Any, last: list[Any]) -> Any:
+        first, *rest = command
+        if first.kind == "function":
+            return self._call(first, rest, dot, last)
+        if rest or last:
+            raise _failure(first, f"can't give argument to non-function {first.text}")
+        return self._operand(first, dot)
+
+    def _call(self, function: Operand, rest: list[Operand], dot: Any, last: list[Any]) -> Any:
+        name = function.value
+        if name in ("and", "or"):
+            value: Any = None
+            for operand in rest:
+                value = self._operand(operand, dot)
+                if gofunctions.truth(value) == (name == "or"):
+                    return value
+            return last[0] if last else value
+        arguments = [self._operand(operand, dot) for operand in rest] + last
+        try:
+            return gofunctions.call(name, arguments)
+        except CallError as error:
+            raise _failure(function, str(error)) from None
+
+    def _operand(self, operand: Operand, dot: Any) -> Any:
+        if operand.kind == "literal":
+            return operand.value
+        if operand.kind == "dot":
+            return dot
+        if operand.kind == "field":
+            return self._fields(operand, dot)
+        if operand.kind == "variable":
+            return self._fields(operand, self._variable(operand))
+        if operand.kind == "function":
+            return self._call(operand, [], dot, [])
+        return self._fields(operand, self._pipeline(operand.value, dot))
+
+    def _variable(self, operand: Operand) -> Any:
+        for name, value in reversed(self.variables):
+            if name == operand.value:
+                return value
+        raise GoTemplateError(f'template: output:1: undefined variable "{operand.value}"')
+
+    def _fields(self, operand: Operand, value: Any) -> Any:
+        for name in operand.fields:
+            if value is None:
+                return None
+            if not isinstance(value, dict):
+                raise _failure(operand, f"can't evaluate field {name} in type {type_name(value)}")
+            value = value.get(name)
+        return value
 
 
-def _compare(name: str, first: Any, rest: list[Any]) -> bool:
-    if name == "eq":
-        return any(first == other for other in rest)
-    second = rest[0] if rest else None
-    if name == "ne":
-        return bool(first != second)
-    try:
-        return bool({"lt": first < second, "le": first <= second, "gt": first > second, "ge": first >= second}[name])
-    except TypeError:
-        raise GoTemplateError("template: output:1: incompatible types for comparison") from None
-
-
-def _printf(text: str, arguments: list[Any]) -> str:
-    values = iter(arguments)
-
-    def replace(match: re.Match[str]) -> str:
-        if match[0] == "%%":
-            return "%"
-        value = next(values, None)
-        if match[2] == "q":
-            shown = json.dumps(value, ensure_ascii=False)
-        else:
-            shown = go_text(value)
-        width = match[1]
-        if width.startswith("-"):
-            return shown.ljust(int(width[1:] or "0"))
-        return shown.rjust(int(width)) if width.isdigit() else shown
-
-    return re.sub(r"%%|%(-?\d*)([svdq])", replace, text)
+def _failure(operand: Operand, text: str) -> GoExecutionError:
+    return GoExecutionError(f'template: output:1:{operand.at}: executing "output" at <{operand.text}>: {text}')

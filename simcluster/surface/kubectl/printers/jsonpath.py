@@ -252,10 +252,9 @@ def _index(text: str) -> Step:
         return Step("slice", (None, None, None))
     if text.startswith("'") or (text.startswith('"') and "," in text):
         names = [part.strip() for part in text.split(",")]
-        keys = [re.sub(r"\\(.)", r"\1", name[1:-1]) for name in names]
         if all(len(name) > 1 and name[0] == "'" and name[-1] == "'" for name in names):
-            fields = tuple((Step("field", key),) for key in keys)
-            return fields[0][0] if len(fields) == 1 else Step("union", fields)
+            # A quoted key is read as a path, so that dots in it need a backslash.
+            return Step("union", tuple(_operand("." + name[1:-1]) for name in names))
         raise JsonPathError(f"invalid array index {text}")
     if "," in text:
         return Step("union", tuple((_index(part.strip()),) for part in text.split(",")))

@@ -1,10 +1,8 @@
-"""`-o`: which printer a format means, and what it makes of objects.
-
-Left out: Go templates beyond a clear refusal.
-"""
+"""`-o`: which printer a format means, and what it makes of objects."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +11,7 @@ from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.printers.custom_columns import CustomColumns, from_file
 from simcluster.surface.kubectl.printers.go_value import go_syntax
-from simcluster.surface.kubectl.printers.gotemplate import GoTemplateError, render
+from simcluster.surface.kubectl.printers.gotemplate import GoExecutionError, GoTemplateError, render
 from simcluster.surface.kubectl.printers.jsonpath import JsonPathError, Template, parse
 from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.yaml import to_yaml
@@ -136,6 +134,8 @@ class Output:
             return render(self.source, value)
         except GoTemplateError as error:
             raise plain(f"error parsing template {self.source}, {error}") from None
+        except GoExecutionError as error:
+            raise plain(f"error executing template {json.dumps(self.source)}: {error}") from None
 
     def _clean(self, obj: Json) -> Json:
         if self.keep_managed or "managedFields" not in obj.get("metadata", {}):

@@ -1,0 +1,140 @@
+"""`simcluster traffic`: a bare call graph, run and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from simcluster.cli.exits import CheckFailed
+from simcluster.cli.output import console, print_json
+
+BARS = " ▁▂▃▄▅▆▇█"
+ROWS_SHOWN = 24
+
+
+@click.command("traffic", short_help="Run a call graph: queues, retries, collapse.")
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--engine", type=click.Choice(["aggregate", "exact"]), default="exact", show_default=True)
+@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Independent runs, from SEED on.")
+@click.option("--plot", default=None, type=click.Path(path_type=Path), help="Draw the first run as an SVG file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (a list of them with --seeds).")
+def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, as_json: bool) -> None:
+    """Run the call graph of the YAML file SPEC and show its series and totals."""
+    from simcluster.eval.validation.context import has_aggregate, run_graph
+    from simcluster.eval.validation.picture import run_svg
+    from simcluster.models.traffic.graph import load_spec
+
+    graph = load_spec(spec)
+    if engine == "aggregate" and not has_aggregate():
+        raise CheckFailed("the aggregate engine is not installed here; run with --engine exact")
+    results = []
+    with console(stderr=True).status("running") as status:
+        for number in range(seeds):
+            status.update(f"running seed {seed + number}")
+            results.append(run_graph(engine, graph, seed + number))
+    if plot is not None:
+        plot.write_text(run_svg(results[0], graph))
+    if as_json:
+        print_json(results[0].to_dict() if seeds == 1 else [result.to_dict() for result in results])
+        return
+    _show(results[0], graph)
+    if seeds > 1:
+        _show_many(results)
+
+
+def _show(result: Any, graph: Any) -> None:
+    out = console()
+    out.print(f"{result.name}: {result.end_ns / 1e9:g} s simulated, engine {result.engine}, seed {result.seed}")
+    if result.stopped:
+        out.print(f"stopped early: {result.stopped}", style="red")
+    for event in graph.events:
+        lasts = f" for {event.lasts / 1e9:g} s" if event.lasts else ""
+        effect = ", ".join(f"{key} {value}" for key, value in getattr(event, event.kind).model_dump().items())
+        out.print(f"  {event.at / 1e9:g} s{lasts}: {event.kind} ({effect})")
+    out.print(_series(result))
+    for name, rows in result.load.items():
+        for what in ("attempts", "ok"):
+            values = [getattr(row, what) / result.window_seconds(index) for index, row in enumerate(rows)]
+            out.print(
+                f"{name + ' ' + ('goodput' if what == 'ok' else what):<24}{_spark(values)} max {max(values):.4g}/s"
+            )
+    for name, windows in result.services.items():
+        values = [row.queue for row in windows]
+        out.print(f"{name + ' queue':<24}{_spark(values)} max {max(values):.4g}")
+    out.print(_load_totals(result))
+    out.print(_service_totals(result))
+
+
+def _spark(values: list[float], width: int = 60) -> str:
+    """Values as bars, the highest of each group."""
+    step = max(1, -(-len(values) // width))
+    groups = [max(values[index : index + step]) for index in range(0, len(values), step)]
+    peak = max(groups) or 1.0
+    return "".join(BARS[min(8, int(8 * value / peak + 0.5))] for value in groups)
+
+
+def _series(result: Any) -> Table:
+    """Up to `ROWS_SHOWN` windows, equally spaced."""
+    loads, services = list(result.load), list(result.services)
+    table = Table("t (s)", *(f"{name} {what}" for name in loads for what in ("req/s", "att/s", "ok/s", "p50", "p99")),
+                  *(f"{name} queue" for name in services))  # fmt: skip
+    count = len(next(iter(result.load.values())))
+    for index in range(0, count, max(1, -(-count // ROWS_SHOWN))):
+        seconds = result.window_seconds(index)
+        cells = [f"{index * result.window_ns / 1e9:g}"]
+        for name in loads:
+            row = result.load[name][index]
+            cells += [f"{row.arrivals / seconds:.4g}", f"{row.attempts / seconds:.4g}", f"{row.ok / seconds:.4g}"]
+            cells += [_time(row.latency.quantile(share)) if row.ok else "-" for share in (0.5, 0.99)]
+        cells += [f"{result.services[name][index].queue:.4g}" for name in services]
+        table.add_row(*cells)
+    return table
+
+
+def _time(ns: float) -> str:
+    if ns >= 1e9:
+        return f"{ns / 1e9:.3g} s"
+    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} us"
+
+
+def _load_totals(result: Any) -> Table:
+    table = Table("load", "req/s", "att/s", "ok/s", "failed", "mean", "p50", "p90", "p99", "p99.9",
+                  title=f"totals from {result.warmup_ns / 1e9:g} s on")  # fmt: skip
+    seconds = result.measured_seconds() or 1.0
+    for name, total in result.load_totals.items():
+        failed = ", ".join(f"{kind} {count / seconds:.4g}/s" for kind, count in total.failed.items() if count) or "0"
+        quantiles = [_time(total.latency.quantile(share)) for share in (0.5, 0.9, 0.99, 0.999)]
+        rates = [f"{value / seconds:.5g}" for value in (total.arrivals, total.attempts, total.ok)]
+        table.add_row(name, *rates, failed, _time(total.latency.mean), *quantiles)
+    return table
+
+
+def _service_totals(result: Any) -> Table:
+    table = Table(
+        "service", "att/s", "rejected/s", "served/s", "late/s", "queue", "busy", "wait", "p99 sojourn", "hits"
+    )
+    seconds = result.measured_seconds() or 1.0
+    for name, total in result.service_totals.items():
+        rates = [f"{v / seconds:.5g}" for v in (total.arrivals, total.rejected, total.served, total.late)]
+        hits = f"{total.hits / total.lookups:.3f}" if total.lookups else ""
+        wait, sojourn = _time(total.wait.mean), _time(total.sojourn.quantile(0.99))
+        table.add_row(name, *rates, f"{total.queue:.4g}", f"{total.busy:.4g}", wait, sojourn, hits)
+    return table
+
+
+def _show_many(results: list[Any]) -> None:
+    from simcluster.eval.validation.finding import estimate
+
+    table = Table("load", "figure", "mean", "99 % confidence", title=f"{len(results)} runs")
+    for name in results[0].load_totals:
+        for what in ("arrivals", "attempts", "ok"):
+            found = estimate([getattr(one.load_totals[name], what) / one.measured_seconds() for one in results])
+            table.add_row(name, f"{what} a second", f"{found.mean:.5g}", f"± {found.half:.3g}")
+        for share in (0.5, 0.99):
+            found = estimate([one.load_totals[name].latency.quantile(share) / 1e6 for one in results])
+            table.add_row(name, f"p{share * 100:g} (ms)", f"{found.mean:.5g}", f"± {found.half:.3g}")
+    console().print(table)

@@ -1,0 +1,85 @@
+"""APIService objects: one for each group and version that the aggregator serves.
+
+Source: kube-aggregator's autoregistration (apiVersionPriorities of kube-apiserver 1.32).
+Left out: the APIServices of custom resources, and availability that changes.
+"""
+
+from __future__ import annotations
+
+from simcluster.api.client import Client
+from simcluster.api.objects import Json
+from simcluster.api.resources import ResourceTable
+from simcluster.engine import format_rfc3339
+
+_RESOURCE = "apiservices.apiregistration.k8s.io"
+_METRICS_GROUP = "metrics.k8s.io"
+#: groupPriorityMinimum of a group; versionPriority is 15 where it is not listed.
+_GROUPS = {
+    "": 18000,
+    "admissionregistration.k8s.io": 16700,
+    "apiextensions.k8s.io": 16700,
+    "apps": 17800,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "coordination.k8s.io": 16500,
+    "discovery.k8s.io": 16200,
+    "events.k8s.io": 17750,
+    "flowcontrol.apiserver.k8s.io": 16100,
+    "networking.k8s.io": 17200,
+    "node.k8s.io": 16300,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "scheduling.k8s.io": 16600,
+    "storage.k8s.io": 16800,
+}
+_VERSIONS = {("", "v1"): 1, ("autoscaling", "v2"): 30, ("flowcontrol.apiserver.k8s.io", "v1"): 21}
+
+
+def register(client: Client, table: ResourceTable, now_ns: int) -> None:
+    """Create those of the groups that the API server serves itself."""
+    for group, version in table.versions:
+        if group not in _GROUPS:
+            continue
+        spec: Json = {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": _GROUPS[group],
+            "versionPriority": _VERSIONS.get((group, version), 15),
+        }
+        labels = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+        _create(client, spec, labels, ("Local", "Local APIServices are always available"), now_ns)
+
+
+def register_metrics(client: Client, now_ns: int) -> None:
+    """Create that of metrics-server, as its manifests do."""
+    spec: Json = {
+        "group": _METRICS_GROUP,
+        "version": "v1beta1",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "insecureSkipTLSVerify": True,
+        "service": {"name": "metrics-server", "namespace": "kube-system", "port": 443},
+    }
+    _create(client, spec, {"k8s-app": "metrics-server"}, ("Passed", "all checks passed"), now_ns)
+
+
+def _create(client: Client, spec: Json, labels: dict[str, str], why: tuple[str, str], now_ns: int) -> None:
+    name = f"{spec['version']}.{spec['group']}"
+    api_service: Json = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+    }
+    client.create(_RESOURCE, "", api_service)
+    condition = {
+        "type": "Available",
+        "status": "True",
+        "reason": why[0],
+        "message": why[1],
+        "lastTransitionTime": format_rfc3339(now_ns),
+    }
+    client.patch(_RESOURCE, "", name, {"status": {"conditions": [condition]}}, kind="merge", subresource="status")
