@@ -69,7 +69,11 @@ class Callers:
                 self.on[row, edge.index] = float(name in kinds)
         self._delays(edges)
         self.callers = np.array([self._number_of_callers(e) for e in edges])
-        budgets = [(e.index, e.policy.retries.budget) for e in edges if e.policy.retries is not None and e.policy.retries.budget]
+        budgets = [
+            (e.index, e.policy.retries.budget)
+            for e in edges
+            if e.policy.retries is not None and e.policy.retries.budget
+        ]
         self.budgeted = np.array([i for i, _ in budgets], dtype=np.int64)
         n = self.callers[self.budgeted]
         self._cap = np.array([b.tokens for _, b in budgets]) * n
@@ -256,7 +260,9 @@ class Callers:
         alive = ~timed | (ages < layout.timeout_ticks[edges])
         edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
         mix = np.zeros((self.tries, layout.edges))
-        for edge, age, amount, is_timed in zip(edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True):
+        for edge, age, amount, is_timed in zip(
+            edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True
+        ):
             where = self.flying[(tick - max(1, int(age))) % self.slots] if is_timed else self.open
             column = where[:, edge]
             there = float(np.cumsum(column)[-1])

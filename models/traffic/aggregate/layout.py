@@ -237,7 +237,9 @@ class Layout:
         if service.shed is not None and service.shed.max_queue is not None:
             bound = min(bound, float(service.shed.max_queue))
         # who waits for a core while holding a worker is not in the queue that is bounded
-        self.bound[here] = bound + (0.0 if holds or servers >= UNLIMITED else max(0, workers - servers) if workers < UNLIMITED else np.inf)
+        self.bound[here] = bound + (
+            0.0 if holds or servers >= UNLIMITED else max(0, workers - servers) if workers < UNLIMITED else np.inf
+        )
         if service.shed is not None and service.shed.max_in_flight is not None:
             self.in_flight_max[here] = service.shed.max_in_flight
 
@@ -312,9 +314,7 @@ class Layout:
     def _tree(self) -> None:
         """The tree of success and the sums of times, over all edges that have a caller."""
         graph = self.graph
-        self.calls_per_visit = np.array(
-            [e.site.reach * e.times if e.site is not None else 0.0 for e in graph.edges]
-        )
+        self.calls_per_visit = np.array([e.site.reach * e.times if e.site is not None else 0.0 for e in graph.edges])
         self.inner = np.array([e.site.inner if e.site is not None else 0.0 for e in graph.edges])
         self.times = np.array([e.times for e in graph.edges], dtype=np.int64)
         self.required = np.array([e.required for e in graph.edges], dtype=bool)

@@ -113,7 +113,9 @@ class Queues:
         cpu = np.where(layout.work > 0.0, layout.cores * speed / np.maximum(layout.work * self.stretch, 1e-12), 1e12)
         places = np.where(layout.holds, layout.servers / np.maximum(self.hold, 1e-9), cpu)
         self.rate = np.minimum(np.minimum(places, cpu), 1e9)
-        mean = np.where(layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9))
+        mean = np.where(
+            layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
+        )
         self.slow = (layout.servers > 1.0) & (mean >= RESOLVED) & ~layout.infinite
         self.mean_service = mean
         self.offered = self._sum / np.maximum(self._weight, 1e-300)

@@ -32,7 +32,9 @@ class Recorder:
         self.windows = -(-run.duration // run.window)
         loads, services = len(spec.load), len(spec.services)
         self.names = list(spec.load)
-        self._load_of = np.array([self.names.index(e.load) if e.load else -1 for e in layout.graph.edges], dtype=np.int64)
+        self._load_of = np.array(
+            [self.names.index(e.load) if e.load else -1 for e in layout.graph.edges], dtype=np.int64
+        )
         self.roots = np.nonzero(self._load_of >= 0)[0]
         self._root_load = self._load_of[self.roots]
         self._pod_service = np.array(layout.pod_service, dtype=np.int64)
@@ -170,7 +172,10 @@ class Recorder:
         rows = []
         for w in range(count):
             row = ServiceWindow(come[w], rejected[w], served[w], errors[w], max(0, served[w] - good[w] - errors[w]))
-            row.queue, row.queue_end = float(self.queue[w, service]), math.floor(float(self.queue_end[w, service]) + 0.5)
+            row.queue, row.queue_end = (
+                float(self.queue[w, service]),
+                math.floor(float(self.queue_end[w, service]) + 0.5),
+            )
             row.busy, row.working = float(self.busy[w, service]), float(self.working[w, service])
             row.up = math.floor(float(self.up[w, service]) + 0.5)
             row.hits, row.lookups = hits[w], lookups[w]

@@ -119,9 +119,7 @@ class AggregateRun:
                         peak[edge] = max(peak[edge], peak[child.index])
                 order.append(edge)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
-        self._edge_pods = [
-            np.nonzero(layout.lane_edge == edge)[0] for edge in range(layout.edges)
-        ]
+        self._edge_pods = [np.nonzero(layout.lane_edge == edge)[0] for edge in range(layout.edges)]
 
     def _error_pairs(self) -> None:
         """Calls whose failure fails the caller, each with the edges by which the caller was called."""
@@ -189,7 +187,9 @@ class AggregateRun:
         self._errors(tick, attempts)
         self._note(tick, attempts, fresh)
         self.tick = tick + 1
-        if (self.tick + self.spec.run.window // self.tick_ns // 1000) * self.tick_ns >= (self._window + 1) * self.spec.run.window:
+        if (self.tick + self.spec.run.window // self.tick_ns // 1000) * self.tick_ns >= (
+            self._window + 1
+        ) * self.spec.run.window:
             self._close_window()
 
     def _refresh(self) -> None:
@@ -215,7 +215,11 @@ class AggregateRun:
         way = longest.copy()
         if len(self.outcomes._sum_edges):
             for _ in range(self.outcomes.deepest - 1):
-                below = np.bincount(layout.caller[self.outcomes.inner], (layout.calls_per_visit * way)[self.outcomes.inner], len(self.graph.nodes))
+                below = np.bincount(
+                    layout.caller[self.outcomes.inner],
+                    (layout.calls_per_visit * way)[self.outcomes.inner],
+                    len(self.graph.nodes),
+                )
                 way = longest + below[layout.child]
         return bool((way <= self._slack).all())
 
@@ -347,7 +351,9 @@ class AggregateRun:
         if len(self._pair_below):
             total = np.bincount(layout.child, self._flow, len(self.graph.nodes))
             part = self._flow[self._pair_above] / np.maximum(total[layout.child[self._pair_above]], 1e-300)
-            wait = np.bincount(layout.lane_edge, np.minimum(self.queues.wait(), 1e7)[layout.lane_pod] * self.queues.share, layout.edges)
+            wait = np.bincount(
+                layout.lane_edge, np.minimum(self.queues.wait(), 1e7)[layout.lane_pod] * self.queues.share, layout.edges
+            )
             base = wait[self._pair_above] + layout.node_own[layout.child[self._pair_above]]
             for kind in range(4):
                 amount = callers.final[kind][self._pair_below] * part
@@ -409,7 +415,9 @@ class AggregateRun:
             if weights[-1] <= 0.0:
                 continue
             count = max(1, int(min(wanted, 4.0 * weights[-1]) + 0.999))
-            at = ticks[np.minimum(np.searchsorted(weights, (np.arange(count) + 0.5) / count * weights[-1]), len(ticks) - 1)]
+            at = ticks[
+                np.minimum(np.searchsorted(weights, (np.arange(count) + 0.5) / count * weights[-1]), len(ticks) - 1)
+            ]
             at = at + self.walker._uniform(count)
             took, ok = self.walker.call(edge, at)
             self._enter(self.recorder.latency[self.recorder._load_of[edge]], at[ok], took[ok])

@@ -86,7 +86,9 @@ class Flattened:
         elif step.parallel is not None:
             unit = at.unit if at.unit >= 0 else self._next("units")
             for arm in step.parallel:
-                self._step(arm, _Place(at.reach, at.inner, at.share, at.caches, at.group, at.branch, unit, self._next("arms")))
+                self._step(
+                    arm, _Place(at.reach, at.inner, at.share, at.caches, at.group, at.branch, unit, self._next("arms"))
+                )
         elif step.sequence is not None:
             self.walk(step.sequence, at)
         elif step.choose is not None:

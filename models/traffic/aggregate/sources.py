@@ -134,4 +134,3 @@ class Source:
         slots = (tick + 1 + self._delays.astype(np.int64)) % size
         np.add.at(self._ring, slots, users / len(self._delays))
         self.thinking += users
-

@@ -75,5 +75,3 @@ def _constants(rho: float, servers: int, scv: float) -> tuple[float, float]:
     shift = min(max(-arithmetic.log(product) / gamma, 0.0), 4.0 * servers + 8.0)
     noise = 2.0 * (gamma - decay) / (gamma * gamma)
     return shift, max(noise, 0.0)
-
-

@@ -146,7 +146,9 @@ class Walker:
 
     def _wait(self, pod: Index, at: Array) -> Array:
         queues = self._queues
-        tick = np.minimum(np.maximum(np.floor(at), self._newest - queues.slots + 2.0), float(self._newest)).astype(np.int64)
+        tick = np.minimum(np.maximum(np.floor(at), self._newest - queues.slots + 2.0), float(self._newest)).astype(
+            np.int64
+        )
         part = np.minimum(np.maximum(at - tick, 0.0), 1.0)
         waits = []
         for border in (tick, tick + 1):

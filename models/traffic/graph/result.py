@@ -179,7 +179,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: a list of windows, and totals; rates a second and seconds."""
-        count = max((len(rows) for rows in (*self.load.values(), *self.services.values())), default=0)
+        count = max((len(rows) for rows in self.load.values()), default=0)
         return {
             "name": self.name,
             "engine": self.engine,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import networkx as nx
+import networkx as nx  # type: ignore[import-untyped]
 from pydantic import Field, model_validator
 
 from simcluster.engine.content import ContentError, Document, Where, model_of, nearest, read_document

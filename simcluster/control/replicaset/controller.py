@@ -24,6 +24,7 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.replicaset.expectations import Expectations
+from simcluster.control.replicaset.facts import FactsByPod
 from simcluster.control.replicaset.pods import is_active
 from simcluster.control.replicaset.ranking import pods_to_delete
 from simcluster.control.replicaset.selector import selector_matches
@@ -78,6 +79,7 @@ class ReplicaSetController(Controller):
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
         self.expectations = Expectations(sim)
+        self._facts = FactsByPod()
         #: Pods without controller by namespace: an index of the cache, to find what to adopt.
         self._orphans: dict[str, dict[str, None]] = {}
         self.watch(REPLICA_SETS, self._on_replica_set)
@@ -94,6 +96,8 @@ class ReplicaSetController(Controller):
         pod, old = change.object, change.previous
         owner = self._owner(pod)
         self._index_orphan(change, controller_of(pod) is None)
+        if change.kind == "DELETED":
+            self._facts.forget(pod)
         if change.kind == "ADDED" and not is_terminating(pod):
             if owner is not None:
                 self.expectations.creation_observed(_key(owner))
@@ -163,9 +167,12 @@ class ReplicaSetController(Controller):
         claimed = []
         for resource, pod_namespace, pod_name in cache.owned_by(uid_of(replica_set)):
             pod = cache.get("pods", pod_namespace, pod_name) if resource == "pods" else None
-            if pod is None or not is_active(pod) or (controller_of(pod) or {}).get("uid") != uid_of(replica_set):
+            if pod is None:
                 continue
-            if selector_matches(selector, labels_of(pod)):
+            facts = self._facts.of(replica_set, pod)
+            if not facts.mine:
+                continue
+            if facts.selected:
                 claimed.append(pod)
             elif not is_terminating(replica_set):
                 self._release(replica_set, pod)
@@ -260,7 +267,8 @@ class ReplicaSetController(Controller):
         return found
 
     def _update_status(self, replica_set: ApiObject, pods: list[ApiObject], failure: ApiError | None) -> None:
-        status = calculate_status(replica_set, pods, failure.message if failure else "", self.sim.now)
+        message = failure.message if failure else ""
+        status = calculate_status(replica_set, pods, message, self.sim.now, self._facts)
         if status != (replica_set.get("status") or {}):
             updated = thaw(replica_set)
             updated["status"] = status

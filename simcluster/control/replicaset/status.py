@@ -8,28 +8,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simcluster.api.objects import ApiObject, Json, is_pod_ready, labels_of
+from simcluster.api.objects import ApiObject, Json
+from simcluster.control.replicaset.facts import FactsByPod
 from simcluster.control.replicaset.pods import is_available
 from simcluster.engine import format_rfc3339
 
 REPLICA_FAILURE = "ReplicaFailure"
 
 
-def calculate_status(replica_set: Mapping[str, Any], pods: Sequence[ApiObject], failure: str, now_ns: int) -> Json:
+def calculate_status(
+    replica_set: Mapping[str, Any],
+    pods: Sequence[ApiObject],
+    failure: str,
+    now_ns: int,
+    facts: FactsByPod | None = None,
+) -> Json:
     """The new `status`; fields that are zero are absent, as on the wire.
 
     Args:
         pods: active pods that the ReplicaSet owns.
         failure: message of the error that stopped this sync, or an empty text.
+        facts: what is known of the pods already.
     """
     spec = replica_set["spec"]
-    wanted = labels_of(spec["template"]) if "metadata" in spec["template"] else {}
     seconds = spec.get("minReadySeconds", 0)
     status: Json = {"replicas": len(pods)}
+    known = FactsByPod() if facts is None else facts
+    seen = [known.of(replica_set, pod) for pod in pods]
+    ready = sum([entry.ready for entry in seen])
     counts = {
-        "fullyLabeledReplicas": sum(wanted.items() <= labels_of(pod).items() for pod in pods),
-        "readyReplicas": sum(is_pod_ready(pod) for pod in pods),
-        "availableReplicas": sum(is_available(pod, seconds, now_ns) for pod in pods),
+        "fullyLabeledReplicas": sum([entry.labelled for entry in seen]),
+        "readyReplicas": ready,
+        "availableReplicas": sum([is_available(pod, seconds, now_ns) for pod in pods]) if seconds else ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),
     }
     status.update({field: count for field, count in counts.items() if count})

@@ -14,6 +14,8 @@ from simcluster.api.objects import ApiObject, controller_of, labels_of, name_of,
 from simcluster.control.nodelifecycle.taints import Taint, taints_of
 from simcluster.control.replicaset.pods import is_terminal
 from simcluster.control.scheduler.requests import (
+    CPU,
+    MEMORY,
     HostPort,
     Requests,
     assumed_requests,
@@ -53,7 +55,7 @@ class NodeInfo:
     """A node and the pods on it.
 
     Attributes:
-        allocatable: per resource, in the integers of `requests.amount`.
+        allocatable: per resource, in the integers of `requests.amount`; cpu, memory: two of them.
         requested: sums of the pods' requests.
         assumed_cpu, assumed_memory: the same sums as scoring counts them.
         ports: host ports taken -> how many pods take them.
@@ -64,7 +66,9 @@ class NodeInfo:
         "allocatable",
         "assumed_cpu",
         "assumed_memory",
+        "cpu",
         "labels",
+        "memory",
         "name",
         "node",
         "pods",
@@ -82,6 +86,7 @@ class NodeInfo:
         self.taints: tuple[Taint, ...] = ()
         self.unschedulable = False
         self.allocatable: Requests = {}
+        self.cpu = self.memory = 0
         self.requested: Requests = {}
         self.assumed_cpu = 0
         self.assumed_memory = 0
@@ -96,6 +101,7 @@ class NodeInfo:
         self.taints = tuple(taints_of(node))
         self.unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
         self.allocatable = parse_resources((node.get("status") or {}).get("allocatable"))
+        self.cpu, self.memory = self.allocatable.get(CPU, 0), self.allocatable.get(MEMORY, 0)
 
     def add(self, info: PodInfo) -> None:
         """Count a pod."""

@@ -7,6 +7,7 @@ from simcluster.api.request import STRATEGIC_MERGE_PATCH
 from simcluster.surface.kubectl.errors import KubectlError, plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, SELECTOR, Arguments, dry_run
 from simcluster.surface.kubectl.invocation import Failures, Invocation, query_of
+from simcluster.surface.kubectl.selection import of_arguments
 
 FLAGS = (DRY_RUN, SELECTOR)
 
@@ -23,7 +24,10 @@ def nodes(invocation: Invocation, arguments: Arguments, failures: Failures) -> l
     found = []
     for name in names:
         try:
-            found.append(invocation.get(f"/api/v1/nodes/{name.removeprefix('node/')}"))
+            entry = of_arguments(invocation, [name] if "/" in name else ["nodes", name])[0]
+            if entry.resource.name != "nodes":
+                raise plain(f"{name} is not a node")
+            found.append(invocation.get(entry.path))
         except KubectlError as error:
             failures.errors.append(error)
     return found

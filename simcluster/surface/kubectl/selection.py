@@ -87,6 +87,8 @@ def of_arguments(invocation: Invocation, words: list[str], *, all_namespaces: bo
         return [_place(invocation, resource, "", all_namespaces) for resource in resources]
     if all_namespaces:
         raise plain("a resource cannot be retrieved by name across all namespaces")
+    if "" in names:
+        raise plain("resource name may not be empty")
     return [_place(invocation, resource, name, False) for name in names for resource in resources]
 
 

@@ -55,13 +55,18 @@ class NodeResourcesFit(Plugin):
         """Emptier nodes are better (LeastAllocated over cpu and memory)."""
         cpu, memory = cycle.info.assumed
         result = []
-        for node in nodes:
+        for node in nodes:  # written out, because this is done for every node and pod
             total = weights = 0
-            for name, used in ((CPU, node.assumed_cpu + cpu), (MEMORY, node.assumed_memory + memory)):
-                room = node.allocatable.get(name, 0)
-                if room:
-                    weights += 1
-                    total += max(0, room - used) * MAX_SCORE // room
+            room, free = node.cpu, node.cpu - node.assumed_cpu - cpu
+            if room:
+                weights = 1
+                if free > 0:
+                    total = free * MAX_SCORE // room
+            room, free = node.memory, node.memory - node.assumed_memory - memory
+            if room:
+                weights += 1
+                if free > 0:
+                    total += free * MAX_SCORE // room
             result.append(total // weights if weights else 0)
         return result
 
@@ -76,14 +81,14 @@ class NodeResourcesBalancedAllocation(Plugin):
         requests = cycle.info.requests
         if not requests:
             return None
+        cpu, memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
         result = []
         for node in nodes:
-            fractions = []
-            for name in (CPU, MEMORY):
-                room = node.allocatable.get(name, 0)
-                if room:
-                    used = node.requested.get(name, 0) + requests.get(name, 0)
-                    fractions.append(min(1.0, used / room))
-            spread = abs(fractions[0] - fractions[1]) / 2 if len(fractions) == 2 else 0.0
+            spread = 0.0
+            if node.cpu and node.memory:
+                requested = node.requested
+                of_cpu = (requested.get(CPU, 0) + cpu) / node.cpu
+                of_memory = (requested.get(MEMORY, 0) + memory) / node.memory
+                spread = abs((1.0 if of_cpu > 1.0 else of_cpu) - (1.0 if of_memory > 1.0 else of_memory)) / 2
             result.append(int((1.0 - spread) * MAX_SCORE))
         return result

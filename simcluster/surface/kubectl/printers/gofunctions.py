@@ -193,8 +193,8 @@ def _compared(name: str, arguments: list[Any]) -> bool:
         raise CallError(f"error calling {name}: missing argument for comparison")
     first, rest = arguments[0], arguments[1:]
     if name == "eq":
-        same = [_equal(name, first, other) for other in rest]  # all are looked at, for their types
-        return any(same)
+        answers = [_equal(name, first, other) for other in rest]  # all are looked at, for their types
+        return any(answers)
     second = rest[0]
     if name == "ne":
         return not _equal(name, first, second)
