@@ -1,5 +1,6 @@
-"""Our own speed: how fast the world runs, forks, boots and answers."""
+"""Our own speed: how fast the world runs, forks, boots and answers, and what size costs."""
 
 from simcluster.eval.bench.bench import Measurement, measure
+from simcluster.eval.bench.scale import measure_scale
 
-__all__ = ["Measurement", "measure"]
+__all__ = ["Measurement", "measure", "measure_scale"]

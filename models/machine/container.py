@@ -30,6 +30,12 @@ class Mount(Shared):
     volume: str = ""  # the volume's name: containers of the pod that mount it share what is written
 
 
+class Variables(dict[str, str], Shared):
+    """A process's environment variables; never changed, so forks share them."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class ContainerSpec(Shared):
     """What the kubelet asks the runtime to run. CPU in cores, memory in bytes."""
@@ -54,8 +60,8 @@ class ContainerSpec(Shared):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables as a dictionary."""
-        return dict(self.env)
+        """The variables as a dictionary, not to be changed."""
+        return Variables(self.env)
 
 
 @dataclass

@@ -56,6 +56,9 @@ class Callers:
         self.limit = layout.attempts.copy()
         self._all = np.arange(edges)
         self._tries = np.arange(tries)[:, None]
+        ticks = layout.timeout_ticks
+        #: if all edges have the same timeout, its ticks (a cohort then is one slot of the ring)
+        self._one_timeout = int(ticks[0]) if bool((ticks == ticks[0]).all()) else 0
         self._policies()
         self.restrict()
 
@@ -135,15 +138,11 @@ class Callers:
             in_time: share of good ones among them.
         """
         layout = self.layout
-        slots = self.slot_of_expiring(tick)
-        there = slots >= 0
-        cohort = self.flying[slots[None, :], self._tries, self._all[None, :]]
-        cohort = cohort * there
+        cohort, original = self._expired(tick)
         if share is None:
             good, late = cohort, None
             self.succeeded = np.add.reduce(cohort, axis=0)
         else:
-            original = self.total[slots, self._all] * there
             left = np.add.reduce(cohort, axis=0)
             part = np.minimum(share * original / np.maximum(left, 1e-300), 1.0)
             good = cohort * part
@@ -153,6 +152,20 @@ class Callers:
             self._answers(answered, in_time)
         self._conclude(tick, late)
         self._tokens()
+
+    def _expired(self, tick: int) -> tuple[Array, Array]:
+        """The cohorts whose timeout expires, taken out of the ring; and their original sizes."""
+        if self._one_timeout:
+            slot = (tick - self._one_timeout) % self.slots
+            cohort = self.flying[slot].copy()
+            self.flying[slot] = 0.0
+            return cohort, self.total[slot]
+        slots = self.slot_of_expiring(tick)
+        there = slots >= 0
+        cohort = self.flying[slots[None, :], self._tries, self._all[None, :]] * there
+        gone = self._all[there]
+        self.flying[slots[there][None, :], self._tries, gone[None, :]] = 0.0
+        return cohort, self.total[slots, self._all] * there
 
     def _answers(self, answered: Array, in_time: Array) -> None:
         """Edges without timeout: answers end attempts; the oldest and the newest mix."""
@@ -278,12 +291,6 @@ class Callers:
         waiting = np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0) if self._ring else 0.0
         result: Array = ages + np.add.reduce(self.open, axis=0) + waiting + np.add.reduce(self.rejected, axis=0)
         return result
-
-    def clear_expired(self, tick: int) -> None:
-        """Empty the slots that were judged, so that nothing is judged twice."""
-        slots = self.slot_of_expiring(tick)
-        there = slots >= 0
-        self.flying[slots[there][None, :], self._tries, self._all[there][None, :]] = 0.0
 
 
 def spread(backoff: Backoff, number: int, tick_ns: int) -> list[float]:

@@ -146,6 +146,9 @@ class Distribution:
     def _look(self, table: Array, row: NDArray[np.int64], x: Array) -> Array:
         at = GRID * np.sqrt(np.minimum(np.maximum(x / self._top[row], 0.0), 1.0))
         index = at.astype(np.int64)
-        low = table[row, index]
-        found: Array = low + (at - index) * (table[row, index + 1] - low)
-        return np.where(x < 0.0, 0.0, found)
+        part = at - index
+        index += row * (GRID + 2)
+        low = table.take(index)
+        found: Array = low + part * (table.take(index + 1) - low)
+        found *= x >= 0.0
+        return found

@@ -216,6 +216,7 @@ class Layout:
         self.in_flight_max = np.full(count, np.inf)
         for service in order:
             self._pod_arrays(service)
+        self.service_starts = np.array(sorted(self.first_pod), dtype=np.int64)
         self.infinite = self.servers >= UNLIMITED
         self.level_of_pod = np.array([graph.service_level[s] for s in self.pod_service], dtype=np.int64)
 
@@ -244,7 +245,7 @@ class Layout:
             self.in_flight_max[here] = service.shed.max_in_flight
 
     def _edges(self) -> None:
-        edges, tick = self.graph.edges, self.tick_ns
+        graph, edges, tick = self.graph, self.graph.edges, self.tick_ns
         count = len(edges)
         self.edges = count
         self.child = np.array([e.child for e in edges], dtype=np.int64)
@@ -259,6 +260,8 @@ class Layout:
         self.timeout_ticks = np.where(self.timed, np.maximum(1, np.floor(self.timeout + 0.5)), 0).astype(np.int64)
         laws = [e.policy.network or self.graph.spec.network for e in edges]
         self.network = np.array([law.mean_ns / tick if law is not None else 0.0 for law in laws])
+        place = {service: i for i, service in enumerate(sorted(range(len(self.first_pod)), key=self.first_pod.__getitem__))}
+        self.edge_service = np.array([place[graph.nodes[e.child].service] for e in edges], dtype=np.int64)
         self.edge_level = np.array([e.level for e in edges], dtype=np.int64)
         self.slots = int(self.timeout_ticks.max()) + 3 if count else 3
 

@@ -36,6 +36,8 @@ class _Height:
         self.pod = layout.lane_pod[self.lanes]
         self.node = layout.lane_node[self.lanes]
         self.edges = edges
+        self.order = np.argsort(self.edge, kind="stable")
+        self.edge_starts = _starts([(e,) for e in self.edge[self.order].tolist()])
         rows: list[tuple[int, int, int, int]] = []
         for row, lane in enumerate(lanes):
             for edge in layout.children.get(int(layout.lane_node[lane]), ()):
@@ -85,6 +87,10 @@ class Outcomes:
         self.below = np.zeros(len(layout.node_own))
         self._others = np.zeros(edges)
         self.lane_speed = np.ones(layout.lanes)
+        self._lane_ticks = layout.timeout_ticks[layout.lane_edge]
+        self._lane_way = 2.0 * layout.network[layout.lane_edge]
+        self._lane_budget = layout.timeout[layout.lane_edge] - self._lane_way
+        self._faulty = bool((layout.node_failure > 0.0).any())
         for _ in range(2 + len(self.heights)):
             self.times(queues)
 
@@ -188,49 +194,46 @@ class Outcomes:
             expiring: slot of the ring of callers for each edge, -1 for none.
         """
         layout = self.layout
-        result = self.quality.copy()
         there = expiring >= 0
+        own, left = self._own_success(tick, queues)
+        weight = queues.share[:, None]
+        result = self.quality
         for height in self.heights:
-            profile, expired = self._success(height, tick, queues)
-            weight = queues.share[height.lanes]
-            judged = np.bincount(height.edge, expired * weight, layout.edges)
-            result[height.edges] = np.where(there, judged, result)[height.edges]
-            self.quality[height.edges] = result[height.edges]
-            if profile is not None:
-                for column in range(profile.shape[1]):
-                    all_ = np.bincount(height.edge, profile[:, column] * weight, layout.edges)
-                    self.profile[height.edges, column] = all_[height.edges]
-        return result
+            mine = own[height.lanes]
+            if height.has_calls:
+                mine[height.with_calls] *= self._calls(height, left[height.lanes])
+            both = np.add.reduceat((mine * weight[height.lanes])[height.order], height.edge_starts, axis=0)
+            judged = np.where(there[height.edges], both[:, 0], result[height.edges])
+            result[height.edges] = judged
+            if len(self.inner):
+                self.profile[height.edges] = both[:, 1:]
+        return result.copy()
 
-    def _success(self, height: _Height, tick: int, queues: Queues) -> tuple[Array | None, Array]:
+    def _own_success(self, tick: int, queues: Queues) -> tuple[Array, Array]:
+        """For all lanes: chance that wait and own time fit, and the time left at the beginning of service.
+
+        The first column is of the cohorts that expire now, the others of the ages of the profile.
+        """
         layout = self.layout
-        first, last = self._left(height, tick, queues)
-        columns = [0.5 * (first + last)]
-        needed = len(self.inner) > 0 and bool((layout.caller[height.edges] >= 0).any())
-        if needed:
-            ages = self._age_columns(height, tick, queues)
-            x = np.concatenate((columns[0][:, None], ages), axis=1)
-        else:
-            x = columns[0][:, None]
-        speed = self.lane_speed[height.lanes]
-        below = self.below[height.node]
-        rows = np.broadcast_to(height.node[:, None], x.shape)
-        own = layout.distribution.below(rows, (x - below[:, None]) * speed[:, None])
-        own[:, 0] = layout.distribution.mean_below(height.node, (last - below) * speed, (first - below) * speed)
-        if height.has_calls:
-            own[height.with_calls] *= self._calls(height, x)
-        own = own * (1.0 - layout.node_failure[height.node])[:, None]
-        return (own[:, 1:] if needed else None), own[:, 0]
+        first, last = self._left(tick, queues)
+        left = (0.5 * (first + last))[:, None]
+        if len(self.inner):
+            left = np.concatenate((left, self._age_columns(tick, queues)), axis=1)
+        below = self.below[layout.lane_node]
+        speed = self.lane_speed
+        own = layout.distribution.below(layout.lane_node[:, None], (left - below[:, None]) * speed[:, None])
+        own[:, 0] = layout.distribution.mean_below(layout.lane_node, (last - below) * speed, (first - below) * speed)
+        if self._faulty:
+            own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
+        return own, left
 
-    def _left(self, height: _Height, tick: int, queues: Queues) -> tuple[Array, Array]:
+    def _left(self, tick: int, queues: Queues) -> tuple[Array, Array]:
         """Time left at the beginning of service, for the first and the last of the expiring cohort."""
-        layout = self.layout
-        begun = tick - layout.timeout_ticks[height.edge]
-        budget = layout.timeout[height.edge] - 2.0 * layout.network[height.edge]
+        begun = tick - self._lane_ticks
         found = []
         for border in (begun, begun + 1):
-            when = self._instant(border, height.pod, tick, queues)
-            found.append(budget - (when - border))
+            when = self._instant(border, self.layout.lane_pod, tick, queues)
+            found.append(self._lane_budget - (when - border))
         return found[0], np.minimum(found[1], found[0] + 1.0)
 
     def _instant(self, border: Index, pod: Index, tick: int, queues: Queues) -> Array:
@@ -246,18 +249,18 @@ class Outcomes:
         result: Array = np.where((known >= NEVER) | current, forecast, known)
         return np.maximum(result, border)
 
-    def _age_columns(self, height: _Height, tick: int, queues: Queues) -> Array:
+    def _age_columns(self, tick: int, queues: Queues) -> Array:
         border = tick - self.ages
-        known = queues.instants[border % queues.slots][:, height.pod]
-        known = np.where((border >= 0)[:, None], known, NEVER)
-        known[0] = np.where(queues.waiting[height.pod] > 0.0, NEVER, float(tick))
-        left: Array = np.maximum(tick - known, -1e9).T - 2.0 * self.layout.network[height.edge][:, None]
+        known = queues.instants[border % queues.slots]
+        known[border < 0] = NEVER
+        known[0] = np.where(queues.waiting > 0.0, NEVER, float(tick))
+        left: Array = np.maximum(tick - known, -1e9).T[self.layout.lane_pod] - self._lane_way[:, None]
         return left
 
     def _calls(self, height: _Height, x: Array) -> Array:
         """Probability that all required calls of a visit have succeeded, given the time since its beginning."""
         layout = self.layout
-        own = self.lane_own[height.lanes][height.row]
+        own = self.lane_own[height.lanes[height.row]]
         left = x[height.row] - (own + self._others[height.called])[:, None]
         ok = self.call_success(height.called, left)
         risk = (layout.inner[height.called])[:, None] * (1.0 - ok)

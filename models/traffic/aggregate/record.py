@@ -37,6 +37,7 @@ class Recorder:
         )
         self.roots = np.nonzero(self._load_of >= 0)[0]
         self._root_load = self._load_of[self.roots]
+        self.columns = [np.nonzero(self._root_load == load)[0].tolist() for load in range(loads)]
         self._pod_service = np.array(layout.pod_service, dtype=np.int64)
         self._edge_service = layout.node_service[layout.child]
         self.arrivals = np.zeros((self.windows, loads))
@@ -44,7 +45,6 @@ class Recorder:
         self.ok = np.zeros((self.windows, loads))
         self.final = np.zeros((4, self.windows, loads))
         self.failed = np.zeros((4, self.windows, loads))
-        self.waiting = np.zeros((self.windows, loads))
         self.come = np.zeros((self.windows, services))
         self.rejected = np.zeros((self.windows, services))
         self.served = np.zeros((self.windows, services))
@@ -97,8 +97,8 @@ class Recorder:
         index = np.minimum(np.maximum((t_ns // self.window_ns).astype(np.int64), 0), self.windows - 1)
         np.add.at(self.ok, (index, self._root_load), amounts)
 
-    def close(self, window: int, waiting: Array, up: Array, in_flight: Array, work_share: Array) -> None:
-        """End a window: waiting and up of every pod now, requests in flight on every edge."""
+    def close(self, window: int, waiting: Array, up: Array, work_share: Array) -> None:
+        """End a window: waiting and up of every pod now, and which share of a server's time is work."""
         layout = self.layout
         loads, services = len(self.names), len(self.spec.services)
         roots, ticks = self.roots, max(1, self._ticks)
@@ -107,7 +107,6 @@ class Recorder:
         for kind in range(4):
             self.final[kind, window] += np.bincount(self._root_load, self._final[kind][roots], loads)
             self.failed[kind, window] += np.bincount(self._root_load, self._failed[kind][roots], loads)
-        self.waiting[window] = np.bincount(self._root_load, in_flight[roots], loads)
         self.come[window] += np.bincount(self._edge_service, self._edge_sums[0], services)
         self.rejected[window] += np.bincount(self._edge_service, self._edge_sums[1], services)
         self.good[window] += np.bincount(self._edge_service, self._edge_sums[2], services)
@@ -154,12 +153,14 @@ class Recorder:
         }
         final = [_whole(self.final[k, :count, load]) for k in range(4)]
         failed = [_whole(self.failed[k, :count, load]) for k in range(4)]
+        ended = self.ok[:count, load] + np.add.reduce(self.final[:, :count, load], axis=0)
+        waiting = np.cumsum(self.arrivals[:count, load]) - np.cumsum(ended)
         rows = []
         for w in range(count):
             row = LoadWindow(whole["arrivals"][w], whole["attempts"][w], whole["ok"][w])
             row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
-            row.waiting = max(0, math.floor(float(self.waiting[w, load]) + 0.5))
+            row.waiting = max(0, math.floor(float(waiting[w]) + 0.5))
             fill(row.latency, self.latency[load].get(w, ()), row.ok, self.layout.tick_ns)
             rows.append(row)
         return rows

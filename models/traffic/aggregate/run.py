@@ -21,14 +21,12 @@ from simcluster.models.traffic.aggregate.queues import REFRESH, Queues
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.triggers import Triggers
-from simcluster.models.traffic.aggregate.walk import Walker
+from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 Array = NDArray[np.float64]
 
-#: Latencies drawn in a window: for every load, and for all services together.
-LOAD_SAMPLES, SERVICE_SAMPLES = 400, 4000
 #: What is below this share of an attempt's chance to fail is nothing.
 _NEGLIGIBLE = 1e-9
 
@@ -53,15 +51,13 @@ class AggregateRun:
         self.tick = 0
         self.ticks = max(1, spec.run.duration // self.tick_ns)
         self.callers = Callers(self.layout)
-        self._lag = self.layout.slots + 1 if self.layout.timed.any() else 64
-        self._batch = max(16, self._lag)
-        self.queues = Queues(self.layout, self.layout.slots + self._lag + self._batch + 4)
+        self.queues = Queues(self.layout, self.layout.slots + ring_of(self.layout, spec))
         self.outcomes = Outcomes(self.layout, self.queues, self.callers.period)
         self.outcomes.set_shares(np.array([e.site.share if e.site is not None else 1.0 for e in self.graph.edges]))
         self.noise = PodNoise(seed, self.layout.pod_names)
         self.triggers = Triggers(spec.events, self.tick_ns)
         self.recorder = Recorder(spec, self.layout)
-        self.walker = Walker(self.layout, self.queues, self.outcomes, seed)
+        self.sampler = Sampler(self.layout, self.queues, self.outcomes, self.recorder, seed)
         self.sources = [self._source(name, seed) for name in spec.load]
         self.stopped = ""
         self._state()
@@ -74,6 +70,7 @@ class AggregateRun:
         layout = self.layout
         edges = layout.edges
         self._hot = 0
+        self._is_calm = False
         self._window = 0
         self._late_fresh = np.zeros(edges)
         self._answered = np.zeros(edges)
@@ -85,8 +82,6 @@ class AggregateRun:
         self.blocked = np.zeros(edges, dtype=bool)
         self.held = np.zeros(edges)
         self._holding = np.zeros(edges, dtype=bool)
-        self._sampled = 0
-        self._arrived_ring = np.zeros((self.queues.slots, len(self.recorder.roots)))
         self._flow = np.zeros(edges)
         self._calm_limits()
         self._error_pairs()
@@ -207,26 +202,21 @@ class AggregateRun:
         """Whether nobody can miss a deadline by the waits of now."""
         if (self.queues.factor < 1.0).any():
             return False
-        layout = self.layout
-        wait = self.queues.wait()
-        way = np.zeros(layout.edges)
-        longest = np.zeros(layout.edges)
-        np.maximum.at(longest, layout.lane_edge, wait[layout.lane_pod])
-        way = longest.copy()
-        if len(self.outcomes._sum_edges):
-            for _ in range(self.outcomes.deepest - 1):
-                below = np.bincount(
-                    layout.caller[self.outcomes.inner],
-                    (layout.calls_per_visit * way)[self.outcomes.inner],
-                    len(self.graph.nodes),
-                )
+        layout, outcomes = self.layout, self.outcomes
+        longest = np.maximum.reduceat(self.queues.wait(), layout.service_starts)[layout.edge_service]
+        way = longest
+        if len(outcomes.inner):
+            for _ in range(outcomes.deepest - 1):
+                each = (layout.calls_per_visit * way)[outcomes.inner]
+                below = np.bincount(layout.caller[outcomes.inner], each, len(self.graph.nodes))
                 way = longest + below[layout.child]
         return bool((way <= self._slack).all())
 
     def _judge(self, tick: int) -> None:
         callers = self.callers
         share = None
-        if self._hot or not self._calm():
+        self._is_calm = self._calm()
+        if self._hot or not self._is_calm:
             expiring = callers.slot_of_expiring(tick)
             share = self.outcomes.update(tick, self.queues, expiring)
             if self.void.any():
@@ -234,7 +224,6 @@ class AggregateRun:
                 self.void[(tick - self.layout.slots + 1) % self.layout.slots] = 0.0
         in_time = np.ones(self.layout.edges)
         callers.judge(tick, share, self._answered, in_time)
-        callers.clear_expired(tick)
         self._cool(share)
         self.recorder.failures(callers.failed, callers.final)
         self._answer(tick)
@@ -242,13 +231,10 @@ class AggregateRun:
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
         trouble = share is not None and bool((share < 1.0 - 1e-6).any())
-        if trouble or self.callers.retried.any() or not self._hot_free():
+        if trouble or not self._is_calm or bool(self.callers.retried.any()):
             self._hot = self.layout.slots + 2
         elif self._hot:
             self._hot -= 1
-
-    def _hot_free(self) -> bool:
-        return self._calm()
 
     def _answer(self, tick: int) -> None:
         """Successes of root requests: into the series at their instants, and users back to thinking."""
@@ -348,7 +334,7 @@ class AggregateRun:
         """Calls that failed for good fail the attempt their caller was working on."""
         layout, callers = self.layout, self.callers
         found: list[tuple[NDArray[np.int64], Array, Array]] = []
-        if len(self._pair_below):
+        if len(self._pair_below) and bool(callers.final.any()):
             total = np.bincount(layout.child, self._flow, len(self.graph.nodes))
             part = self._flow[self._pair_above] / np.maximum(total[layout.child[self._pair_above]], 1e-300)
             wait = np.bincount(
@@ -376,7 +362,7 @@ class AggregateRun:
 
     def _note(self, tick: int, attempts: Array, fresh: Array) -> None:
         queues, recorder = self.queues, self.recorder
-        self._arrived_ring[tick % queues.slots] = fresh[recorder.roots]
+        self.sampler.arrived(tick, fresh)
         refused = attempts * self._refused
         recorder.tick(attempts, refused, fresh, self.callers.succeeded)
         recorder.pods(queues.waiting, queues.number, queues.finished)
@@ -385,57 +371,16 @@ class AggregateRun:
         if self.blocked.any():
             self.held += np.where(self.blocked & self._holding, attempts, 0.0)
             self.void[tick % self.layout.slots][self.blocked] = 1.0
-        if tick - self._lag - self._sampled >= self._batch:
-            self._sample(self._sampled + self._batch)
+        self.sampler.after(tick)
 
     def _close_window(self, final: bool = False) -> None:
         window = self._window
         if window >= self.recorder.windows or (final and self.tick * self.tick_ns <= window * self.spec.run.window):
             return
         if final:
-            self._sample(self.tick)
+            self.sampler.finish(self.tick)
         queues, layout = self.queues, self.layout
         share = np.where(layout.holds, layout.work / np.maximum(queues.hold, 1e-9), 1.0)
-        self.recorder.close(window, queues.waiting, queues.up, self.callers.in_flight(), np.minimum(share, 1.0))
+        self.recorder.close(window, queues.waiting, queues.up, np.minimum(share, 1.0))
         self._window += 1
 
-    # --- latencies ------------------------------------------------------------------------
-
-    def _sample(self, until: int) -> None:
-        """Walk requests that began in the ticks up to `until`, and enter what they took."""
-        begin, self._sampled = self._sampled, until
-        if until <= begin:
-            return
-        self.walker.begin(begin * 1_000_000, min(self.tick, until + self._lag))
-        span_ns = (until - begin) * self.tick_ns
-        wanted = LOAD_SAMPLES * span_ns / self.spec.run.window
-        ticks = np.arange(begin, until)
-        for column, edge in enumerate(self.recorder.roots.tolist()):
-            weights = np.cumsum(self._arrived_ring[ticks % self.queues.slots, column])
-            if weights[-1] <= 0.0:
-                continue
-            count = max(1, int(min(wanted, 4.0 * weights[-1]) + 0.999))
-            at = ticks[
-                np.minimum(np.searchsorted(weights, (np.arange(count) + 0.5) / count * weights[-1]), len(ticks) - 1)
-            ]
-            at = at + self.walker._uniform(count)
-            took, ok = self.walker.call(edge, at)
-            self._enter(self.recorder.latency[self.recorder._load_of[edge]], at[ok], took[ok])
-        self._sample_services(begin, until)
-
-    def _enter(self, rows: dict[int, list[Array]], at: Array, took: Array) -> None:
-        window = ((at + took) * self.tick_ns // self.spec.run.window).astype(np.int64)
-        for index in np.unique(window).tolist():
-            rows.setdefault(index, []).append(took[window == index])
-
-    def _sample_services(self, begin: int, until: int) -> None:
-        nodes = self.graph.nodes
-        span_ns = (until - begin) * self.tick_ns
-        each = SERVICE_SAMPLES * span_ns / self.spec.run.window / len(nodes)
-        count = max(1, int(min(each, LOAD_SAMPLES) + 0.5))
-        for node in nodes:
-            at = begin + self.walker._uniform(count) * (until - begin)
-            wait, own = self.walker.visit(node.index, at)
-            more, _ = self.walker._steps(self.walker._plans[node.index], at + wait + own)
-            self._enter(self.recorder.wait[node.service], at, wait)
-            self._enter(self.recorder.sojourn[node.service], at, wait + own + more)

@@ -12,7 +12,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine.streams import Streams, binomial_from_uniform, poisson_from_uniform, uniform_at
+from simcluster.engine import arithmetic
+from simcluster.engine.streams import (
+    Streams,
+    binomial_from_uniform,
+    poisson_from_uniform,
+    uniform_at,
+    uniforms_at,
+)
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Edge, Graph
 from simcluster.models.traffic.graph.load import CURVE_STEP_NS, Load
@@ -40,6 +47,8 @@ class Source:
         self._tick_ns = tick_ns
         streams = Streams(seed)
         self._keys = [streams.key("traffic", "load", name, i) for i in range(len(edges) + 2)]
+        self._alike = self._by_weight()
+        self._table_mean, self._table = -1.0, np.zeros(0)
         self._burst = streams.stream("traffic", "burst", name)
         self._bursting = False
         self._burst_ends = 0.0
@@ -52,6 +61,15 @@ class Source:
             self._start_thinking(load, graph)
         if load.open is not None and load.open.burst is not None:
             self._burst_ends = self._burst.exponential(float(load.open.burst.off))
+
+    def _by_weight(self) -> list[tuple[float, list[int], NDArray[np.uint64]]]:
+        """Targets of equal weight, which draw from one table."""
+        places: dict[float, list[int]] = {}
+        for place, weight in enumerate(self.weights):
+            places.setdefault(weight, []).append(place)
+        return [
+            (weight, here, np.array([self._keys[i] for i in here], dtype=np.uint64)) for weight, here in places.items()
+        ]
 
     def _start_thinking(self, load: Load, graph: Graph) -> None:
         assert load.closed is not None
@@ -77,10 +95,32 @@ class Source:
             whole = math.floor(self._carried)
             self._carried -= whole
             return self._split(whole, tick)
-        return [
-            float(poisson_from_uniform(mean * weight, uniform_at(key, tick + 1)))
-            for weight, key in zip(self.weights, self._keys, strict=False)
-        ]
+        found = [0.0] * len(self.weights)
+        for weight, places, keys in self._alike:
+            counts = self._poisson(mean * weight, uniforms_at(keys, tick + 1))
+            for place, count in zip(places, counts, strict=True):
+                found[place] = float(count)
+        return found
+
+    def _poisson(self, mean: float, u: Array) -> list[int]:
+        """Poisson counts of one mean by inversion, as `poisson_from_uniform` has them."""
+        if mean <= 0.0 or mean > 64.0:
+            return [poisson_from_uniform(mean, x) for x in u.tolist()]
+        if mean != self._table_mean:
+            self._table_mean = mean
+            self._table = np.cumsum(self._probabilities(mean))
+        counts: list[int] = np.searchsorted(self._table, u, side="left").tolist()
+        return counts
+
+    @staticmethod
+    def _probabilities(mean: float) -> Array:
+        most = int(mean + 12.0 * math.sqrt(mean) + 24.0)
+        found = np.empty(most)
+        probability = arithmetic.exp(-mean)
+        for count in range(most):
+            found[count] = probability
+            probability = probability * mean / (count + 1)
+        return found
 
     def mean(self, tick: int) -> float:
         """Expected requests in a tick of an open load."""

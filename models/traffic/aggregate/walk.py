@@ -57,7 +57,9 @@ class Walker:
         tick = layout.tick_ns
         network = [e.policy.network or spec.network for e in layout.graph.edges]
         self._network = [layout.graph.values_of(law) / tick if law is not None else None for law in network]
-        self._own = [values / tick for values in layout.graph.values]
+        self._own = np.array([values / tick for values in layout.graph.values])
+        self._first = np.array(layout.first_pod, dtype=np.int64)
+        self._replicas = np.array(layout.replicas, dtype=np.int64)
         self._backoff = []
         for edge in layout.graph.edges:
             backoff = edge.policy.retries.backoff if edge.policy.retries is not None else None
@@ -82,14 +84,15 @@ class Walker:
         self._counter = counter
         self._newest = newest
 
-    def _uniform(self, count: int) -> Array:
+    def uniform(self, count: int) -> Array:
+        """The next draws."""
         counters = np.arange(self._counter, self._counter + count, dtype=np.uint64)
         self._counter += count
         return uniforms(self._key, counters + np.uint64(1))
 
     def _draw(self, values: Array, count: int) -> Array:
         """Draws of a law, between its tabulated values too."""
-        at = self._uniform(count) * VALUES - 0.5
+        at = self.uniform(count) * VALUES - 0.5
         low = np.minimum(np.maximum(np.floor(at), 0.0), VALUES - 2).astype(np.int64)
         result: Array = values[low] + np.minimum(np.maximum(at - low, 0.0), 1.0) * (values[low + 1] - values[low])
         return result
@@ -128,21 +131,28 @@ class Walker:
 
     def visit(self, node: int, at: Array) -> tuple[Array, Array]:
         """Wait and own time of requests that reach a pod of a node's service at these instants."""
+        return self.visits(np.full(len(at), node, dtype=np.int64), at)
+
+    def visits(self, node: Index, at: Array) -> tuple[Array, Array]:
+        """The same for requests of different nodes."""
         layout, queues = self._layout, self._queues
-        service = int(layout.node_service[node])
-        first, replicas = layout.first_pod[service], layout.replicas[service]
-        share = np.cumsum(queues.up[first : first + replicas])
-        if share[-1] <= 0.0:
-            return np.full(len(at), NEVER), np.zeros(len(at))
-        pod = first + np.minimum(np.searchsorted(share, self._uniform(len(at)) * share[-1], side="right"), replicas - 1)
-        wait = self._wait(pod, at)
-        own = self._draw(self._own[node], len(at))
+        service = layout.node_service[node]
+        first, replicas = self._first[service], self._replicas[service]
+        # which of the pods that are up: cumulated over all pods in their order
+        share = np.cumsum(queues.up)
+        before = np.where(first > 0, share[first - 1], 0.0)
+        here = share[first + replicas - 1] - before
+        pod = np.searchsorted(share, before + self.uniform(len(at)) * here, side="right")
+        pod = np.minimum(np.maximum(pod, first), first + replicas - 1)
+        wait = np.where(here > 0.0, self._wait(pod, at), NEVER)
+        position = self.uniform(len(at)) * VALUES - 0.5
+        low = np.minimum(np.maximum(np.floor(position), 0.0), VALUES - 2).astype(np.int64)
+        value = self._own[node, low]
+        own = value + np.minimum(np.maximum(position - low, 0.0), 1.0) * (self._own[node, low + 1] - value)
         speed = np.maximum(queues.factor * queues.up, 1e-9) / queues.stretch
-        work = layout.node_work[node]
-        if work > 0.0:
-            natural = layout.node_own[node]
-            own = own * ((work / speed[pod] + layout.node_wait[node]) / natural)
-        return wait, own
+        natural = layout.node_own[node]
+        slowed = layout.node_work[node] / speed[pod] + layout.node_wait[node]
+        return wait, np.where(natural > 0.0, own * slowed / np.maximum(natural, 1e-300), own)
 
     def _wait(self, pod: Index, at: Array) -> Array:
         queues = self._queues
@@ -187,7 +197,7 @@ class Walker:
 
     def _choose(self, step: Branching, at: Array) -> tuple[Array, NDArray[np.bool_]]:
         took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
-        u, low = self._uniform(len(at)), 0.0
+        u, low = self.uniform(len(at)), 0.0
         for probability, steps in step.choices:
             p = probability * (float(self._outcomes.made[step.cached_edge]) if step.cached_edge >= 0 else 1.0)
             chosen = np.nonzero((u >= low) & (u < low + p))[0]

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
-from simcluster.eval.bench import Measurement, measure
+from simcluster.eval.bench import Measurement, measure, measure_scale
 
 
 @click.command("bench", short_help="Measure how fast the simulation runs here.")
@@ -16,12 +16,14 @@ from simcluster.eval.bench import Measurement, measure
 )
 @click.option("--seed", default=0, show_default=True)
 @click.option("--gate", is_flag=True, help="Exit with 1 if a promised figure is missed.")
+@click.option("--scale", default="", metavar="N,N,...", help="Measure clusters of so many nodes instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(repeats: int, seed: int, gate: bool, as_json: bool) -> None:
+def command(repeats: int, seed: int, gate: bool, scale: str, as_json: bool) -> None:
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
+    sizes = _sizes(scale)
     remarks = console(stderr=True)
     with remarks.status("booting a cluster") as status:
-        found = measure(repeats, seed, status.update)
+        found = measure_scale(sizes, seed, status.update) if sizes else measure(repeats, seed, status.update)
     if as_json:
         print_json([one.to_dict() for one in found])
     else:
@@ -29,6 +31,16 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool) -> None:
     missed = [one.name for one in found if not one.holds]
     if gate and missed:
         raise CheckFailed(f"missed here: {', '.join(missed)}")
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        sizes = [0]
+    if any(size < 1 for size in sizes):
+        raise click.BadParameter("numbers of nodes, such as 100,300,1000", param_hint="--scale")
+    return sizes
 
 
 def _table(found: list[Measurement]) -> Table:

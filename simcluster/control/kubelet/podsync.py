@@ -35,8 +35,9 @@ from simcluster.models.machine.runtime import RuntimeFailure
 if TYPE_CHECKING:
     from simcluster.control.kubelet.podworker import PodWorker
 
-#: The volume manager's loops run every 100 ms, the worker polls every 300 ms.
-_MOUNT_NS = (60 * MILLISECOND, 300 * MILLISECOND)
+#: The worker looks at once and then every 300 ms (volumemanager, podAttachAndMountRetryInterval);
+#: at first nothing is mounted, because the volume manager's own loops run every 100 ms.
+_MOUNT_NS = 300 * MILLISECOND
 #: podAttachAndMountTimeout: 2 min 3 s.
 _MOUNT_TIMEOUT_NS = 123 * SECOND
 #: Back-off of a failing mount: 0.5 s doubling to 2 min 2 s (exponentialbackoff).
@@ -78,7 +79,7 @@ class PodSync:
             return
         self._mount_began_ns = worker.kubelet.sim.now
         self._mount_retry_ns = _MOUNT_RETRY_NS
-        delay = 0 if worker.picture.runs else worker.stream.uniform_ns(*_MOUNT_NS)
+        delay = 0 if worker.picture.runs or not worker.pod["spec"].get("volumes") else _MOUNT_NS
         worker.kubelet.sim.after(delay, self._mount)
 
     def _mount(self) -> None:
@@ -117,6 +118,7 @@ class PodSync:
 
     def _sandbox(self) -> None:
         worker = self.worker
+        worker.start_probes()
         if worker.picture.address:
             self._plan()
             return

@@ -66,7 +66,8 @@ class PodWorker:
         self.picture: PodPicture = NOTHING
         self.reported: PodPicture = NOTHING
         known = self.api_pod()
-        self.status: Json = (pod if known is None else known).get("status") or {}
+        # Replaced, never changed: forks share what was reported.
+        self.status: Json = ApiObject((pod if known is None else known).get("status") or {})
         self.sent: Json = self.status
         self.waiting: dict[str, Waiting] = {}
         self.volumes: dict[str, Volume] | None = None
@@ -135,7 +136,8 @@ class PodWorker:
             return
         self._busy, self._wanted = True, False
         self._cancel_resync()
-        self._start_probes()
+        if self.picture.runs:
+            self.start_probes()
         if self.static:
             kubelet.static.reconcile(self)
         self.update_status()
@@ -181,14 +183,14 @@ class PodWorker:
         ours, theirs = condition({"status": self.status}, "Ready"), condition(pod, "Ready")
         if ours is not None and (theirs is None or theirs["status"] != ours["status"]):
             # Somebody else wrote our status (node lifecycle, when this node was out of reach).
-            self.sent = pod.get("status") or {}
+            self.sent = ApiObject(pod.get("status") or {})
             self.kubelet.sim.after(self.stream.uniform_ns(0, 10 * SECOND), self._restate)
 
     def _restate(self) -> None:
         if not self.dead:
             current = self.api_pod()
             if current is not None:
-                self.sent = current.get("status") or {}
+                self.sent = ApiObject(current.get("status") or {})
                 self._flush()
 
     def _deleted(self) -> None:
@@ -346,7 +348,8 @@ class PodWorker:
 
     # Probes.
 
-    def _start_probes(self) -> None:
+    def start_probes(self) -> None:
+        """Begin to probe: of a new pod once its volumes are mounted (kubelet SyncPod, probeManager.AddPod)."""
         for container in [*init_containers_of(self.pod), *containers_of(self.pod)]:
             for kind, key in KINDS.items():
                 name = container["name"]
@@ -411,7 +414,7 @@ class PodWorker:
         kubelet = self.kubelet
         over = self.state == "terminated"
         seen = Observed(self.picture, self.waiting, ready, started, kubelet.sim.now, kubelet.machine.address, over)
-        self.status = pod_status(self.pod, self.status, seen)
+        self.status = ApiObject(pod_status(self.pod, self.status, seen))
         self._flush()
         for name in self.picture.runs:
             if started.get(name) and not ready[name] and (name, "readiness") in self.probes:
@@ -419,12 +422,12 @@ class PodWorker:
 
     def reject(self, reason: str, message: str) -> None:
         """The pod was not admitted to this node: it fails without having run."""
-        self.status = {**self.status, "phase": "Failed", "reason": reason, "message": message}
+        self.status = ApiObject({**self.status, "phase": "Failed", "reason": reason, "message": message})
         self._flush()
 
     def fail(self, reason: str, message: str) -> None:
         """The pod's phase becomes Failed for good."""
-        self.status = {**self.status, "phase": "Failed", "reason": reason, "message": message}
+        self.status = ApiObject({**self.status, "phase": "Failed", "reason": reason, "message": message})
 
     def evict(self, message: str, grace_s: int) -> None:
         """The node needs what the pod has: it fails, and ends within `grace_s` seconds."""
@@ -440,7 +443,7 @@ class PodWorker:
         }
         self._grace_s = grace_s
         self.fail("Evicted", message)
-        self.status = {**self.status, "conditions": [*(self.status.get("conditions") or ()), disrupted]}
+        self.status = ApiObject({**self.status, "conditions": [*(self.status.get("conditions") or ()), disrupted]})
         self._flush()
         self.terminate()
 

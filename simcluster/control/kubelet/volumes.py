@@ -6,12 +6,13 @@ Source of the wording: pkg/volume/{configmap,secret,projected}, operation_genera
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from simcluster.api.objects import Json, namespace_of
 from simcluster.api.store import Store
 from simcluster.control.kubelet.environment import NodeFacts, data_of, field_value, resource_value
 from simcluster.control.kubelet.podspec import Pod
+from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.container import Mount
 from simcluster.models.machine.hostfiles import HostFiles
@@ -23,7 +24,8 @@ class VolumeError(Exception):
     """A volume cannot be set up (yet); the message is that of the FailedMount event."""
 
 
-class Volume(NamedTuple):
+@dataclass(frozen=True)
+class Volume(Shared):
     """A volume that is set up: its kind and its files."""
 
     source: str

@@ -165,17 +165,16 @@ class ReplicaSetController(Controller):
         namespace = namespace_of(replica_set)
         selector = replica_set["spec"].get("selector")
         claimed = []
-        for resource, pod_namespace, pod_name in cache.owned_by(uid_of(replica_set)):
-            pod = cache.get("pods", pod_namespace, pod_name) if resource == "pods" else None
-            if pod is None:
-                continue
-            facts = self._facts.of(replica_set, pod)
-            if not facts.mine:
-                continue
-            if facts.selected:
-                claimed.append(pod)
-            elif not is_terminating(replica_set):
-                self._release(replica_set, pod)
+        owned = [
+            cache.get("pods", pod_namespace, pod_name)
+            for resource, pod_namespace, pod_name in cache.owned_by(uid_of(replica_set))
+            if resource == "pods"
+        ]
+        for facts in self._facts.of_all(replica_set, [pod for pod in owned if pod is not None]):
+            if facts.mine and facts.selected:
+                claimed.append(facts.pod)
+            elif facts.mine and not is_terminating(replica_set):
+                self._release(replica_set, facts.pod)
         if is_terminating(replica_set):
             return claimed
         for pod_name in sorted(self._orphans.get(namespace, ())):

@@ -6,10 +6,10 @@ without a memory a large ReplicaSet costs the square of its size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from simcluster.api.objects import controller_of, is_pod_ready, labels_of, name_of, namespace_of, uid_of
+from simcluster.api.objects import ApiObject, controller_of, is_pod_ready, labels_of, uid_of
 from simcluster.control.replicaset.pods import is_active
 from simcluster.control.replicaset.selector import selector_matches
 
@@ -25,7 +25,7 @@ class Facts(NamedTuple):
         ready: whether it is Ready.
     """
 
-    pod: Mapping[str, Any]
+    pod: ApiObject
     owner: str
     generation: int
     mine: bool
@@ -35,33 +35,33 @@ class Facts(NamedTuple):
 
 
 class FactsByPod:
-    """The facts of the pods seen so far, by namespace and name."""
+    """The facts of the pods seen so far, by uid."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Facts] = {}
+        self._known: dict[str, Facts] = {}
 
-    def of(self, replica_set: Mapping[str, Any], pod: Mapping[str, Any]) -> Facts:
+    def of(self, replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
         """The facts of a version of a pod; stored objects never change, so the version is the object."""
-        metadata = pod["metadata"]
-        key = (metadata.get("namespace", ""), metadata["name"])
-        known = self._known.get(key)
-        whose = replica_set["metadata"]
-        if (
-            known is not None
-            and known.pod is pod
-            and known.owner == whose["uid"]
-            and known.generation == whose.get("generation", 0)
-        ):
-            return known
-        found = self._known[key] = _look(replica_set, pod)
+        return self.of_all(replica_set, (pod,))[0]
+
+    def of_all(self, replica_set: Mapping[str, Any], pods: Iterable[ApiObject]) -> list[Facts]:
+        """The facts of several pods, in their order."""
+        owner, generation = uid_of(replica_set), replica_set["metadata"].get("generation", 0)
+        found, known = [], self._known
+        for pod in pods:
+            key = pod["metadata"]["uid"]
+            facts = known.get(key)
+            if facts is None or facts[0] is not pod or facts[1] != owner or facts[2] != generation:
+                facts = known[key] = _look(replica_set, pod)
+            found.append(facts)
         return found
 
-    def forget(self, pod: Mapping[str, Any]) -> None:
+    def forget(self, pod: ApiObject) -> None:
         """The pod is gone."""
-        self._known.pop((namespace_of(pod), name_of(pod)), None)
+        self._known.pop(uid_of(pod), None)
 
 
-def _look(replica_set: Mapping[str, Any], pod: Mapping[str, Any]) -> Facts:
+def _look(replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
     spec, labels = replica_set["spec"], labels_of(pod)
     wanted = labels_of(spec["template"]) if "metadata" in spec["template"] else {}
     return Facts(

@@ -34,7 +34,7 @@ def calculate_status(
     seconds = spec.get("minReadySeconds", 0)
     status: Json = {"replicas": len(pods)}
     known = FactsByPod() if facts is None else facts
-    seen = [known.of(replica_set, pod) for pod in pods]
+    seen = known.of_all(replica_set, pods)
     ready = sum([entry.ready for entry in seen])
     counts = {
         "fullyLabeledReplicas": sum([entry.labelled for entry in seen]),

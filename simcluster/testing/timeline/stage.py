@@ -95,9 +95,7 @@ def _create(world: RecordedWorld, document: dict[str, Any]) -> None:
     world.apply(yaml.safe_dump(document))
 
 
-def _operate(
-    world: RecordedWorld, namespace: str, documents: list[dict[str, Any]], words: tuple[str, ...]
-) -> None:
+def _operate(world: RecordedWorld, namespace: str, documents: list[dict[str, Any]], words: tuple[str, ...]) -> None:
     """`rollout NAME TAG`, `scale NAME COUNT` or `kill kubelet NODE`. Raises ValueError for other words."""
     match words:
         case ("rollout", name, tag):

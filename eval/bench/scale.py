@@ -1,0 +1,162 @@
+"""Measures how the simulation's cost grows with the cluster: 30 pods on every node.
+
+Bare nodes without add-ons; Deployments of 300 replicas are applied at once, and the clock stops
+when every pod has a node. What the kubelets do meanwhile is part of the cost. Every size is
+measured in a process of its own, so that its memory is its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from simcluster.engine import SECOND
+from simcluster.eval.bench.bench import Measurement
+from simcluster.world.world import World, default_nodes
+
+PODS_A_NODE = 30
+REPLICAS = 300
+#: Nodes and repeats of the measurement of a small cluster's start.
+SMALL_NODES, SMALL_REPEATS = 4, 7
+#: What is promised: pods a second, milliseconds, and how much more a pod may cost in the largest cluster.
+LEAST_PODS_PER_S, MOST_BOOT_MS, MOST_GROWTH = 250.0, 100.0, 1.25
+#: Simulated time after which a cluster that does not schedule its pods is given up.
+LIMIT_S = 3600
+
+_DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: load-{number}}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{app: load-{number}}}}}
+  template:
+    metadata: {{labels: {{app: load-{number}}}}}
+    spec:
+      containers: [{{name: main, image: nginx, resources: {{requests: {{cpu: 50m, memory: 32Mi}}}}}}]
+"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one size cost.
+
+    Attributes:
+        nodes, pods: how many there were, without the control plane's node.
+        boot_s: wall time of the cluster's start.
+        spent_s: wall time until every pod had a node.
+        memory_bytes: growth of the process meanwhile.
+    """
+
+    nodes: int
+    pods: int
+    boot_s: float
+    spent_s: float
+    memory_bytes: int
+
+    @property
+    def pods_per_s(self) -> float:
+        """Pods scheduled a second of wall time."""
+        return self.pods / self.spent_s
+
+
+def measure_scale(
+    sizes: Sequence[int], seed: int = 0, progress: Callable[[str], None] | None = None
+) -> list[Measurement]:
+    """Figures of every size (worker nodes), in order of size.
+
+    Args:
+        sizes: numbers of nodes.
+        seed: of the worlds.
+        progress: is told what is measured now.
+    """
+    found = [boot_small(seed)]
+    loads: list[Load] = []
+    for size in sorted(sizes):
+        if progress is not None:
+            progress(f"{size} nodes, {size * PODS_A_NODE} pods")
+        loads.append(_apart(size, seed))
+        found += _figures(loads[-1], loads[0])
+    return found
+
+
+def boot_small(seed: int = 0) -> Measurement:
+    """Wall time until a cluster of 4 bare nodes is there, in milliseconds."""
+    times = []
+    for repeat in range(SMALL_REPEATS):
+        gc.collect()
+        began = time.perf_counter()
+        World(seed + repeat, workers=SMALL_NODES - 1, addons=False)
+        times.append(round(1000 * (time.perf_counter() - began), 1))
+    median = statistics.median(times)
+    name = f"boot {SMALL_NODES} bare nodes"
+    return Measurement(name, "ms", median, tuple(times), f"< {MOST_BOOT_MS:g} ms", median < MOST_BOOT_MS)
+
+
+def load(size: int, seed: int = 0) -> Load:
+    """Boot a cluster of `size` workers and schedule 30 pods for each of them.
+
+    Raises:
+        TimeoutError: after an hour of simulated time some pods have no node.
+    """
+    gc.collect()
+    began = time.perf_counter()
+    world = World(seed, nodes=default_nodes(size), addons=False)
+    boot_s = time.perf_counter() - began
+    world.run_for(5 * SECOND)
+    pods, before = size * PODS_A_NODE, _resident_bytes()
+    began = time.perf_counter()
+    for number, first in enumerate(range(0, pods, REPLICAS)):
+        world.apply(_DEPLOYMENT.format(number=number, replicas=min(REPLICAS, pods - first)))
+    limit_ns = world.sim.now + LIMIT_S * SECOND
+    while _bound(world) < pods:
+        if world.sim.now > limit_ns:
+            raise TimeoutError(f"{_bound(world)} of {pods} pods have a node after {LIMIT_S} simulated seconds")
+        world.run_for(SECOND)
+    spent_s = time.perf_counter() - began
+    return Load(size, pods, boot_s, spent_s, _resident_bytes() - before)
+
+
+def _apart(size: int, seed: int) -> Load:
+    with ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(load, size, seed).result()
+
+
+def _bound(world: World) -> int:
+    store = world.api.store
+    return sum(len(store.pods_on(node)) for node in world.machines)
+
+
+def _resident_bytes() -> int:
+    """Memory of this process; where /proc is missing, the most it ever had."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _figures(one: Load, smallest: Load) -> list[Measurement]:
+    head = f"{one.nodes} nodes, {one.pods} pods: "
+    speed = round(one.pods_per_s, 1)
+    figures = [
+        Measurement(f"{head}boot", "ms/node", round(1000 * one.boot_s / (one.nodes + 1), 2), ()),
+        Measurement(
+            f"{head}scheduled", "pods/s", speed, (), f"> {LEAST_PODS_PER_S:g}", one.pods_per_s > LEAST_PODS_PER_S
+        ),
+    ]
+    costs = (
+        ("time", "ms/pod", 1000 * one.spent_s / one.pods, 1000 * smallest.spent_s / smallest.pods),
+        ("memory", "KiB/pod", one.memory_bytes / one.pods / 1024, smallest.memory_bytes / smallest.pods / 1024),
+    )
+    for name, unit, cost, least in costs:
+        bound = "" if one is smallest else f"<= {MOST_GROWTH:g} x {least:.2f}"
+        holds = one is smallest or cost <= MOST_GROWTH * least
+        figures.append(Measurement(head + name, unit, round(cost, 2), (), bound, holds))
+    return figures
