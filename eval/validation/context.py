@@ -58,6 +58,10 @@ class Context:
         """How many, by how much was asked for."""
         return quick if self.quick else whole
 
+    def span(self, seconds: int) -> int:
+        """Simulated seconds of a long average: the cost of `aggregate` goes by ticks, not by requests."""
+        return seconds if self.engine == "exact" else seconds // 8
+
     def note(
         self, quantity: str, expected: float, measured: float | Estimate, tolerance: float, bound: str = "both"
     ) -> None:

@@ -46,7 +46,7 @@ def _blocked(run: Result) -> float:
 
 def q1(context: Context) -> None:
     """M/M/1 at 80 %."""
-    runs = context.runs(station(0.8, 1, EXPONENTIAL, 200_000), context.size(20, 8))
+    runs = context.runs(station(0.8, 1, EXPONENTIAL, context.span(200_000)), context.size(20, 8))
     slack = SLACK[context.engine]
     inside = over_runs(runs, lambda run: run.service_totals["s"].queue + run.service_totals["s"].busy)
     context.note("L (requests inside)", 4.0, inside, 4.0 * slack)
@@ -60,7 +60,7 @@ def q2(context: Context) -> None:
     for servers, rho in ((4, 0.8), (4, 0.95), (8, 0.9), (16, 0.9)):
         rate = servers * rho
         seconds = 400_000 if rho > 0.94 else 100_000
-        runs = context.runs(station(rate, servers, EXPONENTIAL, seconds // servers), context.size(20, 8))
+        runs = context.runs(station(rate, servers, EXPONENTIAL, context.span(seconds // servers)), context.size(20, 8))
         expected = theory.mmc_sojourn(rate, 1.0, servers)
         slack = SLACK[context.engine]
         context.note(f"T mu, c={servers} rho={rho}", expected, over_runs(runs, _sojourn), expected * slack)
@@ -78,7 +78,7 @@ def q3(context: Context) -> None:
     )
     for squared, law in laws:
         seconds = 200_000 if squared < 2.0 else 400_000
-        runs = context.runs(station(0.8, 1, law, seconds), context.size(20, 8))
+        runs = context.runs(station(0.8, 1, law, context.span(seconds)), context.size(20, 8))
         expected = theory.mg1_wait(0.8, 1.0, squared)
         context.note(f"Wq/E[S], cs2={squared:g}", expected, over_runs(runs, _wait), expected * SLACK[context.engine])
 
@@ -86,7 +86,7 @@ def q3(context: Context) -> None:
 def q4(context: Context) -> None:
     """M/M/c/K."""
     for rate, servers, places in ((0.9, 1, 10), (1.2, 1, 10), (3.6, 4, 20), (6.0, 4, 20)):
-        graph = station(rate, servers, EXPONENTIAL, 60_000 // servers, queue={"bound": places - servers})
+        graph = station(rate, servers, EXPONENTIAL, context.span(60_000 // servers), queue={"bound": places - servers})
         runs = context.runs(graph, context.size(20, 8))
         expected = theory.mmck(rate, 1.0, servers, places)
         slack, name = SLACK[context.engine], f"(lam,c,K)=({rate:g},{servers},{places})"
@@ -107,7 +107,7 @@ def _waited(run: Result) -> float:
 def q5(context: Context) -> None:
     """Erlang-A: who waits gives up after an exponential time."""
     for rate, servers, theta in ((10.0, 10, 0.5), (12.0, 10, 0.5), (10.0, 10, 2.0)):
-        graph = station(rate, servers, EXPONENTIAL, 5000)
+        graph = station(rate, servers, EXPONENTIAL, context.span(5000))
         patience = {"law": "exponential", "mean": f"{1.0 / theta:g}s"}
         graph["load"]["u"]["call"] = {"patience": patience, "cancel": "queued"}
         runs = context.runs(graph, context.size(20, 8))
@@ -120,7 +120,7 @@ def q5(context: Context) -> None:
 def q6(context: Context) -> None:
     """A tandem of three queues: Jackson's theorem."""
     names = {"a": 1.0, "b": 1.25, "c": 2.0}
-    seconds = 40_000
+    seconds = context.span(40_000)
     stations = {
         name: {"operations": {"o": {"work": {"law": "exponential", "mean": f"{1.0 / mu:g}s"}}}}
         for name, mu in names.items()
@@ -146,9 +146,9 @@ def q6(context: Context) -> None:
 def q7(context: Context) -> None:
     """M/M/1 with a time-out of one attempt and no retry: the server serves everybody all the same."""
     for rate in (50, 80, 90, 95):
-        seconds = {50: 200, 80: 200, 90: 400, 95: 800}[rate]
+        seconds = context.span({50: 200, 80: 400, 90: 800, 95: 1600}[rate])
         graph = {
-            "run": {"duration": f"{seconds}s", "warmup": "20s", "window": "10s"},
+            "run": {"duration": f"{seconds}s", "warmup": "5s", "window": "5s"},
             "services": {"s": {"operations": {"o": {"work": {"law": "exponential", "mean": "10ms"}}}}},
             "load": {"u": {"target": "s", "open": {"rate": rate}, "call": {"timeout": "100ms"}}},
         }

@@ -10,12 +10,13 @@ Source: k8s.io/client-go/tools/record (events_cache.go, event.go) with its defau
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
-from simcluster.engine import SECOND, Simulation, format_rfc3339
+from simcluster.engine import SECOND, Shared, Simulation, format_rfc3339
 from simcluster.engine.clock import unix_seconds
 
 SPAM_BURST = 25
@@ -28,25 +29,21 @@ _MAX_CACHED = 4096
 Key = tuple[str, ...]
 
 
-class _Similar:
-    """Messages seen lately for one source, object, type and reason."""
+@dataclass(frozen=True, slots=True)
+class _Similar(Shared):
+    """Messages seen lately for one source, object, type and reason. Replaced, never changed."""
 
-    __slots__ = ("last_ns", "messages")
-
-    def __init__(self) -> None:
-        self.messages: dict[str, None] = {}
-        self.last_ns = 0
+    last_ns: int
+    messages: tuple[str, ...]
 
 
-class _Observed:
-    """What was last written for one event key."""
+@dataclass(frozen=True, slots=True)
+class _Observed(Shared):
+    """What was last written for one event key. Replaced, never changed."""
 
-    __slots__ = ("count", "first", "name")
-
-    def __init__(self, name: str, first: str) -> None:
-        self.name = name
-        self.first = first
-        self.count = 0
+    name: str
+    first: str
+    count: int
 
 
 class EventRecorder:
@@ -85,7 +82,7 @@ class EventRecorder:
             return
         event = self._event(involved, namespace, observed, now)
         event.update({"reason": reason, "message": message, "type": kind})
-        self._create(event, observed)
+        self._create(event, key, observed)
 
     def _event(self, involved: Json, namespace: str, observed: _Observed, now: str) -> Json:
         source: Json = {"component": self.component}
@@ -105,13 +102,14 @@ class EventRecorder:
             "reportingInstance": self.host,
         }
 
-    def _create(self, event: Json, observed: _Observed) -> None:
+    def _create(self, event: Json, key: Key, observed: _Observed) -> None:
         """Write a new Event; two of one instant differ in the last digit of their names."""
-        namespace = event["metadata"]["namespace"]
-        while self.client.cache.get("events", namespace, observed.name) is not None:
-            stem, _, suffix = observed.name.rpartition(".")
-            observed.name = f"{stem}.{int(suffix, 16) + 1:x}"
-        event["metadata"]["name"] = observed.name
+        namespace, name = event["metadata"]["namespace"], observed.name
+        while self.client.cache.get("events", namespace, name) is not None:
+            stem, _, suffix = name.rpartition(".")
+            name = f"{stem}.{int(suffix, 16) + 1:x}"
+        self._observed[key] = replace(observed, name=name)
+        event["metadata"]["name"] = name
         try:
             self.client.create("events", namespace, event)
         except ApiError:
@@ -132,22 +130,21 @@ class EventRecorder:
         """Whether this event joins the combined one of its kind."""
         record = self._similar.get(aggregate)
         if record is None or self.sim.now - record.last_ns > SIMILAR_INTERVAL_NS:
-            record = self._similar[aggregate] = _Similar()
-            _trim(self._similar)
-        record.messages[message] = None
-        record.last_ns = self.sim.now
-        if len(record.messages) < MAX_SIMILAR:
-            return False
-        del record.messages[next(iter(record.messages))]
-        return True
+            messages: tuple[str, ...] = (message,)
+        else:
+            messages = record.messages if message in record.messages else (*record.messages, message)
+        combined = len(messages) >= MAX_SIMILAR
+        self._similar[aggregate] = _Similar(self.sim.now, messages[1:] if combined else messages)
+        _trim(self._similar)
+        return combined
 
     def _observe(self, key: Key, name: str, now: str) -> _Observed:
         observed = self._observed.get(key)
         if observed is None:
             stamp = unix_seconds(self.sim.now) * SECOND + self.sim.now % SECOND
-            observed = self._observed[key] = _Observed(f"{name}.{stamp:x}", now)
-            _trim(self._observed)
-        observed.count += 1
+            observed = _Observed(f"{name}.{stamp:x}", now, 0)
+        observed = self._observed[key] = replace(observed, count=observed.count + 1)
+        _trim(self._observed)
         return observed
 
     def _allow(self, about: Key) -> bool:

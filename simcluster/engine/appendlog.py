@@ -1,4 +1,4 @@
-"""An append-only sequence that forks cheaply: full blocks are sealed and shared."""
+"""An append-only sequence that forks cheaply: whatever was appended is shared, never copied."""
 
 from __future__ import annotations
 
@@ -19,6 +19,39 @@ class _Block(tuple[Any, ...], Shared):
         return (_Block, (list(self),))
 
 
+class _Link(Shared):
+    """The newest entry of an open run, and the link to the one before it.
+
+    A list would be copied by every fork; a chain of immutable links is one shared reference.
+    """
+
+    __slots__ = ("before", "entry")
+
+    def __init__(self, before: _Link | None, entry: Any) -> None:
+        self.before = before
+        self.entry = entry
+
+    def __reduce__(self) -> Any:
+        return (_chain, (_entries(self),))
+
+
+def _chain(entries: list[Any]) -> _Link | None:
+    link: _Link | None = None
+    for entry in entries:
+        link = _Link(link, entry)
+    return link
+
+
+def _entries(link: _Link | None) -> list[Any]:
+    """Entries of a chain, oldest first."""
+    entries = []
+    while link is not None:
+        entries.append(link.entry)
+        link = link.before
+    entries.reverse()
+    return entries
+
+
 class AppendLog(Generic[T]):
     """Entries in order of arrival; entries must be immutable.
 
@@ -27,51 +60,70 @@ class AppendLog(Generic[T]):
         keep_blocks: how many sealed blocks to keep, oldest dropped first; 0 keeps all.
     """
 
-    __slots__ = ("_block", "_blocks", "_keep", "_tail", "dropped")
+    __slots__ = ("_block", "_blocks", "_keep", "_open", "_tail", "dropped")
 
     def __init__(self, block: int = 256, keep_blocks: int = 0) -> None:
         self._block = block
         self._keep = keep_blocks
         self._blocks: list[_Block] = []
-        self._tail: list[T] = []
+        self._tail: _Link | None = None
+        self._open = 0  # entries in the tail
         self.dropped = 0
 
     def append(self, entry: T) -> None:
         """Add one entry at the end."""
-        self._tail.append(entry)
-        if len(self._tail) == self._block:
-            self._blocks.append(_Block(self._tail))
-            self._tail = []
+        self._tail = _Link(self._tail, entry)
+        self._open += 1
+        if self._open == self._block:
+            self._blocks.append(_Block(_entries(self._tail)))
+            self._tail, self._open = None, 0
             if self._keep and len(self._blocks) > self._keep:
                 self.dropped += len(self._blocks.pop(0))
 
     def __len__(self) -> int:
         """Entries held now (dropped ones not counted)."""
-        return len(self._blocks) * self._block + len(self._tail)
+        return len(self._blocks) * self._block + self._open
 
     def __iter__(self) -> Iterator[T]:
         for block in self._blocks:
             yield from block
-        yield from self._tail
+        yield from _entries(self._tail)
 
     def __reversed__(self) -> Iterator[T]:
-        yield from reversed(self._tail)
+        link = self._tail
+        while link is not None:
+            yield link.entry
+            link = link.before
         for block in reversed(self._blocks):
             yield from reversed(block)
 
     def __getitem__(self, index: int) -> T:
+        size = len(self)
         if index < 0:
-            index += len(self)
+            index += size
+        if not 0 <= index < size:
+            raise IndexError(f"entry {index} of {size}")
         block, offset = divmod(index, self._block)
         if block < len(self._blocks):
             entry: T = self._blocks[block][offset]
             return entry
-        return self._tail[index - len(self._blocks) * self._block]
+        link = self._tail
+        for _ in range(size - 1 - index):
+            assert link is not None
+            link = link.before
+        assert link is not None
+        found: T = link.entry
+        return found
 
     def since(self, position: int) -> Iterator[T]:
         """Entries from absolute `position` on (counting dropped ones)."""
-        for index in range(max(0, position - self.dropped), len(self)):
-            yield self[index]
+        index = max(0, position - self.dropped)
+        block, offset = divmod(index, self._block)
+        for sealed in self._blocks[block:]:
+            yield from sealed[offset:]
+            offset = 0
+        if index < len(self):
+            yield from _entries(self._tail)[offset:]
 
     @property
     def end(self) -> int:

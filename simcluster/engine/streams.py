@@ -94,9 +94,12 @@ class Stream:
 
     __slots__ = ("counter", "key")
 
-    def __init__(self, key: int) -> None:
+    def __init__(self, key: int, counter: int = 0) -> None:
         self.key = key
-        self.counter = 0
+        self.counter = counter
+
+    def __reduce__(self) -> tuple[type[Stream], tuple[int, int]]:
+        return (Stream, (self.key, self.counter))
 
     def bits(self) -> int:
         """64 random bits."""

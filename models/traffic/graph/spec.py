@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import networkx as nx  # type: ignore[import-untyped]
+import networkx as nx
 from pydantic import Field, model_validator
 
 from simcluster.engine.content import ContentError, Document, Where, model_of, nearest, read_document
@@ -88,7 +88,7 @@ class GraphSpec(Part):
 
     def dependency_order(self) -> list[str]:
         """Services so that every caller stands before whom it calls synchronously."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.services)
         graph.add_edges_from(
             (caller, c.service) for caller, _, c in self.calls() if isinstance(c, Call) and caller != c.service
@@ -194,7 +194,7 @@ class _Check:
 
     def cycles(self) -> None:
         """No operation waits for itself."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
         for service, operation, call in self.spec.calls():
             if isinstance(call, Call):
                 graph.add_edge((service, operation), self.spec.callee(call))

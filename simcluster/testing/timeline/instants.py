@@ -26,7 +26,7 @@ class Instant(NamedTuple):
     Attributes:
         watched: pod, event, node, deploy or eps.
         role: whose: `web#2`, a Deployment's or a node's name.
-        fact: what became true: `bound`, `r3 running`, `readyReplicas=2`.
+        fact: what became true: `bound`, `r3 running`, `readyReplicas rises to 2`.
         number: the how many-th time.
     """
 
@@ -80,7 +80,7 @@ class _Finder:
             self._note(watched, role, line["type"].lower(), line["t"])
         for subject, value in now.items():
             if before.get(subject) != value and (before or watched == "pod"):
-                self._note(watched, role, str(value), line["t"])
+                self._note(watched, role, _fact(before.get(subject), value), line["t"])
         for subject in before:
             if subject not in now and watched == "node":
                 self._note(watched, role, f"no {subject}", line["t"])
@@ -120,6 +120,15 @@ class _Finder:
         return message[:_MESSAGE_LENGTH]
 
 
+def _fact(before: Any, now: Any) -> str:
+    """What became true; of a number also whether it rose, because 5 on the way up is another instant."""
+    if not isinstance(now, tuple):
+        return str(now)
+    field, value = now
+    way = "rises to" if before is None or value > before[1] else "falls to"
+    return f"{field} {way} {value}"
+
+
 def _pod_facts(line: Line) -> Iterator[tuple[str, Any]]:
     if line["node"]:
         yield "node", "bound"
@@ -146,13 +155,13 @@ def _node_facts(line: Line) -> Iterator[tuple[str, Any]]:
 def _deployment_facts(line: Line) -> Iterator[tuple[str, Any]]:
     status = line["status"]
     for field in _COUNTS:
-        yield field, f"{field}={status.get(field, 0)}"
+        yield field, (field, int(status.get(field, 0)))
     for condition in status.get("conditions") or ():
         yield condition["type"], f"{condition['type']}={condition['status']} {condition.get('reason')}"
 
 
 def _slice_facts(line: Line) -> Iterator[tuple[str, Any]]:
     conditions = [conditions for _, conditions in line["eps"]]
-    yield "endpoints", f"endpoints={len(conditions)}"
+    yield "endpoints", ("endpoints", len(conditions))
     for field in ("ready", "terminating"):
-        yield field, f"{field}={sum(bool(c.get(field)) for c in conditions)}"
+        yield field, (field, sum(bool(c.get(field)) for c in conditions))

@@ -17,7 +17,7 @@ _LIFE = (
     (("pod", "added"), ("pod", "bound"), ("pod", "r0 waiting ContainerCreating")),
     (("pod", "bound"), ("event", "Scheduled")),
     (("event", "Created"), ("event", "Started")),
-    (("event", "Pulling"), ("event", "Pulled Successfully"), ("event", "Created")),
+    (("event", "Pulling"), ("event", "Pulled Successfully")),
     (("event", "Pulling"), ("event", "Failed Failed to pull"), ("event", "Failed Error: ErrImagePull")),
     (("pod", "DisruptionTarget=True"), ("pod", "deletion asked for"), ("pod", "deleted")),
     (("event", "Started"), ("pod", "Ready=True")),
@@ -60,11 +60,9 @@ def _restarts(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant
 def _reports(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant]]:
     """A lone pod that becomes Ready makes its Deployment report a ready replica."""
     for cause in found:
-        if cause.watched == "pod" and cause.fact.startswith("Ready="):
-            count = 1 if cause.fact == "Ready=True" else 0
-            effect = Instant("deploy", cause.role.partition("#")[0], f"readyReplicas={count}", cause.number)
-            lone = Instant("pod", cause.role, "added", 2) not in found
-            if effect in found and lone and found[effect] > 0 and count:
+        if cause.watched == "pod" and cause.fact == "Ready=True":
+            effect = Instant("deploy", cause.role.partition("#")[0], "readyReplicas rises to 1", cause.number)
+            if effect in found and Instant("pod", cause.role, "added", 2) not in found:
                 yield cause, effect
 
 
