@@ -14,6 +14,8 @@ from simcluster.models.traffic.graph import Result
 
 #: The diffusion inside a tick of the aggregate engine has a known error on short queues.
 SLACK = {"exact": 0.005, "aggregate": 0.10}
+#: A diffusion is hardly ever exactly empty, so that more requests wait, if only for an instant.
+SLACK_WAIT = {"exact": 0.005, "aggregate": 0.25}
 EXPONENTIAL = {"law": "exponential", "mean": "1s"}
 
 
@@ -66,6 +68,7 @@ def q2(context: Context) -> None:
         context.note(f"T mu, c={servers} rho={rho}", expected, over_runs(runs, _sojourn), expected * slack)
         waits = over_runs(runs, lambda run: run.service_totals["s"].wait.share_above(0.0))
         chance = theory.erlang_c(rate, servers)
+        slack = SLACK_WAIT[context.engine]
         context.note(f"P(wait), c={servers} rho={rho}", chance, waits, chance * slack)
 
 
@@ -113,7 +116,8 @@ def q5(context: Context) -> None:
         runs = context.runs(graph, context.size(20, 8))
         expected = theory.erlang_a(rate, 1.0, servers, theta)
         slack, name = SLACK[context.engine], f"(lam,c,theta)=({rate:g},{servers},{theta:g})"
-        context.note(f"P(wait) {name}", expected.wait, over_runs(runs, _waited), expected.wait * slack)
+        waits = over_runs(runs, _waited)
+        context.note(f"P(wait) {name}", expected.wait, waits, expected.wait * SLACK_WAIT[context.engine])
         context.note(f"P(abandon) {name}", expected.abandon, over_runs(runs, _abandoned), expected.abandon * slack)
 
 
@@ -146,7 +150,7 @@ def q6(context: Context) -> None:
 def q7(context: Context) -> None:
     """M/M/1 with a time-out of one attempt and no retry: the server serves everybody all the same."""
     for rate in (50, 80, 90, 95):
-        seconds = context.span({50: 200, 80: 400, 90: 800, 95: 1600}[rate])
+        seconds = context.span({50: 200, 80: 200, 90: 400, 95: 800}[rate])
         graph = {
             "run": {"duration": f"{seconds}s", "warmup": "5s", "window": "5s"},
             "services": {"s": {"operations": {"o": {"work": {"law": "exponential", "mean": "10ms"}}}}},
@@ -161,7 +165,7 @@ def q7(context: Context) -> None:
 
 _SAMPLING = (
     "exact: 0.5 % of the figure beyond the 99 % confidence interval of the runs (quantiles 0.8 %: the bins); "
-    "aggregate: 10 %, its known error on short queues"
+    "aggregate: 10 %, its known error on short queues, and 25 % on P(wait): a diffusion is hardly ever exactly empty"
 )
 
 #: Q1-Q7.

@@ -53,6 +53,10 @@ class Callers:
         self.failed = np.zeros((4, edges))
         self.final = np.zeros((4, edges))
         self.retried = np.zeros(edges)
+        self._error_mix: Array | None = None
+        self._untimed_errors: Array | None = None
+        self._refusals = np.zeros(edges)
+        self._again = np.zeros(edges)
         self.limit = layout.attempts.copy()
         self._all = np.arange(edges)
         self._tries = np.arange(tries)[:, None]
@@ -71,6 +75,10 @@ class Callers:
             for row, name in enumerate(_NAMES):
                 self.on[row, edge.index] = float(name in kinds)
         self._delays(edges)
+        nodes = layout.graph.nodes
+        self._single = np.array([layout.replicas[nodes[e.child].service] == 1 for e in edges])
+        #: a rejection is known, and a retry made, within the tick
+        self._instant = (layout.network < 0.25).astype(np.float64)
         self.callers = np.array([self._number_of_callers(e) for e in edges])
         budgets = [
             (e.index, e.policy.retries.budget)
@@ -183,6 +191,7 @@ class Callers:
         self.final[:] = 0.0
         self.issue[:] = 0.0
         self.retried[:] = 0.0
+        self.repeated = np.zeros(self.layout.edges)
         if self._ring:
             slot = tick % self._ring
             self.issue += self.delayed[slot]
@@ -190,21 +199,58 @@ class Callers:
         for kind, failures in ((TIMEOUT, late), (REJECTED, self._take_rejected()), (ERROR, self._take_errors())):
             if failures is not None:
                 self._fail(tick, kind, failures)
+        self.failed[REFUSED] = self.final[REFUSED] = self._refusals
+        self._refusals = np.zeros(self.layout.edges)
 
     def _take_rejected(self) -> Array | None:
         if not self.rejected.any():
             return None
         taken, self.rejected = self.rejected, np.zeros_like(self.rejected)
+        self._first_rejections = np.add.reduce(taken, axis=0)
         return taken
 
     def _take_errors(self) -> Array | None:
-        found = self.__dict__.pop("_error_mix", None)
-        untimed = self.__dict__.pop("_untimed_errors", None)
+        found, untimed = self._error_mix, self._untimed_errors
+        self._error_mix = self._untimed_errors = None
         if found is None:
             return untimed if untimed is not None and untimed.any() else None
         return found if untimed is None else found + untimed
 
+    def refuse(self, amounts: Array) -> None:
+        """Attempts that the caller itself did not make: the end of their calls, told in the next tick."""
+        self._refusals = self._refusals + amounts
+
+    def guard(self, later: Array) -> Array:
+        """Take a share of every edge's retries of this tick away; how many."""
+        gone: Array = np.add.reduce(self.issue, axis=0) * later
+        self.issue *= 1.0 - later
+        return gone
+
+    def _repeat(self, failures: Array) -> tuple[Array, Array]:
+        """Rejections that come back within the instant meet the same full queue again.
+
+        Returns:
+            All rejected attempts with the repeated ones, and the retries that found another replica.
+        """
+        all_, passed = failures.copy(), np.zeros_like(failures)
+        for number in range(self.tries - 1):
+            again = all_[number] * (self.may[number] * self.on[REJECTED] * self.direct[number] * self._instant)
+            all_[number + 1] += again * self._again
+            passed[number] = again * (1.0 - self._again)
+        return all_, passed
+
     def _fail(self, tick: int, kind: int, failures: Array) -> None:
+        if kind == REJECTED and not len(self.budgeted):
+            failures, passed = self._repeat(failures)
+            self.repeated = np.add.reduce(failures, axis=0) - self._first_rejections
+            self.failed[kind] = np.add.reduce(failures, axis=0)
+            normal = failures * (self.may * self.on[kind]) * (1.0 - self.direct * self._instant)
+            self.final[kind] = self.failed[kind] - np.add.reduce(normal + passed, axis=0) - self.repeated
+            self.retried += np.add.reduce(normal + passed, axis=0)
+            self.issue[1:] += (normal * self.direct + passed)[:-1]
+            if self._ring:
+                self._delay(tick, normal)
+            return
         self.failed[kind] = np.add.reduce(failures, axis=0)
         again = failures * (self.may * self.on[kind])
         if len(self.budgeted):
@@ -240,12 +286,13 @@ class Callers:
         for column in range(_SPREAD):
             np.add.at(self.delayed, (slots[:, column], self._delayed_number + 1, self._delayed_edge), piece)
 
-    def fly(self, tick: int, fresh: Array, refused: Array) -> Array:
+    def fly(self, tick: int, fresh: Array, refused: Array, dead: Array) -> Array:
         """After the attempts of a tick were sent: put them in flight.
 
         Args:
             fresh: first attempts of every edge in this tick.
-            refused: share of every edge's attempts that found no place.
+            refused: share of every edge's attempts that found no place and were told so.
+            dead: 1 for edges whose callee has no replica: their attempts see an error at once.
 
         Returns:
             Attempts of every edge.
@@ -257,8 +304,13 @@ class Callers:
         if refused.any():
             self.rejected += self.issue * refused
             admitted = self.issue * (1.0 - refused)
+            self._again = np.where(self._single, 1.0, refused)
         else:
             admitted = self.issue
+        if dead.any():
+            lost = admitted * dead
+            admitted = admitted - lost
+            self._error_mix = lost if self._error_mix is None else self._error_mix + lost
         slot = tick % self.slots
         self.flying[slot] = admitted
         self.total[slot] = np.add.reduce(admitted, axis=0)
@@ -266,13 +318,45 @@ class Callers:
             self.open += admitted * ~(self.layout.timed | self.layout.asynchronous)
         return attempts
 
+    def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
+        """Attempts of about one age were answered in time and leave the ring; how many there were."""
+        left = amount
+        longest = int(self.layout.timeout_ticks[edge]) - 1
+        nearest = min(max(age, 1), max(longest, 1))
+        for there in (*range(nearest, 0, -1), *range(nearest + 1, longest + 1)):
+            if left <= 1e-12:
+                break
+            where = self.flying[(tick - there) % self.slots]
+            column = where[:, edge]
+            inside = float(np.cumsum(column)[-1])
+            if inside > 0.0:
+                part = min(1.0, left / inside)
+                where[:, edge] = column * (1.0 - part)
+                self.total[(tick - there) % self.slots, edge] -= inside * part
+                left -= inside * part
+        return amount - left
+
+    def take(self, tick: int, edge: int, age: int, amount: float, share: float) -> float:
+        """Let up to `amount` attempts of one age, at most a share of them, fail with an error; how many did."""
+        where = self.flying[(tick - age) % self.slots] if self.layout.timed[edge] else self.open
+        column = where[:, edge]
+        there = float(np.cumsum(column)[-1])
+        if there <= 0.0:
+            return 0.0
+        part = min(share if self.layout.timed[edge] else 1.0, amount / there)
+        if self._error_mix is None:
+            self._error_mix = np.zeros((self.tries, self.layout.edges))
+        self._error_mix[:, edge] += column * part
+        where[:, edge] = column * (1.0 - part)
+        return there * part
+
     def break_off(self, tick: int, edges: Index, ages: Array, amounts: Array) -> None:
         """Attempts that got an error answer before their timeout: by edge, age in ticks and amount."""
         layout = self.layout
         timed = layout.timed[edges]
         alive = ~timed | (ages < layout.timeout_ticks[edges])
         edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
-        mix = np.zeros((self.tries, layout.edges))
+        mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, layout.edges))
         for edge, age, amount, is_timed in zip(
             edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True
         ):

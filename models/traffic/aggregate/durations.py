@@ -70,17 +70,18 @@ def _gamma(shape: float, p: Array) -> Array:
     points = 40_000
     if shape >= 1.0:
         top = shape + 12.0 * arithmetic.exp(0.5 * arithmetic.log(shape)) + 30.0
-        x = (np.arange(points) + 0.5) * (top / points)
+        x: Array = (np.arange(points, dtype=np.float64) + 0.5) * (top / points)
         density = (shape - 1.0) * (arithmetic.log_array(x) - arithmetic.log(shape)) - (x - shape)
         weight = arithmetic.exp_array(density)
     else:  # in y = x^shape the density is exp(-x): no pole at 0
         top_y = arithmetic.power(40.0, shape)
-        y = (np.arange(points) + 0.5) * (top_y / points)
+        y: Array = (np.arange(points, dtype=np.float64) + 0.5) * (top_y / points)
         x = arithmetic.exp_array(arithmetic.log_array(y) / shape)
         weight = arithmetic.exp_array(-x)
     cumulative = np.cumsum(weight)
     middle = (cumulative - 0.5 * weight) / cumulative[-1]
-    return np.interp(p, middle, x)
+    found: Array = np.interp(p, middle, x)
+    return found
 
 
 def sum_of(parts: Sequence[tuple[Array, float]], streams: Streams, identity: str) -> Array:

@@ -143,7 +143,7 @@ class Graph:
         return self._laws[key]
 
     def _levels(self) -> list[int]:
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(len(self.service_names)))
         for edge in self.edges:
             if edge.caller >= 0:
@@ -260,7 +260,9 @@ class Layout:
         self.timeout_ticks = np.where(self.timed, np.maximum(1, np.floor(self.timeout + 0.5)), 0).astype(np.int64)
         laws = [e.policy.network or self.graph.spec.network for e in edges]
         self.network = np.array([law.mean_ns / tick if law is not None else 0.0 for law in laws])
-        place = {service: i for i, service in enumerate(sorted(range(len(self.first_pod)), key=self.first_pod.__getitem__))}
+        place = {
+            service: i for i, service in enumerate(sorted(range(len(self.first_pod)), key=self.first_pod.__getitem__))
+        }
         self.edge_service = np.array([place[graph.nodes[e.child].service] for e in edges], dtype=np.int64)
         self.edge_level = np.array([e.level for e in edges], dtype=np.int64)
         self.slots = int(self.timeout_ticks.max()) + 3 if count else 3

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
 
 Array = NDArray[np.float64]
@@ -87,6 +87,7 @@ class Outcomes:
         self.below = np.zeros(len(layout.node_own))
         self._others = np.zeros(edges)
         self.lane_speed = np.ones(layout.lanes)
+        self.waited = np.zeros(edges)
         self._lane_ticks = layout.timeout_ticks[layout.lane_edge]
         self._lane_way = 2.0 * layout.network[layout.lane_edge]
         self._lane_budget = layout.timeout[layout.lane_edge] - self._lane_way
@@ -140,12 +141,23 @@ class Outcomes:
         units = [arms[i][:1] for i in self._unit_starts]
         self._node_starts = _starts(units)
         self._sum_nodes = np.array([units[i][0] for i in self._node_starts], dtype=np.int64)
-        arm_of = np.cumsum(np.isin(np.arange(len(rows)), self._arm_starts)) - 1
-        unit_of = np.cumsum(np.isin(np.arange(len(arms)), self._unit_starts)) - 1
-        node_of = np.cumsum(np.isin(np.arange(len(units)), self._node_starts)) - 1
-        self._arm_of_row = arm_of
-        self._unit_of_row = unit_of[arm_of] if len(rows) else arm_of
-        self._node_of_row = node_of[self._unit_of_row] if len(rows) else arm_of
+        self._other_calls()
+
+    def _other_calls(self) -> None:
+        """For each call, the calls of the same visit that take from its time, and how much of them."""
+        of, other, weight = [], [], []
+        for node in sorted(self.layout.children):
+            calls = [e for e in self.layout.children[node] if not e.asynchronous and e.site is not None]
+            for edge in calls:
+                for second in calls:
+                    share = _share_of_time(edge, second, calls)
+                    if share > 0.0:
+                        of.append(edge.index)
+                        other.append(second.index)
+                        weight.append(share)
+        self._other_of = np.array(of, dtype=np.int64)
+        self._other = np.array(other, dtype=np.int64)
+        self._other_weight = np.array(weight)
 
     def times(self, queues: Queues) -> None:
         """Mean times of attempts, calls and visits, from the waits of now; one level deeper each time."""
@@ -157,6 +169,7 @@ class Outcomes:
         natural = layout.node_own[layout.lane_node]
         self.lane_speed = np.where(own > 0.0, natural / np.maximum(own, 1e-300), 1.0)
         self.lane_own = own
+        self.own_of_edge = np.bincount(layout.lane_edge, own * queues.share, layout.edges)
         stay = wait + own + self.below[layout.lane_node]
         mean = np.bincount(layout.lane_edge, stay * queues.share, layout.edges) + 2.0 * layout.network
         self.latency = np.where(layout.timed, np.minimum(mean, layout.timeout), np.minimum(mean, 1e7))
@@ -168,8 +181,11 @@ class Outcomes:
         units = np.maximum.reduceat(arms, self._unit_starts)
         total = np.add.reduceat(units, self._node_starts)
         self.below[self._sum_nodes] = total
-        others = total[self._node_of_row] - units[self._unit_of_row] + arms[self._arm_of_row] - each
-        self._others[self._sum_edges] = np.maximum(others, 0.0)
+        if len(self._other):
+            once = self.latency + (1.0 - np.minimum(self.quality, 1.0)) * self._period
+            typical = np.minimum(self.duration, once)
+            each = self._other_weight * typical[self._other]
+            self._others = np.bincount(self._other_of, each, layout.edges).astype(np.float64, copy=False)
 
     def _durations(self) -> Array:
         """Mean time until a call ends, well or not, with the success of attempts of now."""
@@ -193,7 +209,6 @@ class Outcomes:
         Args:
             expiring: slot of the ring of callers for each edge, -1 for none.
         """
-        layout = self.layout
         there = expiring >= 0
         own, left = self._own_success(tick, queues)
         weight = queues.share[:, None]
@@ -219,13 +234,28 @@ class Outcomes:
         left = (0.5 * (first + last))[:, None]
         if len(self.inner):
             left = np.concatenate((left, self._age_columns(tick, queues)), axis=1)
-        below = self.below[layout.lane_node]
+        spent = (self._lane_budget - left[:, 0]) * queues.share
+        self.waited = np.bincount(layout.lane_edge, spent, layout.edges).astype(np.float64, copy=False)
         speed = self.lane_speed
-        own = layout.distribution.below(layout.lane_node[:, None], (left - below[:, None]) * speed[:, None])
-        own[:, 0] = layout.distribution.mean_below(layout.lane_node, (last - below) * speed, (first - below) * speed)
+        own = layout.distribution.below(layout.lane_node[:, None], left * speed[:, None])
+        own[:, 0] = layout.distribution.mean_below(layout.lane_node, last * speed, first * speed)
+        if len(queues.lifo_pods):
+            self._served_at_once(tick, queues, own)
         if self._faulty:
             own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
         return own, left
+
+    def _served_at_once(self, tick: int, queues: Queues, own: Array) -> None:
+        """Last come, first served: a share of each cohort did not wait at all."""
+        layout = self.layout
+        lanes = np.nonzero(queues.lifo[layout.lane_pod])[0]
+        pod, node = layout.lane_pod[lanes], layout.lane_node[lanes]
+        ages = [self._lane_ticks[lanes]] + [np.full(len(lanes), age) for age in self.ages.tolist() if len(self.inner)]
+        for column, age in enumerate(ages):
+            share = queues.at_once[(tick - age) % queues.slots, pod]
+            budget = self._lane_budget[lanes] if column == 0 else age - self._lane_way[lanes]
+            prompt = layout.distribution.below(node, budget * self.lane_speed[lanes])
+            own[lanes, column] = share * prompt + (1.0 - share) * own[lanes, column]
 
     def _left(self, tick: int, queues: Queues) -> tuple[Array, Array]:
         """Time left at the beginning of service, for the first and the last of the expiring cohort."""
@@ -242,6 +272,8 @@ class Outcomes:
         known = queues.instants[slot, pod]
         ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
         forecast = tick + ahead / np.maximum(queues.rate[pod], 1e-12)
+        if len(queues.lifo_pods):
+            forecast = np.where(queues.lifo[pod], NEVER, forecast)
         current = border >= tick
         if current.any():  # a timeout of one tick: the border after the cohort is now
             waiting = np.maximum(queues.position[pod] - queues.begun[pod], 0.0)
@@ -311,6 +343,21 @@ class Outcomes:
         part = (at - self.ages[index]) / self._age_gap[np.minimum(index, len(self._age_gap) - 1)]
         result: Array = low + np.minimum(part, 1.0) * (high - low)
         return np.where(age < 0.0, 0.0, result)
+
+
+def _share_of_time(edge: Edge, other: Edge, calls: list[Edge]) -> float:
+    """How often another call of the visit runs before or after this one, at most side by side with its like."""
+    a, b = edge.site, other.site
+    assert a is not None
+    assert b is not None
+    if edge is other:
+        return float(edge.times - 1)
+    if (a.unit == b.unit and a.arm != b.arm) or (a.group == b.group and a.branch != b.branch):
+        return 0.0
+    same = a.group == b.group and a.branch == b.branch
+    arms = sorted({e.site.arm for e in calls if e.site is not None and e.site.unit == b.unit})
+    beside = 1.0 if a.unit == b.unit else float(len(arms))
+    return (b.inner if same else b.reach) * other.times / beside
 
 
 def _repeated(ok: Array, times: Index) -> Array:

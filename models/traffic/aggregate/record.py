@@ -69,7 +69,7 @@ class Recorder:
         self._failed = np.zeros((4, layout.edges))
         self._final = np.zeros((4, layout.edges))
         self._fresh = np.zeros(layout.edges)
-        self._pod_sums = np.zeros((3, layout.pods))  # waiting, in the pod, finished
+        self._pod_sums = np.zeros((3, layout.pods))  # waiting, servers held, finished
         self._ticks = 0
 
     def tick(self, attempts: Array, refused: Array, fresh: Array, succeeded: Array) -> None:
@@ -85,11 +85,11 @@ class Recorder:
         self._failed += failed
         self._final += final
 
-    def pods(self, waiting: Array, inside: Array, finished: Array) -> None:
+    def pods(self, waiting: Array, held: Array, finished: Array) -> None:
         """Add the pods' state at the end of a tick."""
         sums = self._pod_sums
         sums[0] += waiting
-        sums[1] += inside
+        sums[1] += held
         sums[2] += finished
 
     def answered(self, t_ns: Array, amounts: Array) -> None:
@@ -113,7 +113,7 @@ class Recorder:
         self.errors[window] += np.bincount(self._edge_service, self._failed[2], services)
         self.served[window] += np.bincount(self._pod_service, self._pod_sums[2], services)
         self.queue[window] = np.bincount(self._pod_service, self._pod_sums[0] / ticks, services)
-        inside = np.maximum(self._pod_sums[1] - self._pod_sums[0], 0.0) / ticks
+        inside = self._pod_sums[1] / ticks
         self.busy[window] = np.bincount(self._pod_service, np.minimum(inside, layout.servers), services)
         self.working[window] = np.bincount(self._pod_service, np.minimum(inside, layout.servers) * work_share, services)
         self.queue_end[window] = np.bincount(self._pod_service, waiting, services)

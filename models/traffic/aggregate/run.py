@@ -12,16 +12,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.models.traffic.aggregate.callers import ERROR, REJECTED, Callers
+from simcluster.models.traffic.aggregate.caches import Caches
+from simcluster.models.traffic.aggregate.callers import ERROR, Callers
+from simcluster.models.traffic.aggregate.disruptions import Disruptions
 from simcluster.models.traffic.aggregate.draws import PodNoise
 from simcluster.models.traffic.aggregate.grid import tick_of
-from simcluster.models.traffic.aggregate.layout import Graph, Layout
+from simcluster.models.traffic.aggregate.guards import Guards
+from simcluster.models.traffic.aggregate.layout import Edge, Graph, Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import REFRESH, Queues
 from simcluster.models.traffic.aggregate.record import Recorder
+from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
 from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.triggers import Triggers
-from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
 
@@ -78,23 +81,59 @@ class AggregateRun:
         self._pool = np.zeros(layout.lanes)
         self._refused = np.zeros(edges)
         self._share_of_edge = np.zeros(edges)
-        self.void = np.zeros((layout.slots, edges))
-        self.blocked = np.zeros(edges, dtype=bool)
-        self.held = np.zeros(edges)
-        self._holding = np.zeros(edges, dtype=bool)
+        self._dropped = np.zeros(edges)
+        self.cuts = Disruptions(layout.slots, edges)
+        self.caches = Caches(layout)
+        if self.caches:
+            self.caches.refresh()
+            self.outcomes.made = self.caches.made
+        self.guards = Guards(layout, self.callers.callers)
         self._flow = np.zeros(edges)
         self._calm_limits()
         self._error_pairs()
         self._ratio = layout.calls_per_visit.copy()
         untimed = ~layout.timed & ~layout.asynchronous
-        self._untimed = bool(untimed.any())
+        closed = any(load.closed is not None for load in self.spec.load.values())
+        self._untimed = bool(untimed.any()) or closed or bool(self.caches)
+        self._below_now = np.zeros(edges)
         self._own_lag = np.zeros(layout.lanes)
         lagging = (layout.infinite | layout.holds)[layout.lane_pod]
         self._lagging = lagging
         self._any_lag = bool(lagging.any())
-        self._credit = np.zeros((layout.slots, edges))
-        self._credited = np.zeros((layout.slots, edges))
+        self._below_then = np.zeros((layout.slots, edges))
+        self._stay_of_pod = np.zeros(layout.pods)
+        self._judged = False
+        self._call_ok = np.ones(edges)
+        cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
+        self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
+        self._wanted = np.zeros(edges)
+        self._gate = np.ones(edges)
+        self._earlier = self._gates()
+        self._done = np.zeros((2, edges))
         self._closed = [s for s in self.sources if s.load.closed is not None]
+
+    def lose(self, service: str, count: int) -> None:
+        """Lose replicas, or bring lost ones back (negative)."""
+        self.cuts.lose(self, service, count)
+
+    def cut(self, edge: int, begins: bool, held: bool) -> None:
+        """Begin or end an outage of an edge."""
+        self.cuts.cut(self, edge, begins, held)
+
+    def _gates(self) -> list[tuple[int, list[int]]]:
+        """Calls that are only made after others succeeded: (edge, the required ones before it)."""
+        found = []
+        for node in sorted(self.layout.children):
+            edges = self.layout.children[node]
+            for edge in edges:
+                before = [
+                    other.index
+                    for other in edges
+                    if other is not edge and _precedes(other, edge) and not other.asynchronous
+                ]
+                if before:
+                    found.append((edge.index, before))
+        return found
 
     def _calm_limits(self) -> None:
         """How long the waits on a request's way may be so that nobody misses a deadline."""
@@ -155,6 +194,7 @@ class AggregateRun:
 
     def result(self) -> Result:
         """What was seen so far."""
+        self._finish_open()
         self._close_window(final=True)
         end = min(self.tick * self.tick_ns, self.spec.run.duration)
         if not self.stopped:
@@ -168,15 +208,18 @@ class AggregateRun:
             self.triggers.apply(self, tick)
             self._refresh()
             self._hot = layout.slots + 2
-        elif tick % REFRESH == 0 or queues.has_holds:
+        elif tick % REFRESH == 0 or queues.has_holds or queues.unsteady:
             self._refresh()
         queues.begin(tick, self.noise.at(tick))
         self._judge(tick)
         fresh = self._late_fresh
         self._late_fresh = np.zeros(layout.edges)
         self._arrive(tick, fresh)
-        self._forward(fresh)
-        attempts = callers.fly(tick, fresh, self._refused)
+        self._forward(tick, fresh)
+        self._below_then[tick % layout.slots] = self._below_now
+        attempts = callers.fly(tick, fresh, self._refused, self.cuts.dead)
+        self.cuts.note(tick, attempts, self._dropped)
+        self._open_gates(fresh)
         self._flow += (attempts - self._flow) * 0.05
         queues.end(tick)
         self._errors(tick, attempts)
@@ -190,6 +233,11 @@ class AggregateRun:
     def _refresh(self) -> None:
         queues, layout = self.queues, self.layout
         self.outcomes.times(queues)
+        self._below_now = self.outcomes.below[layout.child] + 2.0 * layout.network
+        weight = self.queues.share * np.maximum(self._flow[layout.lane_edge], 1e-12)
+        stay = (self.outcomes.lane_own + self.outcomes.below[layout.lane_node]) * weight
+        total = np.bincount(layout.lane_pod, weight, layout.pods)
+        self._stay_of_pod = np.bincount(layout.lane_pod, stay, layout.pods) / np.maximum(total, 1e-300)
         if queues.has_holds:
             held = self.outcomes.lane_own + self.outcomes.below[layout.lane_node]
             weight = np.maximum(self._flow[layout.lane_edge], 1e-12) * queues.share
@@ -216,17 +264,52 @@ class AggregateRun:
         callers = self.callers
         share = None
         self._is_calm = self._calm()
-        if self._hot or not self._is_calm:
+        self._judged = bool(self._hot) or not self._is_calm
+        if self._judged:
             expiring = callers.slot_of_expiring(tick)
             share = self.outcomes.update(tick, self.queues, expiring)
-            if self.void.any():
-                share = share * (1.0 - self.void[expiring, np.arange(self.layout.edges)])
-                self.void[(tick - self.layout.slots + 1) % self.layout.slots] = 0.0
+            if len(self._withdrawing):
+                self._withdraw(tick)
+            if self.cuts.any_void:
+                void = self.cuts.void[expiring, np.arange(self.layout.edges)]
+                share = share * (1.0 - np.where(expiring >= 0, void, 0.0))
         in_time = np.ones(self.layout.edges)
         callers.judge(tick, share, self._answered, in_time)
         self._cool(share)
+        if self.guards:
+            bad = np.add.reduce(callers.failed[:3], axis=0)
+            self.guards.saw(tick, self._wanted, callers.succeeded, bad)
         self.recorder.failures(callers.failed, callers.final)
         self._answer(tick)
+
+    def _withdraw(self, tick: int) -> None:
+        """Callers that cancel, and deadlines that travel, take out of the queues who would be served too late."""
+        layout, lanes = self.layout, self._withdrawing
+        edges = layout.lane_edge[lanes]
+        begun = tick - layout.timeout_ticks[edges]
+        cohort = np.where(begun >= 0, self.callers.total[begun % layout.slots, edges], 0.0)
+        amounts = np.zeros(layout.lanes)
+        amounts[lanes] = cohort * self.queues.share[lanes] * self.queues.unbegun(lanes, np.maximum(begun, 0))
+        self.queues.withdraw(amounts)
+
+    def _open_gates(self, fresh: Array) -> None:
+        """Later calls of an operation are made as often as the earlier ones succeed, by their recent shares."""
+        if not self._earlier:
+            return
+        if not self._hot:
+            self._gate[:] = 1.0
+            self._done[:] = 0.0
+            return
+        keep = 1.0 - 1.0 / (1.0 + self.layout.timeout)
+        self._done *= keep
+        self._done[0] += self.callers.succeeded
+        self._done[1] += fresh
+        share = np.where(self._done[1] > 0.0, np.minimum(self._done[0] / np.maximum(self._done[1], 1e-300), 1.0), 1.0)
+        for edge, before in self._earlier:
+            gate = 1.0
+            for other in before:
+                gate *= float(share[other])
+            self._gate[edge] = gate
 
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
@@ -242,74 +325,116 @@ class AggregateRun:
         roots = recorder.roots
         good = callers.succeeded[roots]
         begun = tick - layout.timeout_ticks[roots]
-        middle = np.where(layout.timed[roots], begun + 0.5 + self.outcomes.latency[roots], float(tick))
+        if self._judged:
+            rest = self.outcomes.own_of_edge[roots] + self._below_then[slots_of(tick, layout, roots), roots]
+            took = np.minimum(np.maximum(self.outcomes.waited[roots], 0.0) + rest, layout.timeout[roots])
+        else:
+            took = self.outcomes.latency[roots]
+        middle = np.where(layout.timed[roots], begun + 0.5 + took, tick - 0.5)
         recorder.answered(np.minimum(middle, tick) * self.tick_ns, good)
         for source in self._closed:
             self._return_users(source, tick)
 
     def _return_users(self, source: Source, tick: int) -> None:
-        layout, callers = self.layout, self.callers
+        """Whose request has ended goes back to thinking."""
+        callers = self.callers
         back = 0.0
         for edge in source.edges:
-            back += float(np.cumsum(callers.final[:, edge])[-1])
-            if not layout.timed[edge]:
-                back += float(callers.succeeded[edge])
-                continue
-            # users of timed edges return when their answer is expected; what differs is settled at the deadline
-            slot = tick % layout.slots
-            back += float(self._credit[slot, edge])
-            self._credit[slot, edge] = 0.0
-            expired = (tick - int(layout.timeout_ticks[edge])) % layout.slots
-            back += float(callers.succeeded[edge]) - float(self._credited[expired, edge])
-            self._credited[expired, edge] = 0.0
+            back += (
+                float(np.cumsum(callers.final[:, edge])[-1]) + float(callers.succeeded[edge]) + self._early(edge, tick)
+            )
         source.returned(tick, back)
 
-    def _expect(self, tick: int) -> None:
-        """When answers to what begins now are expected."""
-        layout = self.layout
-        for source in self._closed:
-            for edge in source.edges:
-                if layout.timed[edge]:
-                    expected = float(self.callers.total[tick % layout.slots, edge]) * float(self.outcomes.quality[edge])
-                    delay = min(int(self.outcomes.latency[edge]) + 1, int(layout.timeout_ticks[edge]))
-                    self._credit[(tick + delay) % layout.slots, edge] += expected
-                    self._credited[tick % layout.slots, edge] = expected
+    def _early(self, edge: int, tick: int) -> float:
+        """Answers in this tick to users who wait for them: they do not wait for the deadline to be judged."""
+        layout, queues = self.layout, self.queues
+        if not layout.timed[edge]:
+            return 0.0
+        lanes = np.nonzero(layout.lane_edge == edge)[0]
+        pods = layout.lane_pod[lanes]
+        share = queues.share[lanes]
+        age = float(np.cumsum((tick - np.minimum(queues.head[pods], tick)) * share)[-1])
+        took = age + float(self.outcomes.own_of_edge[edge] + self.outcomes.below[layout.child[edge]])
+        took += 2.0 * float(layout.network[edge])
+        amount = float(self._answered[edge]) * float(self._call_ok[edge])
+        if took >= layout.timeout[edge] or amount <= 0.0:
+            return 0.0
+        answered = self.callers.answer(tick, edge, amount, int(took))
+        column = int(np.nonzero(self.recorder.roots == edge)[0][0])
+        amounts = np.zeros(len(self.recorder.roots))
+        amounts[column] = answered
+        self.recorder.answered(np.full(len(amounts), float(tick) * self.tick_ns), amounts)
+        return answered
 
     def _arrive(self, tick: int, fresh: Array) -> None:
         for source in self.sources:
             for edge, count in zip(source.edges, source.arrivals(tick), strict=True):
                 fresh[edge] += count
 
-    def _forward(self, fresh: Array) -> None:
+    def _forward(self, tick: int, fresh: Array) -> None:
         """Let the attempts of this tick through the graph, level by level."""
-        layout, queues = self.layout, self.queues
-        calls = np.add.reduce(self.callers.issue, axis=0)
+        layout, queues, callers = self.layout, self.queues, self.callers
+        if self.guards:
+            self._wanted = np.add.reduce(callers.issue, axis=0) + callers.repeated
+            self.guards.decide(tick, self._wanted + fresh)
+            callers.refuse(callers.guard(self.guards.later))
+        calls = np.add.reduce(callers.issue, axis=0)
         if queues.bounded:
             queues.refused[:] = 0.0
         if self._untimed:
             self._answered = np.zeros(layout.edges)
         per_visit = layout.calls_per_visit * self.outcomes.made
+        visits = np.zeros(len(self.graph.nodes)) if self.caches else None
         for level in range(layout.levels):
             edges, lanes = layout.level_edges[level], layout.level_lanes[level]
+            if self.guards:
+                self._guard_fresh(edges, fresh)
             calls[edges] += fresh[edges]
-            sent = np.where(self.blocked, 0.0, calls) if self.blocked.any() else calls
-            left = queues.step(level, sent)
+            left = queues.step(level, self.cuts.sent(calls))
             if self._untimed:
                 self._answered += np.bincount(layout.lane_edge[lanes], left, layout.edges)
             if self._any_lag:
                 left = self._later(lanes, left)
+            if visits is not None:
+                visits += np.bincount(layout.lane_node[lanes], left, len(visits))
             rows, below = layout.level_pairs[level]
             if len(rows):
                 made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
-                fresh += np.bincount(below, made * per_visit[below], layout.edges)
+                fresh += np.bincount(below, made * (per_visit * self._gate)[below], layout.edges)
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
+        if visits is not None:
+            self._flowed = self._answered.copy()
+            self.caches.step(tick, visits, self._flowed, self._in_time(tick), self.outcomes.latency)
         if queues.bounded:
-            lost = np.bincount(layout.lane_edge, queues.refused, layout.edges)
-            self._refused = np.where(calls > 0.0, lost / np.maximum(calls, 1e-300), 0.0)
+            self._refusals(calls)
         if self._untimed:
             self._stay()
+
+    def _guard_fresh(self, edges: slice, fresh: Array) -> None:
+        self._wanted[edges] += fresh[edges]
+        refused = np.zeros(self.layout.edges)
+        refused[edges] = fresh[edges] * self.guards.first[edges]
+        fresh[edges] -= refused[edges]
+        self.callers.refuse(refused)
+
+    def _refusals(self, calls: Array) -> None:
+        """Shares of every edge's attempts that were told there is no place, and that fell under the table."""
+        layout, queues = self.layout, self.queues
+        per_call = 1.0 / np.maximum(calls, 1e-300)
+        dropped = np.where(queues.limits.lane_drops, queues.refused, 0.0)
+        self._dropped = np.bincount(layout.lane_edge, dropped, layout.edges) * per_call
+        lost = np.bincount(layout.lane_edge, queues.refused - dropped, layout.edges)
+        self._refused = np.where(calls > 0.0, lost * per_call, 0.0)
+
+    def _in_time(self, tick: int) -> Array:
+        """Share of the answers of now that come before their deadline, per edge: by the age of the queues' heads."""
+        layout, queues, outcomes = self.layout, self.queues, self.outcomes
+        age = tick - np.minimum(queues.head, tick)
+        mean = np.bincount(layout.lane_edge, age[layout.lane_pod] * queues.share, layout.edges)
+        took = mean + outcomes.own_of_edge + self._below_now
+        return np.where(layout.timed & (took >= layout.timeout), 0.0, 1.0)
 
     def _later(self, lanes: slice, left: Array) -> Array:
         """Where a request's own time begins when it leaves the queue, its calls come that much later."""
@@ -317,6 +442,8 @@ class AggregateRun:
         pool = self._pool[lanes] + left
         out = np.where(own > 0.05, pool / (1.0 + own), pool)
         self._pool[lanes] = pool - out
+        if self.queues.unsteady:
+            self.queues.busy[:] = np.bincount(self.layout.lane_pod, self._pool, self.layout.pods)
         return out
 
     def _stay(self) -> None:
@@ -363,15 +490,28 @@ class AggregateRun:
     def _note(self, tick: int, attempts: Array, fresh: Array) -> None:
         queues, recorder = self.queues, self.recorder
         self.sampler.arrived(tick, fresh)
-        refused = attempts * self._refused
-        recorder.tick(attempts, refused, fresh, self.callers.succeeded)
-        recorder.pods(queues.waiting, queues.number, queues.finished)
-        if self._closed:
-            self._expect(tick)
-        if self.blocked.any():
-            self.held += np.where(self.blocked & self._holding, attempts, 0.0)
-            self.void[tick % self.layout.slots][self.blocked] = 1.0
+        repeated = self.callers.repeated
+        refused = attempts * (self._refused + self._dropped) + repeated
+        recorder.tick(attempts + repeated, refused, fresh, self.callers.succeeded)
+        own = np.where(self.layout.infinite, self._stay_of_pod, queues.mean_service)
+        recorder.pods(queues.waiting, np.minimum(queues.finished * own, 1e12), queues.finished)
         self.sampler.after(tick)
+
+    def _finish_open(self) -> None:
+        """Successes among the youngest cohorts, which are not judged: who was answered before the end."""
+        layout, recorder = self.layout, self.recorder
+        roots = recorder.roots
+        for age in range(1, layout.slots):
+            begun = self.tick - age
+            if begun < 0:
+                break
+            ripe = layout.timed[roots] & (age <= layout.timeout_ticks[roots])
+            took = self.outcomes.latency[roots]
+            amounts = np.where(ripe & (took <= age - 0.5), self.callers.total[begun % layout.slots][roots], 0.0)
+            good = amounts * self.outcomes.quality[roots]
+            recorder.answered((begun + 0.5 + took) * self.tick_ns, good)
+        last = np.where(layout.timed[roots], 0.0, self._answered[roots])
+        recorder.answered(np.full(len(roots), float(self.tick) * self.tick_ns), last)
 
     def _close_window(self, final: bool = False) -> None:
         window = self._window
@@ -382,5 +522,26 @@ class AggregateRun:
         queues, layout = self.queues, self.layout
         share = np.where(layout.holds, layout.work / np.maximum(queues.hold, 1e-9), 1.0)
         self.recorder.close(window, queues.waiting, queues.up, np.minimum(share, 1.0))
+        for service, hits in self.caches.hits.items():
+            self.recorder.hits[window, service] = hits
+            self.recorder.lookups[window, service] = self.caches.looked[service]
+        self.caches.hits, self.caches.looked = {}, {}
         self._window += 1
 
+
+def _precedes(first: Edge, second: Edge) -> bool:
+    """Whether a call comes before another one in the same operation, in the same branch, and must succeed."""
+    a, b = first.site, second.site
+    if a is None or b is None or not first.required:
+        return False
+    if a.unit == b.unit and a.arm != b.arm:
+        return False
+    if a.group == b.group and a.branch != b.branch:
+        return False
+    return a.order < b.order and a.share >= 1.0 if a.branch != b.branch else a.order < b.order
+
+
+def slots_of(tick: int, layout: Layout, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ring's slots of the cohorts of some edges that expire now."""
+    slots: NDArray[np.int64] = np.maximum(tick - layout.timeout_ticks[edges], 0) % layout.slots
+    return slots

@@ -47,9 +47,7 @@ def ring_of(layout: Layout, spec: GraphSpec) -> int:
 class Sampler:
     """Draws latencies for the recorder."""
 
-    def __init__(
-        self, layout: Layout, queues: Queues, outcomes: Outcomes, recorder: Recorder, seed: int
-    ) -> None:
+    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, recorder: Recorder, seed: int) -> None:
         self._layout = layout
         self._queues = queues
         self._outcomes = outcomes

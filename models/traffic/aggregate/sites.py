@@ -26,7 +26,7 @@ class Site:
         inner: the same, given that its branch was taken.
         caches: names of the caches that must miss first.
         group, branch: place in the tree of success; `share` is the branch's probability.
-        unit, arm: place in the sum of times.
+        unit, arm: place in the sum of times; `order`: in the operation's text.
     """
 
     call: Call | Send
@@ -38,6 +38,7 @@ class Site:
     share: float
     unit: int
     arm: int
+    order: int
 
 
 @dataclass
@@ -119,7 +120,9 @@ class Flattened:
         branch = at.branch if at.branch >= 0 else self._next("branches")
         unit = at.unit if at.unit >= 0 else self._next("units")
         arm = at.arm if at.arm >= 0 else self._next("arms")
-        self.sites.append(Site(call, at.reach, at.inner, at.caches, group, branch, at.share, unit, arm))
+        self.sites.append(
+            Site(call, at.reach, at.inner, at.caches, group, branch, at.share, unit, arm, len(self.sites))
+        )
 
     def _next(self, counter: str) -> int:
         value: int = getattr(self, counter)

@@ -7,8 +7,8 @@ probability exp(-gamma x), and a wait beyond t has probability exp(-gamma shift 
 - decay and gamma belong to Cramer's root: lam (e^gamma - 1) = decay = k mu' (1 - e^(-gamma/k)) for
   gamma-distributed service of shape k = 1/scv and rate mu' = servers/mean. For exponential service
   that is gamma = -ln rho, decay = mu' - lam, and floor(Z) is exactly the M/M/1 queue;
-- the noise of service, s2 = 2 (gamma mu' - decay)/gamma^2 per second, makes the draining of the queue
-  have the same decay;
+- the noise of service is what is missing to the variance of a reflected motion with that decay:
+  s2 = 2 (mu' - lam)/gamma - lam per second (for exponential service near mu', as it must be);
 - shift: as many requests are in service without anybody waiting. It is chosen so that the mean wait
   is Pollaczek's and Khinchine's, with several servers Erlang's C times (1 + scv)/2.
 
@@ -73,5 +73,14 @@ def _constants(rho: float, servers: int, scv: float) -> tuple[float, float]:
     wait = erlang_c(servers, rho) / (1.0 - rho) * 0.5 * (1.0 + scv)  # in units of 1/mu'
     product = max(decay * wait, 1e-300)
     shift = min(max(-arithmetic.log(product) / gamma, 0.0), 4.0 * servers + 8.0)
-    noise = 2.0 * (gamma - decay) / (gamma * gamma)
+    noise = 2.0 * (1.0 - rho) / gamma - rho
     return shift, max(noise, 0.0)
+
+
+def waiting_chance(rho: Array, servers: Array) -> Array:
+    """Probability that somebody who arrives finds all servers busy."""
+    result = rho.copy()
+    for index, count in enumerate(servers.tolist()):
+        if count > 1.0:
+            result[index] = erlang_c(int(min(count, 2000.0)), float(rho[index]))
+    return result

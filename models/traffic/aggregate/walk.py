@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.callers import spread
-from simcluster.models.traffic.aggregate.draws import uniforms
+from simcluster.models.traffic.aggregate.draws import exponentials, uniforms
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
@@ -168,6 +168,11 @@ class Walker:
             forecast = self._newest + 1.0 + ahead / np.maximum(queues.rate[pod], 1e-12)
             waits.append(np.maximum(np.where(known >= NEVER, forecast, known) - border, 0.0))
         result: Array = waits[0] + part * (waits[1] - waits[0])
+        if len(queues.lifo_pods):
+            prompt = self.uniform(len(at)) < queues.at_once[tick % queues.slots, pod]
+            busy = np.where(queues.busy_chance[pod] > self.uniform(len(at)), 1.0, 0.0)
+            rest = busy * exponentials(self.uniform(len(at))) / np.maximum(queues.rate[pod], 1e-12)
+            result = np.where(queues.lifo[pod], np.where(prompt, rest, waits[0] + rest), result)
         return result
 
     def _steps(self, plan: list[Branching], at: Array) -> tuple[Array, NDArray[np.bool_]]:
