@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -121,6 +122,10 @@ class Incident:
         """Refuse the incident if a step is impossible in this world. Raises ImpossibleTarget."""
         for mechanism in self.mechanisms.values():
             mechanism.check(self.target)
+        for one, other in combinations(self.mechanisms.values(), 2):
+            reason = one.contradiction(other) or other.contradiction(one)
+            if reason:
+                raise ImpossibleTarget(reason)
         for step in self.steps:
             name = step.replace_pods or (step.scale.deployment if step.scale else "")
             if name and self.target.api.store.get("deployments.apps", self.namespace, name) is None:

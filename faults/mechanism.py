@@ -22,12 +22,14 @@ class Mechanism(Shared, ABC):
     Attributes:
         Params: the model of its parameters.
         kinds: kinds of objects it can be aimed at.
+        lasting: whether it stays until somebody undoes it; what is not is over by itself.
         ref: the object.
         namespace: where namespaced objects of the task live.
     """
 
     Params: ClassVar[type[Content]]
     kinds: ClassVar[tuple[str, ...]]
+    lasting: ClassVar[bool] = True
 
     def __init__(self, ref: ObjectRef, namespace: str, params: Any, deployer: Deployer) -> None:
         self.ref = ref
@@ -51,6 +53,10 @@ class Mechanism(Shared, ABC):
 
         A deleted object counts as gone: that it must exist is another check's business.
         """
+
+    def contradiction(self, other: Mechanism) -> str:
+        """Why this and another fault of the same incident cannot both be; empty if they can."""
+        return ""
 
     def object(self, target: FaultTarget) -> ApiObject:
         """The object aimed at. Raises ImpossibleTarget."""

@@ -13,6 +13,16 @@ from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.mechanisms.container_cpu import ContainerCpu
 from simcluster.faults.mechanisms.container_env import ContainerEnv
 from simcluster.faults.mechanisms.container_image import ContainerImage
+from simcluster.faults.mechanisms.cpu_steal import CpuSteal
+from simcluster.faults.mechanisms.disk_errors import LatentErrors, SilentCorruption
+from simcluster.faults.mechanisms.kernel_clock import KernelClock
+from simcluster.faults.mechanisms.kernel_descriptors import KernelDescriptors
+from simcluster.faults.mechanisms.kernel_sysctl import KernelSysctl
+from simcluster.faults.mechanisms.link_slow import LinkSlow
+from simcluster.faults.mechanisms.load_spike import LoadSpike
+from simcluster.faults.mechanisms.machine_power import PowerLoss
+from simcluster.faults.mechanisms.memory_leak import MemoryLeak
+from simcluster.faults.mechanisms.neighbour_process import NeighbourProcess
 from simcluster.faults.mechanisms.service_selector import ServiceSelector
 from simcluster.faults.mechanisms.unit_stop import UnitStop
 from simcluster.faults.target import ObjectRef
@@ -21,7 +31,18 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "container_cpu": ContainerCpu,
     "container_env": ContainerEnv,
     "container_image": ContainerImage,
+    "cpu_steal": CpuSteal,
+    "kernel_clock": KernelClock,
+    "kernel_descriptors": KernelDescriptors,
+    "kernel_sysctl": KernelSysctl,
+    "latent_errors": LatentErrors,
+    "link_slow": LinkSlow,
+    "load_spike": LoadSpike,
+    "memory_leak": MemoryLeak,
+    "neighbour_process": NeighbourProcess,
+    "power_loss": PowerLoss,
     "service_selector": ServiceSelector,
+    "silent_corruption": SilentCorruption,
     "unit_stop": UnitStop,
 }
 

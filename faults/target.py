@@ -15,6 +15,8 @@ from simcluster.api.server import Api
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
 from simcluster.engine.content import Content
+from simcluster.models.machine.power import Power
+from simcluster.models.machine.storage import FileSystem
 
 #: Kind -> resource, of everything that content may name as a target or as a truth.
 RESOURCES = {
@@ -24,6 +26,7 @@ RESOURCES = {
     "ConfigMap": "configmaps",
     "Secret": "secrets",
     "Node": "nodes",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
 }
 CLUSTER_SCOPED = ("Node",)
 
@@ -45,6 +48,31 @@ class Host(Protocol):
     def control(self, action: str, name: str) -> str:
         """systemctl start, stop, ...; an error text or an empty one."""
 
+    @property
+    def stolen_share(self) -> float:
+        """Share of its CPU time that the hypervisor gives to others."""
+
+    def steal_cpu(self, share: float) -> None:
+        """Let the hypervisor give such a share to others; 0 gives all back."""
+
+    @property
+    def power(self) -> Power:
+        """Its power."""
+
+    def files_at(self, path: str) -> FileSystem:
+        """The file system that is mounted at a path of the host."""
+
+
+class Crowd(Protocol):
+    """Users of applications."""
+
+    @property
+    def users(self) -> Mapping[str, Any]:
+        """They, by `namespace/name`: `UserLoad` or what has its `namespace`, `service` and `rps`."""
+
+    def schedule_rate(self, load: Any, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
+        """Let them send so many requests a second from an instant on, for a time."""
+
 
 class FaultTarget(Protocol):
     """The cluster in which something is to go wrong. `World` is one."""
@@ -60,6 +88,10 @@ class FaultTarget(Protocol):
     @property
     def machines(self) -> Mapping[str, Host]:
         """The nodes' operating systems by node name."""
+
+    @property
+    def traffic(self) -> Crowd:
+        """Who uses the applications."""
 
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of the caller's choice."""

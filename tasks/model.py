@@ -24,10 +24,14 @@ FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_na
 
 
 class Users(Content):
-    """Who uses the application: `rps` requests a second to the Service `entry`."""
+    """Who uses the application: `rps` requests a second to the Service `entry`.
+
+    They come `after` the application has become available: one that is cold is not given its whole load at once.
+    """
 
     entry: str
     rps: float = Field(gt=0)
+    after: Nanoseconds = 0
 
 
 class Truth(Content):

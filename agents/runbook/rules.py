@@ -8,6 +8,7 @@ from simcluster.agents.runbook.deployments import failing_rollouts, suspicious_a
 from simcluster.agents.runbook.nodes import cordoned_nodes, stopped_kubelets
 from simcluster.agents.runbook.reading import Finding, Reading
 from simcluster.agents.runbook.resources import scaled_to_zero, throttled
+from simcluster.agents.runbook.retries import retry_storms
 from simcluster.agents.runbook.services import wrong_ports, wrong_selectors
 
 Rule = Callable[[Reading], list[Finding]]
@@ -18,6 +19,7 @@ RULES: tuple[Rule, ...] = (
     wrong_selectors,
     wrong_ports,
     wrong_addresses,
+    retry_storms,
     throttled,
     cordoned_nodes,
     scaled_to_zero,

@@ -2,5 +2,6 @@
 
 from simcluster.eval.bench.bench import Measurement, measure
 from simcluster.eval.bench.scale import measure_scale
+from simcluster.eval.bench.traffic import measure_traffic
 
-__all__ = ["Measurement", "measure", "measure_scale"]
+__all__ = ["Measurement", "measure", "measure_scale", "measure_traffic"]

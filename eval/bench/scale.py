@@ -52,13 +52,15 @@ class Load:
         nodes, pods: how many there were, without the control plane's node.
         boot_s: wall time of the cluster's start.
         spent_s: wall time until every pod had a node.
-        memory_bytes: growth of the process meanwhile.
+        ready_s: wall time until every pod was Ready, from the same beginning.
+        memory_bytes: growth of the process until every pod had a node.
     """
 
     nodes: int
     pods: int
     boot_s: float
     spent_s: float
+    ready_s: float
     memory_bytes: int
 
     @property
@@ -115,13 +117,19 @@ def load(size: int, seed: int = 0) -> Load:
     began = time.perf_counter()
     for number, first in enumerate(range(0, pods, REPLICAS)):
         world.apply(_DEPLOYMENT.format(number=number, replicas=min(REPLICAS, pods - first)))
+    _run_until(world, pods, _bound, "have a node")
+    spent_s, grown = time.perf_counter() - began, _resident_bytes() - before
+    _run_until(world, pods, _ready, "are ready")
+    return Load(size, pods, boot_s, spent_s, time.perf_counter() - began, grown)
+
+
+def _run_until(world: World, pods: int, count: Callable[[World], int], what: str) -> None:
+    """Let time pass until so many pods are counted. Raises TimeoutError."""
     limit_ns = world.sim.now + LIMIT_S * SECOND
-    while _bound(world) < pods:
+    while count(world) < pods:
         if world.sim.now > limit_ns:
-            raise TimeoutError(f"{_bound(world)} of {pods} pods have a node after {LIMIT_S} simulated seconds")
+            raise TimeoutError(f"{count(world)} of {pods} pods {what} after {LIMIT_S} simulated seconds")
         world.run_for(SECOND)
-    spent_s = time.perf_counter() - began
-    return Load(size, pods, boot_s, spent_s, _resident_bytes() - before)
 
 
 def _apart(size: int, seed: int) -> Load:
@@ -131,7 +139,12 @@ def _apart(size: int, seed: int) -> Load:
 
 def _bound(world: World) -> int:
     store = world.api.store
-    return sum(len(store.pods_on(node)) for node in world.machines)
+    return sum(store.count_pods_on(node) for node in world.machines)
+
+
+def _ready(world: World) -> int:
+    sets = world.api.store.objects("replicasets.apps")
+    return sum((entry.get("status") or {}).get("readyReplicas", 0) for entry in sets)
 
 
 def _resident_bytes() -> int:
@@ -151,6 +164,7 @@ def _figures(one: Load, smallest: Load) -> list[Measurement]:
             f"{head}scheduled", "pods/s", speed, (), f"> {LEAST_PODS_PER_S:g}", one.pods_per_s > LEAST_PODS_PER_S
         ),
     ]
+    figures.append(Measurement(f"{head}ready", "pods/s", round(one.pods / one.ready_s, 1), ()))
     costs = (
         ("time", "ms/pod", 1000 * one.spent_s / one.pods, 1000 * smallest.spent_s / smallest.pods),
         ("memory", "KiB/pod", one.memory_bytes / one.pods / 1024, smallest.memory_bytes / smallest.pods / 1024),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.engine import fork
 from simcluster.eval.episode.policy import ClockPolicy
 from simcluster.eval.episode.session import Live
-from simcluster.models.traffic.users import UserLoad
+from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import World
 

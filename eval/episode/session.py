@@ -98,6 +98,9 @@ class Live:
         if machine is None:
             error = f"ssh: Could not resolve hostname {name}: Name or service not known\n"
             return self._answered(at_ns, "node", name, command, "", CommandResult("", error, 255))
+        if not machine.power.running:
+            error = f"ssh: connect to host {name} port 22: No route to host\n"
+            return self._answered(at_ns, "node", name, command, "", CommandResult("", error, 255))
         result = NodeShell(machine, self.world).sh(command)
         return self._answered(at_ns, "node", name, command, "", result, write=not _only_looks(command))
 

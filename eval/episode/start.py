@@ -36,7 +36,7 @@ class Starts:
 
     def __init__(self, keep: int = 4) -> None:
         self._keep = keep
-        self._healthy: dict[tuple[str, str, float, str, int], Snapshot[World]] = {}
+        self._healthy: dict[tuple[str, str, str, int], Snapshot[World]] = {}
         self._paged: dict[tuple[str, int, str | None], Snapshot[Episode]] = {}
 
     def start(
@@ -63,7 +63,7 @@ class Starts:
 
     def healthy(self, task: Task, seed: int) -> World:
         """A world in which the task's application serves its users, before any incident."""
-        key = (task.app, task.namespace, task.users.rps, task.users.entry, seed)
+        key = (task.app, task.namespace, task.users.model_dump_json(), seed)
         if key not in self._healthy:
             self._remember(self._healthy, key, Snapshot(_healthy_world(task, seed)))
         return self._healthy[key].restore()
@@ -93,8 +93,12 @@ class Starts:
 def _healthy_world(task: Task, seed: int) -> World:
     world = World(seed)
     world.deploy(task.app, task.namespace)
-    users = world.add_users(task.namespace, task.users.entry, task.users.rps)
     limit = world.sim.now + HEALTHY_LIMIT_NS
+    if task.users.after:
+        while not world.available(task.namespace) and world.sim.now < limit:
+            world.run_for(STEP_NS)
+        world.run_for(task.users.after)
+    users = world.add_users(task.namespace, task.users.entry, task.users.rps)
     healthy_since: int | None = None
     while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:
         world.run_for(STEP_NS)

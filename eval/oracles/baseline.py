@@ -28,6 +28,9 @@ EPHEMERAL = (
     "controllerrevisions.apps",
 )
 
+#: On volumes that a provisioner made for a claim: they come and go with the claim, which is looked at.
+PROVISIONED = "pv.kubernetes.io/provisioned-by"
+
 Key = tuple[str, str, str]  # resource, namespace, name
 
 
@@ -58,6 +61,8 @@ class Baseline(Shared):
             if resource in EPHEMERAL:
                 continue
             for obj in store.objects(resource):
+                if PROVISIONED in (obj["metadata"].get("annotations") or {}):
+                    continue
                 where = namespace_of(obj)
                 if where in ("", namespace, SYSTEM):
                     objects[resource, where, obj["metadata"]["name"]] = obj
@@ -108,6 +113,8 @@ def damage(baseline: Baseline, world: World, faulted: tuple[Key, ...]) -> list[s
             found.extend(f"{label}: {what}" for what in _fewer(before, now))
     for node, unit in baseline.units:
         machine = world.machines.get(node)
+        if machine is not None and not machine.power.on and ("nodes", "", node) in faulted:
+            continue  # a dead machine has no units; what it did is looked at elsewhere
         state = None if machine is None else machine.unit(unit)
         if state is None or not state.active:
             found.append(f"{unit} no longer runs on {node}")

@@ -68,6 +68,42 @@ class ServiceReachable(Check):
         return f"a request to Service {self.args.service} got {got} after {answer.latency_ns / 1e9:.1f} s"
 
 
+class AttemptsArgs(Content):
+    """Calls that a Deployment makes to a Service: at most `ratio` attempts for each of its own requests, `for` so long.
+
+    Requests are those that come to the Service `caller`.
+    """
+
+    caller: str
+    callee: str
+    ratio: float = Field(gt=0)
+    for_ns: Nanoseconds = Field(alias="for", default=30 * SECOND)
+
+
+class AttemptsPerRequest(Check):
+    """Retries do not amplify the load: attempts at a callee, for each request of its caller."""
+
+    Args = AttemptsArgs
+    lasting = False
+    args: AttemptsArgs
+
+    def why_not(self, ctx: Context) -> str:
+        """Count the calls on both edges."""
+        end = ctx.world.sim.now - USERS_LAG_NS
+        sent = {self.args.caller: 0, self.args.callee: 0}
+        for edge in ctx.world.traffic.history.between(end - self.args.for_ns, end):
+            name, _, namespace = edge.key.host.partition(".")
+            here = edge.key.namespace == ctx.namespace and namespace.partition(".")[0] in ("", ctx.namespace)
+            if here and name in sent:
+                sent[name] += edge.sent
+        requests, attempts = sent[self.args.caller], sent[self.args.callee]
+        if requests < REQUESTS_MIN:
+            return f"only {requests} requests came to {self.args.caller}"
+        if attempts > self.args.ratio * requests:
+            return f"{self.args.caller} makes {attempts / requests:.2f} attempts a request, over {self.args.ratio}"
+        return ""
+
+
 class ThrottledArgs(Content):
     """A container of a Deployment may be stopped by its quota for at most `share` of the window."""
 

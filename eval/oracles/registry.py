@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from simcluster.engine.content import nearest
-from simcluster.eval.oracles.behaviour import NotThrottled, ServiceReachable, UsersSucceed
+from simcluster.eval.oracles.behaviour import AttemptsPerRequest, NotThrottled, ServiceReachable, UsersSucceed
 from simcluster.eval.oracles.check import Check
 from simcluster.eval.oracles.state import (
     CauseGone,
@@ -22,6 +22,7 @@ from simcluster.eval.oracles.state import (
 from simcluster.tasks.model import Task
 
 CHECKS: dict[str, type[Check]] = {
+    "attempts_per_request": AttemptsPerRequest,
     "cause_gone": CauseGone,
     "cpu_limit_at_least": CpuLimitAtLeast,
     "deployment_available": DeploymentAvailable,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from simcluster.api.objects import ApiObject
 from simcluster.engine.content import Content
@@ -11,7 +11,7 @@ from simcluster.eval.oracles.check import Check, Context
 from simcluster.eval.trajectory import observe
 from simcluster.faults.mechanism import container_named
 from simcluster.faults.mechanisms.container_cpu import millicores
-from simcluster.faults.target import ready_pods_of
+from simcluster.faults.target import RESOURCES, ObjectRef, ready_pods_of
 
 
 class NoArgs(Content):
@@ -239,14 +239,35 @@ class CauseGone(Check):
         return "; ".join(filter(None, (m.still_present(ctx.world) for m in ctx.mechanisms)))
 
 
+class WorseArgs(Content):
+    """Objects besides the faulted ones that a right remedy may change: `Kind/name` in `may_change`."""
+
+    may_change: tuple[str, ...] = ()
+
+    @field_validator("may_change")
+    @classmethod
+    def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            kind, slash, name = text.partition("/")
+            if kind not in RESOURCES or not slash or not name:
+                raise ValueError(f"write Kind/name with one of {', '.join(sorted(RESOURCES))}, not {text!r}")
+        return value
+
+    @property
+    def refs(self) -> list[ObjectRef]:
+        """They."""
+        return [ObjectRef(kind=kind, name=name) for kind, _, name in (text.partition("/") for text in self.may_change)]
+
+
 class NothingWorse(Check):
     """Nothing that was there before the incident is deleted, smaller, changed or stopped."""
 
-    Args = NoArgs
+    Args = WorseArgs
+    args: WorseArgs
 
     def why_not(self, ctx: Context) -> str:
         """Compare with the baseline."""
-        refs = [m.ref for m in ctx.mechanisms]
+        refs = [*(m.ref for m in ctx.mechanisms), *self.args.refs]
         faulted = tuple((ref.resource, ref.namespace_in(ctx.namespace), ref.name) for ref in refs)
         found = damage(ctx.baseline, ctx.world, faulted)
         return "; ".join(found[:5]) + ("" if len(found) <= 5 else f" and {len(found) - 5} more")

@@ -20,7 +20,7 @@ from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
-from simcluster.eval.proof.attempts import attempt
+from simcluster.eval.proof.attempts import REACTION_NS, attempt
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.trajectory import Recorder
 from simcluster.faults import registry as faults
@@ -182,8 +182,10 @@ def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
     found = leaks(episode.world, task)
     yield Finding("nothing readable holds the answer", not found, "; ".join(found[:3]))
     oracle = Mitigation(library)
-    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task)]
+    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task) if m.lasting]
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
+    if len(faulty) < len(oracle.mechanisms(task)):
+        yield _outlived(episode.fork(), oracle)
     for name in task.must_not_pass:
         yield _refused(name, episode.fork(), oracle)
     for index, steps in enumerate(task.reference_fixes):
@@ -210,6 +212,15 @@ def _healthy_before(episode: Provable) -> Finding:
     sent, ok = sum(r["users"]["sent"] for r in before), sum(r["users"]["ok"] for r in before)
     healthy = lowest == 1.0 and sent > 0 and ok >= HEALTHY_RATIO * sent
     return Finding(name, healthy, f"availability {lowest}, {ok} of {sent} requests of users succeeded")
+
+
+def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
+    """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
+    fork.world.run_for(REACTION_NS)
+    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task) if not m.lasting]
+    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
+    why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
+    return Finding("the trigger is over and the incident is not", not why, why)
 
 
 def _refused(name: str, fork: Provable, oracle: Mitigation) -> Finding:

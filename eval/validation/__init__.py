@@ -2,6 +2,6 @@
 
 from simcluster.eval.validation.finding import Finding
 from simcluster.eval.validation.row import Row
-from simcluster.eval.validation.run import ROWS, validate
+from simcluster.eval.validation.run import ROWS, Measured, validate
 
-__all__ = ["ROWS", "Finding", "Row", "validate"]
+__all__ = ["ROWS", "Finding", "Measured", "Row", "validate"]

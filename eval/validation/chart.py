@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -56,15 +57,24 @@ def map_svg(
         top = TOP + y * cell_h
         parts.append(_text(LEFT - 8, top + 17, label, anchor="end"))
         for x, value in enumerate(line):
-            fill = f"rgb({round(255 - 48 * value)},{round(255 - 221 * value)},{round(255 - 209 * value)})"
             parts.append(
                 f"<rect x='{LEFT + x * cell_w:.1f}' y='{top:.1f}' width='{cell_w:.1f}' height='{cell_h}' "
-                f"fill='{fill}' stroke='{FAINT}'/>"
+                f"fill='{_red(value)}' stroke='{FAINT}'/>"
             )
     bottom = TOP + cell_h * len(rows) + 18
     parts += [_text(LEFT + (x + 0.5) * cell_w, bottom, label, anchor="middle") for x, label in enumerate(columns)]
     parts.append(_text(LEFT, bottom + 22, across))
+    for k, share in enumerate((0.0, 0.25, 0.5, 0.75, 1.0)):
+        at = WIDTH - 60 - 5 * 62 + k * 62
+        parts.append(
+            f"<rect x='{at}' y='{bottom + 11:.1f}' width='14' height='14' fill='{_red(share)}' stroke='{FAINT}'/>"
+        )
+        parts.append(_text(at + 18, bottom + 22, f"{share:.0%}"))
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _red(share: float) -> str:
+    return f"rgb({round(255 - 48 * share)},{round(255 - 221 * share)},{round(255 - 209 * share)})"
 
 
 def _head(height: int) -> list[str]:
@@ -81,21 +91,30 @@ def _text(x: float, y: float, text: str, *, size: int = 12, weight: str = "400",
     )
 
 
+def ticks(peak: float, about: int = 4) -> list[float]:
+    """Round values from 0 to at least `peak`, about so many steps of 1, 2 or 5 times a power of ten."""
+    raw = max(peak, 1e-9) / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * 0.999)
+    return [step * k for k in range(math.ceil(peak / step - 1e-9) + 1)]
+
+
 def _panel(panel: Panel, top: float, low: float, high: float, unit: str) -> list[str]:
     scale = (WIDTH - LEFT - RIGHT) / (high - low)
-    peak = max((y for line in panel.lines for _, y in line.points), default=0.0) or 1.0
+    marks = ticks(max((y for line in panel.lines for _, y in line.points), default=0.0) or 1.0)
+    peak = marks[-1]
     parts = [_text(LEFT, top - 8, panel.title, weight="600")]
-    for share in (0.0, 0.5, 1.0):
-        y = top + PANEL * (1.0 - share)
+    for value in marks:
+        y = top + PANEL * (1.0 - value / peak)
         parts.append(f"<line x1='{LEFT}' y1='{y:.1f}' x2='{WIDTH - RIGHT}' y2='{y:.1f}' stroke='{FAINT}'/>")
-        parts.append(_text(LEFT - 8, y + 4, f"{peak * share:.4g}", anchor="end"))
-    for x, word in panel.marks:
+        parts.append(_text(LEFT - 8, y + 4, f"{value:,.10g}", anchor="end"))
+    for number, (x, word) in enumerate(panel.marks):
         at = LEFT + (x - low) * scale
         parts.append(
             f"<line x1='{at:.1f}' y1='{top:.1f}' x2='{at:.1f}' y2='{top + PANEL:.1f}' stroke='{INK}' "
             "stroke-dasharray='4 3'/>"
         )
-        parts.append(_text(at + 3, top + 12, word, size=11))
+        parts.append(_text(at + 4, top + 12 + 13 * (number % 3), word, size=11))
     for number, line in enumerate(panel.lines):
         colour = COLOURS[number % len(COLOURS)]
         curve = " ".join(f"{LEFT + (x - low) * scale:.1f},{top + PANEL * (1.0 - y / peak):.1f}" for x, y in line.points)
@@ -103,7 +122,8 @@ def _panel(panel: Panel, top: float, low: float, high: float, unit: str) -> list
         parts.append(
             f"<text x='{WIDTH - RIGHT + 8}' y='{top + 14 + 16 * number:.1f}' fill='{colour}'>{escape(line.name)}</text>"
         )
-    for k in range(6):
-        x = low + (high - low) * k / 5
-        parts.append(_text(LEFT + (x - low) * scale, top + PANEL + 16, f"{x:.4g} {unit}", anchor="middle", size=11))
+    for value in ticks(high - low, 6):
+        if low + value <= high * 1.0001:
+            at = LEFT + value * scale
+            parts.append(_text(at, top + PANEL + 16, f"{low + value:,.6g} {unit}", anchor="middle", size=11))
     return parts

@@ -21,8 +21,9 @@ def _layers(depth: int, tries: int) -> dict[str, Any]:
     for level in range(1, depth):
         call = {"call": {"service": f"s{level + 1}", "retries": {"attempts": tries}}}
         services[f"s{level}"] = {"workers": None, "operations": {"o": {"steps": [call]}}}
-    services[f"s{depth}"] = {"workers": None, "operations": {"o": {"work": "1us", "failure": 1.0}}}
-    load = {"target": "s1", "open": {"rate": 10}, "call": {"retries": {"attempts": tries}}}
+    services[f"s{depth}"] = {"workers": None, "operations": {"o": {"work": "1ms", "failure": 1.0}}}
+    stages = [{"for": "15s", "rate": 10}, {"for": "5s", "rate": 0}]  # all that began is over at the end
+    load = {"target": "s1", "open": {"stages": stages}, "call": {"retries": {"attempts": tries}}}
     return {"run": timed(20, "1s"), "services": services, "load": {"users": load}}
 
 
@@ -64,7 +65,7 @@ def r9(context: Context) -> None:
         runs = context.runs(graph, context.size(4, 1))
         if served:
             ratios = [_per_request(run) for run in runs]
-            context.note("hotel: attempts on geo over requests, collapsed", 20.9, estimate(ratios), 1.5)
+            context.note("hotel: attempts on geo over requests, collapsed", 20.9, estimate(ratios), 1.5, "strict")
         empty = sum(run.services["geo"][-1].queue_end < 300 for run in runs) / len(runs)
         context.note(f"hotel: share of runs in which geo drains after shedding to {later:g}/s", served, empty, 0.0)
 
@@ -86,7 +87,7 @@ def r10(context: Context) -> None:
         call = {"retries": retries}
         graph = {
             "run": {"duration": "120s", "warmup": "20s", "window": "10s"},
-            "services": {"s": {"workers": None, "operations": {"o": {"work": "1ms", "failure": 1.0}}}},
+            "services": {"s": {"workers": None, "operations": {"o": {"work": "20ms", "failure": 1.0}}}},
             "load": {"users": {"target": "s", "open": {"rate": 500}, "call": call}},
         }
         total = context.run(graph).load_totals["users"]
@@ -120,7 +121,7 @@ def r11(context: Context) -> None:
             graph = {
                 "network": {"law": "exponential", "mean": "10ms"},
                 "run": timed(30, "30s"),
-                "services": {"s": {"workers": None, "operations": {"o": {"work": "1us", "failure": failure}}}},
+                "services": {"s": {"workers": None, "operations": {"o": {"work": "5ms", "failure": failure}}}},
                 "load": {"users": {"target": "s", "clients": 100, "open": {"rate": 1000}, "call": _STRATEGIES[name]}},
             }
             runs = [run.load_totals["users"] for run in context.runs(graph, context.size(10, 3))]

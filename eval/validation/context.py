@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +14,7 @@ from simcluster.models.traffic.graph import GraphSpec, Result, spec_of
 
 #: Where the engine of counts is, once installed.
 AGGREGATE = "simcluster.models.traffic.aggregate"
-Enough = Callable[[Result], bool]
+Enough = Callable[[int, float], bool]
 
 
 def has_aggregate() -> bool:
@@ -23,11 +23,32 @@ def has_aggregate() -> bool:
 
 
 def run_graph(engine: str, spec: GraphSpec, seed: int, enough: Enough | None = None) -> Result:
-    """One run on an engine. `enough` may end it early where the engine can."""
+    """One run on an engine.
+
+    Args:
+        enough: asked after every window with the number of windows and what waits in all queues then; True
+            ends the run there.
+    """
     if engine == "exact":
-        return ExactRun(spec, seed).run(enough)
-    result: Result = import_module(AGGREGATE).AggregateRun(spec, seed).run()
+        return ExactRun(spec, seed).run(None if enough is None else _asked(enough))
+    run = import_module(AGGREGATE).AggregateRun(spec, seed)
+    window, seen = spec.run.window, 0
+    while enough is not None and run.tick < run.ticks and not run.stopped:
+        run.step()
+        if run.tick * run.tick_ns // window > seen:
+            seen = run.tick * run.tick_ns // window
+            if enough(seen, float(run.recorder.queue_end[seen - 1].sum())):
+                break
+    result: Result = run.run() if enough is None else run.result()
     return result
+
+
+def _asked(enough: Enough) -> Callable[[Result], bool]:
+    def ask(result: Result) -> bool:
+        rows = list(result.services.values())
+        return enough(len(rows[0]), sum(row[-1].queue_end for row in rows))
+
+    return ask
 
 
 @dataclass
@@ -58,18 +79,9 @@ class Context:
         """How many, by how much was asked for."""
         return quick if self.quick else whole
 
-    def span(self, seconds: int) -> int:
-        """Simulated seconds of a long average: the cost of `aggregate` goes by ticks, not by requests."""
-        return seconds if self.engine == "exact" else seconds // 8
-
     def note(
         self, quantity: str, expected: float, measured: float | Estimate, tolerance: float, bound: str = "both"
     ) -> None:
         """Keep one figure."""
         mean, half = measured if isinstance(measured, Estimate) else (measured, 0.0)
         self.findings.append(Finding(self.row, self.engine, quantity, expected, mean, tolerance, half, bound))
-
-
-def rates(values: Sequence[float]) -> float:
-    """The mean of a few rates."""
-    return sum(values) / len(values)

@@ -36,6 +36,12 @@ def proportion(hits: int, count: int) -> Estimate:
     return Estimate(p, half)
 
 
+def against_share(hits: int, count: int, expected: float, runs: int) -> Estimate:
+    """A share whose expected value is itself counted in so many runs: the 99 % interval of the difference of both."""
+    own = proportion(hits, count)
+    return Estimate(own.mean, math.hypot(own.half, proportion(round(expected * runs), runs).half))
+
+
 @dataclass(frozen=True)
 class Finding:
     """One figure.
@@ -46,7 +52,8 @@ class Finding:
         expected, measured: the figures.
         tolerance: how far apart they may be beyond the sampling error.
         half: half of the 99 % confidence interval of the measurement; 0 for what is not random.
-        bound: `both`: the distance counts; `above`/`below`: measured must not be above/below the expected one.
+        bound: `both`: the distance counts; `strict`: it counts without regard to the interval; `above`/`below`:
+            measured must not be above/below the expected one.
     """
 
     row: str
@@ -61,7 +68,7 @@ class Finding:
     @property
     def holds(self) -> bool:
         """Whether they agree."""
-        allowed = self.tolerance + self.half
+        allowed = self.tolerance + (0.0 if self.bound == "strict" else self.half)
         if math.isnan(self.measured):
             return False
         if self.bound == "above":

@@ -66,7 +66,7 @@ def cold_graph(cap: int) -> dict[str, Any]:
     """Brooker's cache_sim: Zipf 1.3, LRU of 1000, 1000 requests a second, flushed at 4 s."""
     cache = {"keys": 200_000, "exponent": 1.3, "capacity": 1000}
     step = {"cached": {"cache": "items", "miss": [{"call": {"service": "backend"}}]}}
-    backend = {"workers": None, "rate_limit": {"rate": cap, "burst": cap}, "operations": {"get": {"work": "1us"}}}
+    backend = {"workers": None, "rate_limit": {"rate": cap, "burst": cap}, "operations": {"get": {"work": "10ms"}}}
     return {
         "run": timed(64, "1s"),
         "services": {

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 
 from simcluster.engine.content import UnknownName
-from simcluster.eval.validation import clients, loops, queues, storms
+from simcluster.eval.validation import cfs, clients, disks, loops, queues, storms, timing
 from simcluster.eval.validation.context import Context
 from simcluster.eval.validation.finding import Finding
 from simcluster.eval.validation.row import Row
 
 #: Every row, in the order of the table in `docs/TRAFFIC.md`.
-ROWS: dict[str, Row] = {**queues.ROWS, **storms.ROWS, **clients.ROWS, **loops.ROWS}
+_ROOMS = (queues, storms, clients, loops, disks, timing, cfs)
+ROWS: dict[str, Row] = {name: row for room in _ROOMS for name, row in room.ROWS.items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row on one engine.
+
+    Attributes:
+        findings: its figures.
+        seconds: real time it took.
+    """
+
+    row: str
+    engine: str
+    findings: list[Finding]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every figure is within its tolerance."""
+        return all(one.holds for one in self.findings)
 
 
 def validate(
     names: Sequence[str] = (), engines: Sequence[str] = ("exact",), *, quick: bool = False, jobs: int = 1
-) -> Iterator[tuple[str, list[Finding]]]:
-    """Run rows; yields the findings of each, in the order of the table.
+) -> Iterator[Measured]:
+    """Run rows; yields each as soon as it is done (with one job: in the order of the table).
 
     Args:
         names: rows; empty is all.
@@ -36,15 +59,17 @@ def validate(
     work = [(name, engine, quick) for name in wanted for engine in engines if engine in ROWS[name].engines]
     if jobs <= 1:
         for one in work:
-            yield one[0], measure(one)
+            yield measure(one)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from zip((name for name, _, _ in work), pool.map(measure, work), strict=True)
+        for done in as_completed([pool.submit(measure, one) for one in work]):
+            yield done.result()
 
 
-def measure(work: tuple[str, str, bool]) -> list[Finding]:
-    """The findings of one row on one engine."""
+def measure(work: tuple[str, str, bool]) -> Measured:
+    """One row on one engine."""
     name, engine, quick = work
+    begin = time.perf_counter()
     context = Context(name, engine, quick, [])
     ROWS[name].measure(context)
-    return context.findings
+    return Measured(name, engine, context.findings, time.perf_counter() - begin)

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from simcluster.eval.validation.context import Context
-from simcluster.eval.validation.finding import Estimate, estimate, proportion
+from simcluster.eval.validation.finding import Estimate, against_share, estimate
 from simcluster.eval.validation.row import Row
 from simcluster.models.traffic.graph import Result
 
@@ -65,17 +65,17 @@ def r1(context: Context) -> None:
     count = context.size(4, 1)
     runs = context.runs(_outage(280.0), count)
     before = estimate([share(run, 20, 60) for run in runs])
-    context.note("share served before the outage, lambda=280", 1.0, before, 0.02)
+    context.note("share served before the outage, lambda=280", 1.0, before, 0.02, "strict")
     held = estimate([attempts(run, 150, 400) for run in runs])
     context.note("attempts a second after it (2 x 280)", 560.0, held, 11.0)
-    context.note("share served after it", 0.0, estimate([share(run, 100, 400) for run in runs]), 0.01)
+    context.note("share served after it", 0.0, estimate([share(run, 100, 400) for run in runs]), 0.01, "strict")
     runs = context.runs(_outage(130.0), count)
     stable = estimate([share(run, 300, 400) for run in runs])
-    context.note("share served after it, lambda=130 (stable: below 300/2)", 1.0, stable, 0.02)
+    context.note("share served after it, lambda=130 (stable: below 300/2)", 1.0, stable, 0.02, "strict")
     for later, expected in ((200.0, 0.0), (100.0, 1.0)):
         runs = context.runs(_outage(280.0, later), count)
         served = estimate([share(run, 500, 600) for run in runs])
-        context.note(f"share served after shedding to {later:g}/s", expected, served, 0.02)
+        context.note(f"share served after shedding to {later:g}/s", expected, served, 0.02, "strict")
 
 
 # R2: Bronson et al. 2021, section 2.2
@@ -104,9 +104,11 @@ def r2(context: Context) -> None:
     """A look-aside cache of 90 % in front of a database of 300 queries a second."""
     count = context.size(4, 1)
     runs = context.runs(_cached(2700.0, False), count)
-    context.note("share served at 2700/s with the cache", 1.0, estimate([share(run, 30, 60) for run in runs]), 0.02)
+    context.note(
+        "share served at 2700/s with the cache", 1.0, estimate([share(run, 30, 60) for run in runs]), 0.02, "strict"
+    )
     hits = estimate([run.service_totals["app"].hits / run.service_totals["app"].lookups for run in runs])
-    context.note("hit rate", 0.9, hits, 0.01)
+    context.note("hit rate", 0.9, hits, 0.01, "strict")
     runs = context.runs(_cached(2700.0, True), count)
     asked = estimate([(run.services["app"][10].lookups - run.services["app"][10].hits) / 600.0 for run in runs])
     context.note("database load right after the cache is wiped, x its capacity", 9.0, asked, 1.35)
@@ -114,14 +116,14 @@ def r2(context: Context) -> None:
     context.note("share served 20 to 40 s after the wipe (the keys that came back)", 0.2, kept, 0.0, "above")
     runs = context.runs(_cached(280.0, True), count)
     small = estimate([share(run, 40, 60) for run in runs])
-    context.note("share served after a wipe at 280/s (below the database's capacity)", 1.0, small, 0.02)
+    context.note("share served after a wipe at 280/s (below the database's capacity)", 1.0, small, 0.02, "strict")
 
 
-# R3: Huang et al. 2022, section 5.2, at a twentieth of the rates (time-outs and durations unchanged)
+# R3: Huang et al. 2022, section 5.2, at a tenth of the rates (time-outs and durations unchanged)
 
-_SCALE = 20.0
+_SCALE = 10.0
 _HEALTHY = 12_000.0 / _SCALE  # within the band in which the model has all four outcomes
-_PER_CPU = 9_200.0 / _SCALE
+_PER_CPU = 9_240.0 / _SCALE
 
 
 def _mongo(cpus: float, seconds: int, rate: float) -> dict[str, Any]:
@@ -143,8 +145,9 @@ def r3(context: Context) -> None:
         ("(d) -80 % for 10 s at 4200/s recovers", 0.40, 10, 4200.0, 1.0),
     )
     for name, cpus, seconds, rate, expected in cases:
-        runs = context.runs(_mongo(cpus, seconds, rate), context.size(4, 1))
-        context.note(f"{name}: share served at the end", expected, estimate([share(run, 55, 75) for run in runs]), 0.02)
+        runs = context.runs(_mongo(cpus, seconds, rate), context.size(3, 1))
+        served = estimate([share(run, 55, 75) for run in runs])
+        context.note(f"{name}: share served at the end", expected, served, 0.02, "strict")
         if not expected:
             made = estimate([attempts(run, 55, 75) / (rate / _SCALE) for run in runs])
             context.note("(b) attempts over requests (5, with no pool that holds clients back)", 5.0, made, 0.1)
@@ -153,29 +156,37 @@ def r3(context: Context) -> None:
 # R4: Isaacs et al. 2025
 
 
-def _long_queue(places: int) -> dict[str, Any]:
-    stages = [{"for": "300s", "rate": 5}, {"for": "600s", "rate": 15}, {"for": "1800s", "rate": 5}]
+def _long_queue(places: int, later: int) -> dict[str, Any]:
+    # As in M/M/c/K the one in service takes a place.
+    stages = [{"for": "300s", "rate": 5}, {"for": "600s", "rate": 15}, {"for": f"{later}s", "rate": 5}]
     call = {"timeout": "5s", "retries": {"attempts": 6}}
     return {
-        "run": timed(2700, "60s"),
-        "services": service(10.0, queue={"bound": places, "overflow": "drop"}),
+        "run": timed(900 + later, "60s"),
+        "services": service(10.0, queue={"bound": places - 1, "overflow": "drop"}),
         "load": {"users": {"target": "api", "open": {"stages": stages}, "call": call}},
     }
 
 
 def r4(context: Context) -> None:
     """A bounded queue, longer or shorter than capacity x time-out = 50."""
+    later = 600 if context.quick else 1800
     for places, expected in ((35, 1.0), (55, 1.0), (60, 0.7), (70, 0.0), (150, 0.0)):
-        if context.quick and places in (55, 70):
+        if context.quick and (places in (55, 70) or (places == 60 and context.engine == "aggregate")):
             continue
-        count = context.size(16, 5)
-        runs = context.runs(_long_queue(places), count)
-        good = sum(goodput(run, 2400, 2700) > 2.5 for run in runs)
-        tolerance = 0.25 if places == 60 else 0.06
-        context.note(f"P(recover), K={places}", expected, proportion(good, count), tolerance)
-        if places == 150:
-            rate = estimate([attempts(run, 1500, 2700) for run in runs])
-            context.note("collapsed attempts a second, K=150", 29.8, rate, 0.6)
+        count = context.size(24, 8) if context.engine == "exact" else context.size(10, 4)
+        good = sum(
+            _drains(context, _long_queue(places, 1800 if places == 60 else later), seed) for seed in range(count)
+        )
+        context.note(f"P(recover), K={places}", expected, against_share(good, count, expected, 10), 0.0)
+    runs = context.runs(_long_queue(150, 600), context.size(6, 3))
+    rate = estimate([attempts(run, 960, 1500) for run in runs])
+    context.note("collapsed attempts a second, K=150", 29.8, rate, 0.6)
+
+
+def _drains(context: Context, graph: dict[str, Any], seed: int) -> bool:
+    """Whether the queue is ever empty again from a minute after the load is back."""
+    run = context.run(graph, seed, lambda windows, waiting: windows > 16 and waiting < 3)
+    return min(row.queue_end for row in run.services["api"][16:]) < 3
 
 
 # R5, R6, R8: the retry storm
@@ -194,36 +205,34 @@ def storm_graph(rate: float, seconds: float, hurt: float, **more: Any) -> dict[s
 
 def r5(context: Context) -> None:
     """A quarter of a second at a tenth of the CPU; 31 attempts; recovery only below 1/31 of the capacity."""
-    runs = context.runs(storm_graph(600.0, 5.0, 0.25), context.size(4, 2))
+    runs = context.runs(storm_graph(600.0, 8.0, 0.25), context.size(6, 3 if context.engine == "exact" else 2))
     good = estimate([share(run, 1.35, 2.0) for run in runs])
     context.note("share served from 0.1 s after the CPU is back", 0.0, good, 0.01)
-    made = estimate([attempts(run, 3.0, 5.0) for run in runs])
+    made = estimate([attempts(run, 3.0, 8.0) for run in runs])
     context.note("attempts a second after 1.55 s (31 x 600)", 18_600.0, made, 370.0)
     shed = [{"at": "3s", "rate": {"name": "users", "rate": 60}}]
-    run = context.run(storm_graph(600.0, 30.0, 0.25, events=shed))
-    context.note("share served after shedding to 60/s", 0.0, share(run, 15, 30), 0.02)
+    run = context.run(storm_graph(600.0, 20.0, 0.25, events=shed))
+    context.note("share served after shedding to 60/s", 0.0, share(run, 10, 20), 0.02, "strict")
     shed = [{"at": "3s", "rate": {"name": "users", "rate": 10}}]
-    run = context.run(storm_graph(600.0, 60.0, 0.25, events=shed))
-    context.note("share served after shedding to 10/s", 1.0, share(run, 20, 60), 0.02)
-    for rate, expected, tolerance in ((28.0, 1.0, 0.01), (31.0, 0.58, 0.25), (36.0, 0.0, 0.01)):
-        count = context.size(8, 2)
-        if context.quick and rate == 31.0:
+    run = context.run(storm_graph(600.0, 40.0, 0.25, events=shed))
+    context.note("share served after shedding to 10/s", 1.0, share(run, 20, 40), 0.02, "strict")
+    patience = (
+        60 if context.quick else 150
+    )  # seconds; from a full queue at 28/s theory needs 5000/(1000 - 31 x 28) = 38
+    for rate, expected in ((28.0, 1.0), (31.0, 0.58), (32.0, 0.33), (36.0, 0.0)):
+        count = context.size(8, 2) if context.engine == "exact" else context.size(6, 1)
+        if context.quick and expected not in (0.0, 1.0):
             continue
         shed = [{"at": "2.5s", "rate": {"name": "users", "rate": rate}}]
-        graph = storm_graph(600.0, 150.0, 0.25, events=shed)
+        graph = storm_graph(600.0, float(patience), 0.25, events=shed)
         hits = sum(storm_recovers(context, graph, seed) for seed in range(count))
-        context.note(
-            f"P(recover in 150 s), shed to {rate:g}/s (mu/31 = 32.3)", expected, proportion(hits, count), tolerance
-        )
+        name = f"P(recover in {patience} s), shed to {rate:g}/s (mu/31 = 32.3)"
+        context.note(name, expected, against_share(hits, count, expected, 12), 0.0)
 
 
 def storm_recovers(context: Context, graph: dict[str, Any], seed: int) -> bool:
     """Whether the queue is ever empty from 5 s on."""
-
-    def drained(run: Result) -> bool:
-        return len(run.services["api"]) > 100 and run.services["api"][-1].queue_end < 5
-
-    run = context.run(graph, seed, drained)
+    run = context.run(graph, seed, lambda windows, waiting: windows > 100 and waiting < 5)
     return min(row.queue_end for row in run.services["api"][100:]) < 5
 
 
@@ -245,14 +254,11 @@ def critical_duration(context: Context, rho: float, seeds: int) -> Estimate:
 
 def storm_collapses(context: Context, rho: float, hurt: float, seed: int) -> bool:
     """Whether the storm stays when the CPU is back after `hurt` seconds."""
-    rate = 1000.0 * rho
 
-    def decided(run: Result) -> bool:
-        rows = run.load["users"]
-        settled = len(rows) * 0.05 > 1.0 + hurt + 0.3
-        return settled and (run.services["api"][-1].queue_end < 20 or run.services["api"][-1].queue_end > 2500)
+    def decided(windows: int, waiting: float) -> bool:
+        return windows * 0.05 > 1.0 + hurt + 0.3 and not 20 <= waiting <= 2500
 
-    run = context.run(storm_graph(rate, 1.0 + hurt + 3.0, hurt), seed, decided)
+    run = context.run(storm_graph(1000.0 * rho, 1.0 + hurt + 3.0, hurt), seed, decided)
     return run.services["api"][-1].queue_end > 300
 
 
@@ -262,8 +268,8 @@ def r6(context: Context) -> None:
     for rho, expected in known.items():
         if context.quick and rho not in (0.25, 0.5, 0.8):
             continue
-        measured = critical_duration(context, rho, context.size(9, 3))
-        context.note(f"d50 (seconds), rho={rho:g}", expected, measured, max(0.15 * expected, 0.025))
+        measured = critical_duration(context, rho, context.size(9, 3 if context.engine == "exact" else 2))
+        context.note(f"d50 (seconds), rho={rho:g}", expected, measured, max(0.15 * expected, 0.025), "strict")
 
 
 # R7: collapse without a trigger
@@ -272,7 +278,7 @@ def r6(context: Context) -> None:
 def r7(context: Context) -> None:
     """A small server with a short time-out and two retries collapses by chance alone."""
     known = {0.4: 0.0, 0.5: 0.04, 0.55: 0.12, 0.6: 0.38, 0.65: 0.71, 0.7: 1.0}
-    count = context.size(24, 6)
+    count = context.size(24, 8) if context.engine == "exact" else context.size(8, 3)
     for rho, expected in known.items():
         if context.quick and rho in (0.5, 0.55, 0.65):
             continue
@@ -282,16 +288,12 @@ def r7(context: Context) -> None:
             "load": users(100.0 * rho, "200ms", 3),
         }
         tipped = sum(_tips(context, graph, seed) for seed in range(count))
-        # The expected share is itself from 24 runs: its sampling error is as large as ours.
-        own = proportion(round(expected * 24), 24).half
-        context.note(f"P(collapse in 600 s), rho={rho:g}", expected, proportion(tipped, count), 0.5 * own)
+        context.note(f"P(collapse in 600 s), rho={rho:g}", expected, against_share(tipped, count, expected, 24), 0.0)
 
 
 def _tips(context: Context, graph: dict[str, Any], seed: int) -> bool:
-    def gone(run: Result) -> bool:
-        return run.services["api"][-1].queue_end > 500
-
-    return gone(context.run(graph, seed, gone))
+    run = context.run(graph, seed, lambda _, waiting: waiting > 500)
+    return run.services["api"][-1].queue_end > 500
 
 
 # R8: a queue shorter than capacity x time-out
@@ -341,13 +343,14 @@ ROWS: dict[str, Row] = {
     "R4": Row(
         "HotOS'25: 10/s, time-out 5 s, 5 retries, bounded queue",
         "Isaacs et al., HotOS 2025, figures 2-4; probabilities from another exact simulation",
-        "6 % beyond Wilson's 99 % interval, at the tipping point 25 %; attempts 2 %",
+        "99 % interval of the difference of two shares, the expected one taken as counted in 10 runs; attempts 2 %",
         r4,
     ),
     "R5": Row(
         "retry storm: mu 1000, time-out 50 ms, 31 attempts, bound 5000",
         "theory: (1+R) lambda, recovery iff lambda < mu/31; other exact simulation",
-        "2 % on attempts and shares; Wilson's 99 % interval on probabilities, 25 points more next to the threshold",
+        "2 % on attempts and shares; probabilities: 99 % interval of the difference of two shares, the expected "
+        "one counted in 12 runs",
         r5,
     ),
     "R6": Row(
@@ -359,7 +362,7 @@ ROWS: dict[str, Row] = {
     "R7": Row(
         "collapse without a trigger: mu 100, time-out 200 ms, 2 retries",
         "another exact simulation of 24 runs each; a deterministic fluid gives 0 everywhere",
-        "Wilson's 99 % interval of ours plus half of the reference's",
+        "none beyond sampling: the 99 % interval of the difference of two shares, ours and one counted in 24 runs",
         r7,
     ),
     "R8": Row(

@@ -4,15 +4,17 @@ Variables (all may be absent): `TARGET` (`app=web,tier=front`: only objects, or 
 templates, with these labels), `ADD_LABELS` (`team=core`), `SET_MEMORY_LIMIT`,
 `SET_MEMORY_REQUEST`, `SET_CPU_LIMIT`, `SET_CPU_REQUEST` (of every container), `REQUIRE_LABELS`
 (`owner,team`: refuse objects without them), `DENY` (refuse with this message), `WARN` (a
-warning) and `DELAY` (`3s`: how long it thinks before every answer).
+warning) and `DELAY` (`3s`: how long it thinks before every answer). It also converts custom
+resources: `CONVERT` (`v1:spec.size=v2:spec.replicas,…`) says which field of one version is
+which field of another.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from simcluster.engine import parse_duration
 from simcluster.models.apps.server import ServerProgram
@@ -36,11 +38,15 @@ class PolicyWebhookProgram(ServerProgram):
         answer = self.answer(call)
         if answer.outcome != "ok" or answer.status >= 400:
             return answer
+        if review["kind"] == "ConversionReview":
+            return converted(review, _renamed(self.environment.get("CONVERT", "")), answer.delay_ns + self._delay_ns())
         response = self._response(review["request"])
         self.container.write(_line(review["request"], response))
         body = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}
-        delay_ns = answer.delay_ns + _duration_ns(self.environment.get("DELAY", ""))
-        return Answer("ok", 200, json.dumps(body), delay_ns)
+        return Answer("ok", 200, json.dumps(body), answer.delay_ns + self._delay_ns())
+
+    def _delay_ns(self) -> int:
+        return _duration_ns(self.environment.get("DELAY", ""))
 
     def _response(self, request: Mapping[str, Any]) -> Json:
         obj = request.get("object") or {}
@@ -93,6 +99,57 @@ class PolicyWebhookProgram(ServerProgram):
             if value:
                 resources[group] = {**(resources.get(group) or {}), name: value}
         return resources
+
+
+class Renaming(NamedTuple):
+    """A field that is at one path in one version and at another path in another version."""
+
+    version: str
+    path: str
+    other_version: str
+    other_path: str
+
+
+def converted(review: Mapping[str, Any], renamings: Sequence[Renaming], delay_ns: int = 0) -> Answer:
+    """The answer to a ConversionReview: the objects under the desired version, some fields moved."""
+    request = review["request"]
+    wanted = request["desiredAPIVersion"]
+    made = []
+    for obj in request["objects"]:
+        result: Json = json.loads(json.dumps(obj))
+        have, want = obj["apiVersion"].rpartition("/")[2], wanted.rpartition("/")[2]
+        for one in renamings:
+            if (one.version, one.other_version) == (have, want):
+                _move(result, one.path, one.other_path)
+            elif (one.other_version, one.version) == (have, want):
+                _move(result, one.other_path, one.path)
+        made.append({**result, "apiVersion": wanted})
+    response = {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": made}
+    body = {"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": response}
+    return Answer("ok", 200, json.dumps(body), delay_ns)
+
+
+def _renamed(text: str) -> list[Renaming]:
+    found = []
+    for left, right in _pairs(text).items():
+        version, _, path = left.partition(":")
+        other, _, other_path = right.partition(":")
+        found.append(Renaming(version, path, other, other_path))
+    return found
+
+
+def _move(obj: Json, path: str, target: str) -> None:
+    *names, last = path.split(".")
+    holder: Any = obj
+    for name in names:
+        holder = holder.get(name) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict) or last not in holder:
+        return
+    value = holder.pop(last)
+    *names, last = target.split(".")
+    for name in names:
+        obj = obj.setdefault(name, {})
+    obj[last] = value
 
 
 def _containers(obj: Mapping[str, Any]) -> tuple[str, list[Any]]:

@@ -7,13 +7,20 @@ Declarative only: numbers, names and text with `{marks}`. Durations are Go durat
 from __future__ import annotations
 
 import json
+import math
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from simcluster.engine import MILLISECOND, Shared, parse_duration
-from simcluster.models.traffic.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.apps.settings import Setting
+from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.traffic.graph.laws import Law
+from simcluster.models.traffic.graph.policy import Policy, Retries
+from simcluster.models.traffic.graph.service import Heap, Queue, RateLimit, Shedding
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _SIZE = re.compile(r"(\d+)(Ki|Mi|Gi|k|M|G)?")
@@ -28,6 +35,10 @@ def _size(value: object) -> object:
     return int(match[1]) * _UNITS[match[2] or ""] if match else value
 
 
+def _queue(value: object) -> object:
+    return {"bound": value} if isinstance(value, int) else value
+
+
 def json_text(text: str) -> str:
     """The inside of a JSON string, with Go's escapes of <, > and &."""
     quoted = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -36,7 +47,12 @@ def json_text(text: str) -> str:
 
 Duration = Annotated[int, BeforeValidator(_duration), Field(ge=0)]
 Size = Annotated[int, BeforeValidator(_size), Field(ge=0)]
-Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "stackexchange-redis", "http"]
+#: A queue without bound: more requests than memory holds.
+UNBOUNDED = 1 << 40
+#: grpc-go: a connection attempt is given up after 20 s.
+DEFAULT_CALL_NS = 20_000 * MILLISECOND
+Stores = Literal["stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go"]
+Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "http", Stores]
 
 
 class _Part(BaseModel, Shared):
@@ -71,14 +87,28 @@ class RequestLog(_Part):
     degraded: tuple[Line, ...] = ()
 
 
-class CallModel(_Part):
-    """One call to another service; `CallSpec` says what the keys mean."""
+class CallModel(Policy):
+    """One call to another service: whom and what about it, and how, in the words of bare graphs (`Policy`).
+
+    Attributes:
+        env: variable that holds the callee's address; `operation` is what it is asked for.
+        count: calls a request makes (`times` in bare graphs); 0.25 is one in four requests.
+        retries: as in bare graphs, or a number of further attempts.
+        client: with what it calls; by default what the program calls everybody with.
+        user, password, database: with which it introduces itself to a store; `{env_NAME}` stands for a variable.
+        on_failure: `degraded` if the request goes on without (`required: false` in bare graphs).
+        answer, error, message, status, log, done: what is said of a failure and of a success; see `CallSpec`.
+        settings: variables that set keys of the call.
+    """
 
     env: str
     operation: str
     count: float = Field(default=1.0, gt=0.0)
-    timeout: Duration = 20_000 * MILLISECOND  # grpc-go: a connection attempt is given up after 20 s
-    retries: int = Field(default=0, ge=0, le=100)
+    retries: Retries | None = None
+    client: Client | None = None
+    user: str = ""
+    password: str = ""
+    database: str = ""
     on_failure: Literal["error", "degraded"] = "error"
     answer: str = "{cause}"
     error: str = "{cause}"
@@ -86,6 +116,31 @@ class CallModel(_Part):
     status: int = 500
     log: tuple[Line, ...] = ()
     done: tuple[Line, ...] = ()
+    settings: tuple[Setting, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _other_words(cls, data: Any) -> Any:
+        """The words of bare graphs for what has a second name here, and retries as a number."""
+        if not isinstance(data, Mapping):
+            return data
+        data = dict(data)
+        if "times" in data:
+            data["count"] = data.pop("times")
+        if "required" in data:
+            data["on_failure"] = "error" if data.pop("required") else "degraded"
+        if isinstance(data.get("retries"), int):
+            data["retries"] = {"attempts": 1 + data["retries"]}
+        return data
+
+    def policy(self) -> Policy | None:
+        """All that `CallSpec` has no name of its own for; None if there is nothing."""
+        plain = {"timeout", "retries"}
+        given = {name: getattr(self, name) for name in Policy.model_fields if name in self.model_fields_set}
+        simple = self.retries is None or (self.retries.backoff is None and self.retries.budget is None)
+        if simple and not set(given) - plain and (self.retries is None or len(self.retries.on) == 3):
+            return None
+        return Policy.model_construct(**given)
 
     def compiled(self, client: str, around: RequestLog, marks: dict[str, str]) -> CallSpec:
         """The compiled form."""
@@ -94,6 +149,7 @@ class CallModel(_Part):
             "error_json": json_text(self.error).replace("{cause}", "{cause_json}"),
             "error": self.error,
             "message": self.message,
+            "attempts": str(self.attempts),
         }
         lines = self.log
         if not lines:
@@ -103,14 +159,16 @@ class CallModel(_Part):
             env=self.env,
             operation=self.operation,
             count=self.count,
-            timeout_ns=self.timeout,
-            retries=self.retries,
+            timeout_ns=self.timeout or self.deadline or DEFAULT_CALL_NS,
+            retries=self.attempts - 1,
             required=self.on_failure == "error",
-            client=client,
+            client=self.client or client,
             answer=self.answer,
             log=tuple(line.template(**marks) for line in lines),
             done=tuple(line.template(**marks) for line in self.done),
             status=self.status,
+            policy=self.policy(),
+            login=(self.user, self.password, self.database),
         )
 
 
@@ -133,19 +191,35 @@ class StepModel(_Part):
 
 
 class OperationModel(_Part):
-    """One kind of request."""
+    """One kind of request.
+
+    Attributes:
+        work: law of its CPU time, as in bare graphs; or `cpu_ms` and `cpu_cv` (1 is exponential).
+        latency, latency_cv: time without CPU (`wait` in bare graphs).
+        failure: probability that it answers with an error after its work.
+        io: of a store's operation: what it does to the data.
+    """
 
     name: str
     path: str = ""
     method: str = "GET"
     shown_path: str = ""  # as the log shows it; by default `path`
-    cpu_ms: float = Field(gt=0.0)
+    cpu_ms: float = Field(default=0.0, ge=0.0)
     cpu_cv: float = Field(default=1.0, ge=0.0)
+    work: Law | None = None
+    failure: float = Field(default=0.0, ge=0.0, le=1.0)
     latency: Duration = 0
     latency_cv: float = Field(default=0.5, ge=0.0)
+    io: IoModel | None = None
     steps: tuple[StepModel, ...] = ()
     status: int = 200
     log: tuple[Line, ...] = ()
+
+    @model_validator(mode="after")
+    def _costs_something(self) -> OperationModel:
+        if (self.work is None) == (self.cpu_ms <= 0.0):
+            raise ValueError("say either work or cpu_ms (above 0)")
+        return self
 
     def compiled(self, client: str, around: RequestLog) -> OperationSpec:
         """The compiled form."""
@@ -154,8 +228,10 @@ class OperationModel(_Part):
         return OperationSpec(
             name=self.name,
             path=self.path,
-            cpu_ns=round(self.cpu_ms * MILLISECOND),
-            cpu_cv=self.cpu_cv,
+            cpu_ns=round(self.work.mean_ns if self.work is not None else self.cpu_ms * MILLISECOND),
+            cpu_cv=math.sqrt(self.work.scv) if self.work is not None else self.cpu_cv,
+            work=self.work,
+            failure=self.failure,
             latency_ns=self.latency,
             latency_cv=self.latency_cv,
             steps=tuple(tuple(call.compiled(client, around, marks) for call in step.calls) for step in self.steps),
@@ -182,6 +258,16 @@ class Startup(_Part):
     missing_exit_code: int = 2
 
 
+class WarmUp(_Part):
+    """What is slow in the beginning: code not yet compiled, empty caches.
+
+    For so long (`lasts`) after it began to listen a request costs `factor` times its CPU time.
+    """
+
+    lasts: Duration
+    factor: float = Field(gt=1.0)
+
+
 class Sigterm(_Part):
     """What SIGTERM does: ignored, or `drain` of further service and then `exit_code`."""
 
@@ -206,12 +292,31 @@ class Image(_Part):
     size: Size
 
 
+class Report(_Part):
+    """What a program says of itself from time to time, and how often; marks of `text`: see `models.apps.selfreport`."""
+
+    every: Duration
+    text: str
+
+
 class Behaviour(_Part):
     """One program.
 
     Attributes:
-        data_store: `redis` if it keeps data that outlives a request; empty for none.
+        data_store: which data store it is part of, if it keeps data that outlives a request; empty for none.
+        data: of a store: data sets that its operations name.
         admission: whether it is an admission webhook whose rules stand in its environment.
+        threads: requests that compute at once (`cores` in bare graphs); 0 is as many as there are cores.
+        workers: requests inside at once, each holding a worker while it waits for its calls; 0 is no limit.
+        queue: as in bare graphs, or its bound alone.
+        shed, rate_limit, heap: as in bare graphs.
+        operator: name of the operator that works in this process; empty for none.
+        logic: which program of its own says what it does besides serving; empty for none.
+        settings: variables that set keys of the program.
+        report: what it says of itself from time to time.
+        warm_up: how slow it is in the beginning, if that is worth telling.
+        leak, descriptor_leak: bytes, and descriptors, that it never gives back for each second of CPU it uses.
+        nofile: the limit of descriptors that its start script sets (`ulimit -n`); 0 is what the runtime gives.
     """
 
     name: str
@@ -220,10 +325,17 @@ class Behaviour(_Part):
     protocol: Literal["http", "grpc", "tcp", "any"]
     ports: tuple[Port, ...]
     client: Client = "go-grpc"
-    data_store: Literal["", "redis"] = ""
+    data_store: Literal["", "mongod", "postgres", "mysqld", "redis", "memcached", "pd", "tikv", "tidb"] = ""
+    data: Mapping[str, DataSet] = Field(default_factory=dict)
     admission: bool = False
+    operator: str = ""
+    logic: Literal["", "hotel-reservation", "consul"] = ""
     threads: int = Field(default=0, ge=0)
-    queue: int = Field(default=1024, ge=1)
+    workers: int = Field(default=0, ge=0)
+    queue: Annotated[Queue, BeforeValidator(_queue)] = Queue(bound=1024)
+    shed: Shedding | None = None
+    rate_limit: RateLimit | None = None
+    heap: Heap | None = None
     idle_cpu_ms: float = Field(default=1.0, ge=0.0)  # per second
     memory: Size = 16 << 20
     memory_per_request: Size = 64 << 10
@@ -232,6 +344,12 @@ class Behaviour(_Part):
     probe_cpu_ms: float = Field(default=0.5, ge=0.0)
     health_paths: tuple[str, ...] = ()
     request_log: RequestLog = RequestLog()
+    settings: tuple[Setting, ...] = ()
+    report: Report | None = None
+    warm_up: WarmUp | None = None
+    leak: Size = 0
+    descriptor_leak: float = Field(default=0.0, ge=0.0)
+    nofile: int = Field(default=0, ge=0)
     operations: tuple[OperationModel, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -242,6 +360,19 @@ class Behaviour(_Part):
                 raise ValueError(f"operation {name!r} is described twice")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_cold(self) -> Behaviour:
+        if self.warm_up is not None and any(operation.work is not None for operation in self.operations):
+            raise ValueError("warm_up goes with operations that have a cpu_ms, not a work")
+        return self
+
+    def cold(self) -> Behaviour:
+        """What it is like before it is warm."""
+        if self.warm_up is None:
+            return self
+        slow = [o.model_copy(update={"cpu_ms": o.cpu_ms * self.warm_up.factor}) for o in self.operations]
+        return self.model_copy(update={"operations": tuple(slow)})
+
     def service(self, mix: tuple[tuple[str, float], ...] = ()) -> ServiceSpec:
         """What the traffic needs to know of it."""
         return ServiceSpec(
@@ -249,7 +380,12 @@ class Behaviour(_Part):
             protocol=self.protocol,
             operations=tuple(operation.compiled(self.client, self.request_log) for operation in self.operations),
             threads=self.threads,
-            queue=self.queue,
+            queue=self.queue.bound if self.queue.bound is not None else UNBOUNDED,
+            workers=self.workers,
+            queueing=self.queue,
+            shed=self.shed,
+            rate_limit=self.rate_limit,
+            heap=self.heap,
             idle_cores=self.idle_cpu_ms / 1000.0,
             memory_base=self.memory,
             memory_per_request=self.memory_per_request,
@@ -265,13 +401,30 @@ class Users(_Part):
     mix: dict[str, float]
 
 
+class StoreLoad(_Part):
+    """What an application keeps in stores of one kind, and asks of them."""
+
+    store: Kind
+    data: Mapping[str, DataSet] = Field(default_factory=dict)
+    operations: tuple[OperationModel, ...] = ()
+
+    @model_validator(mode="after")
+    def _data_exist(self) -> StoreLoad:
+        for operation in self.operations:
+            if operation.io is not None and operation.io.data and operation.io.data not in self.data:
+                known = ", ".join(self.data) or "none"
+                raise ValueError(f"operation {operation.name!r} is on data {operation.io.data!r}; there are: {known}")
+        return self
+
+
 class Application(_Part):
-    """One application's behaviour file; `namespace` is where it usually lives."""
+    """One application's behaviour file; `namespace` is where it usually lives, `stores` what it keeps in stores."""
 
     application: str
     namespace: str = "default"
     users: Users | None = None
     images: tuple[Behaviour, ...]
+    stores: tuple[StoreLoad, ...] = ()
 
     @model_validator(mode="after")
     def _references_exist(self) -> Application:

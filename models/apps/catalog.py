@@ -10,18 +10,49 @@ from typing import NamedTuple, Protocol
 
 from simcluster.engine import Simulation
 from simcluster.models.apps.admission import PolicyWebhookProgram
-from simcluster.models.apps.behaviour import Application, Behaviour
-from simcluster.models.apps.datastore import RedisProgram
+from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
 from simcluster.models.apps.documents import load_document
 from simcluster.models.apps.generic import GenericProgram
+from simcluster.models.apps.hotel_reservation.consul import ConsulProgram
+from simcluster.models.apps.hotel_reservation.service import HotelProgram
 from simcluster.models.apps.server import ServerProgram
+from simcluster.models.apps.stores.memcached import MemcachedProgram
+from simcluster.models.apps.stores.mongod import MongodProgram
+from simcluster.models.apps.stores.mysqld import MysqldProgram
+from simcluster.models.apps.stores.postgres import PostgresProgram
+from simcluster.models.apps.stores.redis import RedisProgram
+from simcluster.models.apps.tidb.pd import PdProgram
+from simcluster.models.apps.tidb.tidb import TidbProgram
+from simcluster.models.apps.tidb.tikv import TikvProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Program, StartFailure
 from simcluster.models.machine.shell import ShellProgram, can_run
-from simcluster.models.traffic.engine import TrafficEngine
+from simcluster.models.traffic.cluster.engine import TrafficEngine
 
 #: Folders of this package with a `behaviour.yaml`.
-APPLICATIONS = ("online_boutique", "policy_webhook", "system")
+APPLICATIONS = (
+    "hotel_reservation",
+    "ingress_nginx",
+    "online_boutique",
+    "policy_webhook",
+    "storefront",
+    "stores",
+    "system",
+    "tidb",
+)
+#: Programs of data stores, by the `data_store` of a behaviour.
+_DATA_STORES: dict[str, type[ServerProgram]] = {
+    "mongod": MongodProgram,
+    "postgres": PostgresProgram,
+    "mysqld": MysqldProgram,
+    "redis": RedisProgram,
+    "memcached": MemcachedProgram,
+    "pd": PdProgram,
+    "tikv": TikvProgram,
+    "tidb": TidbProgram,
+}
+#: Programs that do more than serve, by the `logic` of a behaviour.
+_LOGIC: dict[str, type[ServerProgram]] = {"consul": ConsulProgram, "hotel-reservation": HotelProgram}
 #: Images whose entry point is a shell or an interpreter: without a terminal it ends at once.
 _BASE_IMAGES = ("alpine", "bash", "busybox", "centos", "debian", "fedora", "golang", "node", "python", "ubuntu")
 #: Server programs that a script of an undescribed image may start by name.
@@ -31,11 +62,28 @@ _SERVERS = (
 )
 
 
+#: A behaviour, and the users' mix if it is their entry.
+_Described = tuple[Behaviour, tuple[tuple[str, float], ...]]
+
+
 class ImageFacts(NamedTuple):
     """What a registry knows of a repository: its tags and the compressed size in bytes."""
 
     tags: tuple[str, ...]
     size: int
+
+
+class Defects(NamedTuple):
+    """What a release of a program does that the others do not.
+
+    Attributes:
+        leak_bytes, leak_descriptors: what it never gives back for each second of CPU it uses.
+        nofile: descriptors to which its start script limits it; 0 leaves the runtime's limit.
+    """
+
+    leak_bytes: int = 0
+    leak_descriptors: float = 0.0
+    nofile: int = 0
 
 
 class ImageRepositories(Protocol):
@@ -56,15 +104,26 @@ class AppCatalog:
         self._sim = sim
         self._traffic = traffic
         self.applications: dict[str, Application] = {}
-        self._behaviours: dict[str, tuple[Behaviour, tuple[tuple[str, float], ...]]] = {}
+        self._behaviours: dict[str, _Described] = {}
+        self._programs: dict[tuple[str, str], _Described] = {}  # by repository and program
+        self._releases: dict[tuple[str, str], Defects] = {}  # by repository and tag
+        self._loads: dict[str, list[StoreLoad]] = {}  # what applications ask of stores, by kind
         for name in APPLICATIONS:
             self.add(load_application(name))
 
     def add(self, application: Application) -> None:
         """Make an application's images known."""
         self.applications[application.application] = application
+        before: list[Behaviour] = []
         for behaviour in application.images:
-            self._behaviours[behaviour.image.repository] = (behaviour, application.mix_of(behaviour.name))
+            described = (behaviour, application.mix_of(behaviour.name))
+            # The first program of an image is the one it runs by itself; others are asked for by name.
+            if behaviour.image.repository not in [image.image.repository for image in before]:
+                self._behaviours[behaviour.image.repository] = described
+            self._programs[behaviour.image.repository, behaviour.program] = described
+            before.append(behaviour)
+        for load in application.stores:
+            self._loads.setdefault(load.store, []).append(load)
 
     def apps(self) -> list[str]:
         """Names of the applications that can be deployed."""
@@ -80,6 +139,11 @@ class AppCatalog:
             near = difflib.get_close_matches(app, self.apps(), n=3) or self.apps()
             raise ValueError(f"unknown application {app!r}; did you mean {', '.join(near)}?")
         return _manifests_of(app).read_text()
+
+    def prerequisites(self, app: str) -> str:
+        """What must be there before the manifests: custom resource definitions, operators; may be empty."""
+        file = _manifests_of(app, "prerequisites.yaml")
+        return file.read_text() if file.is_file() else ""
 
     def behaviour(self, image: str) -> Behaviour | None:
         """How an image behaves, if somebody described it."""
@@ -108,6 +172,25 @@ class AppCatalog:
                 )
                 registry.describe(full, image.tags, image.size)
 
+    def release(self, registry: ImageRepositories, image: str, tag: str, defects: Defects) -> None:
+        """A new version of a described program comes out, and the registries have it.
+
+        Args:
+            image: a reference of the repository, in full; its tag does not matter.
+
+        Raises:
+            ValueError: nobody described the repository, or it has such a tag.
+        """
+        repository = repository_of(image)
+        facts = self.describe(repository)
+        if facts is None:
+            raise ValueError(f"nothing is known of how {repository} behaves")
+        if tag in facts.tags or (repository, tag) in self._releases:
+            raise ValueError(f"{repository} has a tag {tag} already")
+        self._releases[repository, tag] = defects
+        full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
+        registry.describe(full, (tag,), facts.size)
+
     def program_for(self, container: Container) -> Program:
         """The program of a container that is about to start.
 
@@ -115,8 +198,8 @@ class AppCatalog:
             StartFailure: a described image has no such entry point.
         """
         spec = container.spec
-        found = self._behaviours.get(repository_of(spec.image))
         words = (*spec.command, *spec.args)
+        found = self._described(spec.image, spec.command)
         if spec.command or (found is None and words):
             if can_run(container, words):
                 return ShellProgram(container, words, self)
@@ -130,20 +213,39 @@ class AppCatalog:
 
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
         """A program that a script starts; None if the image has none of this name."""
-        found = self._behaviours.get(repository_of(container.spec.image))
+        found = self._described(container.spec.image, argv)
         name = _base_name(argv[0])
         if found is not None:
             return self._server(container, found, environment) if name == found[0].program else None
         return GenericProgram(container, self._traffic, environment) if name in _SERVERS or "/" in argv[0] else None
 
-    def _server(
-        self, container: Container, found: tuple[Behaviour, tuple[tuple[str, float], ...]], environment: dict[str, str]
-    ) -> Program:
+    def _described(self, image: str, words: tuple[str, ...]) -> _Described | None:
+        """The program of an image that a command names, or the one it runs by itself."""
+        repository = repository_of(image)
+        named = self._programs.get((repository, _base_name(words[0]))) if words else None
+        return named or self._behaviours.get(repository)
+
+    def _server(self, container: Container, found: _Described, environment: dict[str, str]) -> Program:
         behaviour, mix = found
-        kind: type[ServerProgram] = RedisProgram if behaviour.data_store == "redis" else ServerProgram
+        if behaviour.data_store in self._loads:
+            behaviour = self._loaded(behaviour)
+        defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
+        if defects is not None:
+            told = dict(zip(("leak", "descriptor_leak", "nofile"), defects, strict=True))
+            behaviour = behaviour.model_copy(update=told)
+        kind = _LOGIC.get(behaviour.logic) or _DATA_STORES.get(behaviour.data_store, ServerProgram)
         if behaviour.admission:
             kind = PolicyWebhookProgram
         return kind(container, self._traffic, behaviour, mix, environment)
+
+    def _loaded(self, behaviour: Behaviour) -> Behaviour:
+        """A store with all that applications ask of its kind; who was added later says it last."""
+        operations = {operation.name: operation for operation in behaviour.operations}
+        data = dict(behaviour.data)
+        for load in self._loads[behaviour.data_store]:
+            operations |= {operation.name: operation for operation in load.operations}
+            data |= load.data
+        return behaviour.model_copy(update={"operations": tuple(operations.values()), "data": data})
 
 
 @cache
@@ -157,8 +259,8 @@ def load_application(name: str) -> Application:
     return load_document(file.read_text(), Application, f"models/apps/{name}/behaviour.yaml")
 
 
-def _manifests_of(app: str) -> Traversable:
-    return resources.files("simcluster.models.apps").joinpath(app.replace("-", "_"), "manifests.yaml")
+def _manifests_of(app: str, file: str = "manifests.yaml") -> Traversable:
+    return resources.files("simcluster.models.apps").joinpath(app.replace("-", "_"), file)
 
 
 def repository_of(image: str) -> str:
@@ -173,6 +275,15 @@ def repository_of(image: str) -> str:
     for prefix in ("docker.io/library/", "docker.io/", "library/"):
         name = name.removeprefix(prefix)
     return name
+
+
+def tag_of(image: str) -> str:
+    """The tag of an image reference; `latest` if it has none.
+
+    >>> tag_of("localhost:5000/a/b"), tag_of("redis:alpine@sha256:12")
+    ('latest', 'alpine')
+    """
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2] or "latest"
 
 
 def _on_docker_hub(repository: str) -> str:

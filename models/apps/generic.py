@@ -13,13 +13,14 @@ import json
 from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND
+from simcluster.models.apps.admission import converted
 from simcluster.models.apps.behaviour import Behaviour, Image, OperationModel, Port, Sigterm, Startup
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Answer, Call
-from simcluster.models.traffic.address import parse_address
-from simcluster.models.traffic.engine import TrafficEngine
-from simcluster.models.traffic.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
+from simcluster.models.traffic.cluster.address import parse_address
+from simcluster.models.traffic.cluster.engine import TrafficEngine
+from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
 
 #: CPU of one request.
 REQUEST_CPU_MS = 2.0
@@ -76,6 +77,8 @@ class GenericProgram(ServerProgram):
         answer = self.answer(call)
         if answer.outcome != "ok" or answer.status >= 400:
             return answer
+        if review["kind"] == "ConversionReview":
+            return converted(review, (), answer.delay_ns)
         response = {"uid": review["request"]["uid"], "allowed": True}
         body = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}
         return answer._replace(status=200, body=json.dumps(body))
@@ -88,7 +91,8 @@ class GenericProgram(ServerProgram):
 
     def _spec(self) -> ServiceSpec:
         calls = tuple(
-            CallSpec(name, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502) for name in self._known
+            CallSpec(name, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502, connects=1.0)
+            for name in self._known
         )
         cpu_ns = int(REQUEST_CPU_MS * MILLISECOND)
         operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else ())

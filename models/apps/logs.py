@@ -4,7 +4,9 @@ One small object per container and tick holds counts and a key; its lines are a 
 function of it. Marks a template may use: `{time}` (RFC 3339 with nanoseconds),
 `{time_ms}` (with milliseconds), `{epoch_ms}`, `{epoch_s}`, `{pod}`, `{request_id}`, `{session}`, `{product}`,
 `{products}`, `{currency}`, `{user}`, `{email}`, `{order}`, `{tracking}`, `{amount}`,
-`{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{cause}` (why a call failed) and
+`{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{time_clf}` (as nginx prints it),
+`{latency_s}`, `{request_hex}`, `{time_s}` (RFC 3339), `{hotel}`, `{hotels}`, `{cause}` (why a call failed),
+`{grpc_code}` (of that) and
 `{cause_json}` (the same inside a JSON string).
 """
 
@@ -14,15 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from simcluster.engine import MILLISECOND, format_rfc3339, parse_rfc3339
+from simcluster.engine import MILLISECOND, SECOND, format_rfc3339, parse_rfc3339
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.behaviour import json_text
 from simcluster.models.apps.wording import describe
 from simcluster.models.machine.logfile import LazyLines, LogLine
-from simcluster.models.traffic.causes import Cause
-from simcluster.models.traffic.distribution import Latency, quantile
-from simcluster.models.traffic.operations import LogTemplate
-from simcluster.models.traffic.server import Failed, Served
+from simcluster.models.traffic.cluster.causes import Cause
+from simcluster.models.traffic.cluster.distribution import Latency, quantile
+from simcluster.models.traffic.cluster.operations import LogTemplate
+from simcluster.models.traffic.cluster.server import Failed, Served
 
 #: Requests worded per operation and tick. A reader looks at some tens of lines; at thousands
 #: of requests a second, wording them all would cost him seconds and tell him nothing more.
@@ -36,6 +38,7 @@ _PRODUCTS = (
 )
 _CURRENCIES = ("EUR", "USD", "JPY", "CAD", "GBP", "TRY")
 _CATEGORIES = ("accessories", "clothing, tops", "footwear", "hair, beauty", "decor, home", "kitchen")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _FIRST = ("john", "mary", "david", "susan", "kevin", "linda", "jason", "karen", "eric", "amy", "brian", "laura")
 _LAST = ("smith", "jones", "brown", "davis", "miller", "wilson", "moore", "taylor", "clark", "lewis", "young", "hall")
 _DOMAINS = ("example.com", "example.net", "example.org")
@@ -182,6 +185,8 @@ def _value(spoken: _Spoken, mark: str) -> str:
             return format_rfc3339(spoken.t_ns, digits=9)
         case "time_ms":
             return format_rfc3339(spoken.t_ns, digits=3)
+        case "time_s":
+            return format_rfc3339(spoken.t_ns)
         case "epoch_ms":
             return str((spoken.t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
         case "epoch_s":
@@ -219,7 +224,21 @@ def _value(spoken: _Spoken, mark: str) -> str:
             return _reason(spoken)
         case "cause_json":
             return json_text(_reason(spoken))
+        case "grpc_code":
+            return _reason(spoken).partition("code = ")[2].partition(" ")[0] or "Unknown"
+        case "hotel":
+            return str(1 + int(uniform_at(spoken.key, 72) * 80))
+        case "hotels":
+            first = 1 + int(uniform_at(spoken.key, 72) * 76)
+            return " ".join(str(first + n) for n in range(5))
         case "pod":
             return spoken.pod
+        case "time_clf":
+            stamp = format_rfc3339(spoken.t_ns)
+            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
+        case "latency_s":
+            return f"{spoken.took_ns // SECOND}.{spoken.took_ns // MILLISECOND % 1000:03d}"
+        case "request_hex":
+            return f"{mix(spoken.key, 90):016x}{mix(spoken.key, 91):016x}"
         case _:
             return "{" + mark + "}"

@@ -14,17 +14,22 @@ from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.behaviour import Behaviour, Line
 from simcluster.models.apps.logs import RequestLines, fill
+from simcluster.models.apps.selfreport import SelfReport
+from simcluster.models.apps.settings import WrongSetting, configured
+from simcluster.models.apps.shortage import accept_failed
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Answer, Call, Program
-from simcluster.models.traffic.engine import TICK_NS, TrafficEngine
-from simcluster.models.traffic.operations import ServiceSpec
-from simcluster.models.traffic.server import Failed, Served, Server
+from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
+from simcluster.models.traffic.cluster.operations import ServiceSpec
+from simcluster.models.traffic.cluster.server import Failed, Served, Server
 
 #: Start-up work is accounted in slices of at most this, because the machine's speed changes.
 START_SLICE_NS = SECOND
 #: A connection is accepted by the kernel, whatever the process does.
 ACCEPT_NS = MILLISECOND // 10
+#: A connection that waits in the backlog for a process without descriptors is not answered.
+NEVER_NS = 3600 * SECOND
 
 
 class ServerProgram(Program):
@@ -55,8 +60,14 @@ class ServerProgram(Program):
         self._ports = self._listening_ports()
         self._work_ns = 0
         self._timer: Timer | None = None
+        self._self_report: SelfReport | None = None
         spec = container.spec
         self._key = container.sim.streams.key("server", spec.pod_uid, spec.name, container.container_id)
+
+    @property
+    def traffic(self) -> TrafficEngine:
+        """The traffic of which it is a part."""
+        return self._traffic
 
     def start(self) -> None:
         """Print the banner, check the environment, begin to load."""
@@ -66,10 +77,22 @@ class ServerProgram(Program):
                 self._print((startup.missing,) if startup.missing else (), name)
                 self.container.exit(startup.missing_exit_code)
                 return
+        try:
+            self.behaviour = configured(self.behaviour, self.environment)
+        except WrongSetting as wrong:
+            self._print((Line(text=f'{{time}} fatal: parse config: {wrong.variable}: invalid value "{wrong.value}"'),))
+            self.container.exit(startup.missing_exit_code)
+            return
         self._print(startup.log)
         self.container.set_memory(self.behaviour.memory)
         if not self.container.running:
             return
+        if self.behaviour.leak:
+            self.container.leak(self.behaviour.leak)
+        if self.behaviour.nofile:
+            self.container.machine.os.descriptors.set_limit(self.container, self.behaviour.nofile)
+        if self.behaviour.descriptor_leak:
+            self.container.machine.os.descriptors.leak(self.container, self.behaviour.descriptor_leak)
         self._work_ns = int(startup.cpu_seconds * SECOND)
         self._load()
 
@@ -89,6 +112,8 @@ class ServerProgram(Program):
     def stop(self) -> None:
         """The process is gone."""
         self._cancel()
+        if self._self_report is not None:
+            self._self_report.stop()
         if self.server is not None:
             self.server.accepting = False
             self._traffic.leave(self.server)
@@ -103,6 +128,8 @@ class ServerProgram(Program):
             return Answer("refused")
         if call.kind == "tcp":
             return Answer("ok", 200, delay_ns=ACCEPT_NS)
+        if self.server.starved and uniform_at(self._key, self.container.sim.now) < self.server.starved:
+            return Answer("ok", 200, delay_ns=NEVER_NS)
         protocol = self.behaviour.protocol
         if protocol not in ("any", call.kind):
             return self._misunderstood()
@@ -114,7 +141,15 @@ class ServerProgram(Program):
     def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
         """Keep what happened in a tick until somebody reads the log."""
         key = mix(self._key, t_ns)
+        if self._self_report is not None:
+            self._self_report.count(served, failed)
         self.container.log.write_lazily(RequestLines(t_ns, TICK_NS, key, self.container.spec.pod_name, served, failed))
+
+    def short_of_descriptors(self, errno: str) -> None:
+        """Say that connections cannot be accepted, as such a program does."""
+        line = accept_failed(self.behaviour, next(iter(self._ports), 80), errno, self.container.sim.now)
+        if line:
+            self.container.write(line, "stderr")
 
     def is_health_path(self, path: str) -> bool:
         """Whether the path tells of the process alone and not of what is behind it."""
@@ -122,7 +157,11 @@ class ServerProgram(Program):
 
     def service_spec(self) -> ServiceSpec:
         """How it serves, decided when it starts to listen."""
-        return self.behaviour.service(self._mix)
+        return self.behaviour.cold().service(self._mix)
+
+    def build_server(self) -> Server:
+        """Its side of the traffic, made when it starts to listen."""
+        return Server(self.container, self.service_spec(), self.environment, self)
 
     def _listening_ports(self) -> dict[int, None]:
         ports: dict[int, None] = {}
@@ -154,8 +193,20 @@ class ServerProgram(Program):
     def _ready(self) -> None:
         self._timer = None
         self._print(self.behaviour.startup.ready_log)
-        self.server = Server(self.container, self.service_spec(), self.environment, self)
+        self.server = self.build_server()
+        self.server.shortage = self
         self._traffic.join(self.server)
+        if self.behaviour.warm_up is not None:
+            self._timer = self.container.sim.after(self.behaviour.warm_up.lasts, self._warm)
+        if self.behaviour.report is not None:
+            self._self_report = SelfReport(self.container, self._traffic, self.behaviour.report)
+
+    def _warm(self) -> None:
+        """From now on requests cost what they cost."""
+        self._timer = None
+        if self.server is not None and not self.draining:
+            self.server.spec = self.behaviour.service(self._mix)
+            self._traffic.rewire()
 
     def _operation(self, server: Server, call: Call, delay: int) -> Answer:
         """A request for a page, with all that is behind it."""
@@ -170,7 +221,8 @@ class ServerProgram(Program):
         for failure in fate.failures:
             chance -= failure.probability
             if chance < 0.0:
-                return Answer("ok", failure.cause.path[0].status, "", max(delay, int(failure.after_ns)))
+                status = failure.cause.path[0].status if failure.cause.path else 500
+                return Answer("ok", status, "", max(delay, int(failure.after_ns)))
         return Answer("ok", operation.status, "", max(delay, int(fate.latency.mean)))
 
     def _misunderstood(self) -> Answer:

@@ -10,8 +10,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class StartupWords:
-    """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{epoch_ms}`, `{epoch_s}`), `{hostname}`, `{port}`,
-    `{name}` (a missing variable) and `{env_NAME}` (the value of the variable NAME).
+    """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`, `{epoch_ms}`, `{epoch_s}`),
+    `{hostname}`, `{port}`, `{name}` (a missing variable) and `{env_NAME}` (the value of the variable NAME).
     """
 
     def __init__(self, container: Container, environment: dict[str, str], ports: tuple[int, ...], name: str) -> None:
@@ -27,6 +27,11 @@ class StartupWords:
             return self._environment.get(mark[4:], "")
         if mark == "time_redis":
             return redis_time(now)
+        if mark in ("time_pingcap", "time_klog"):
+            stamp = format_rfc3339(now, digits=6)
+            if mark == "time_klog":
+                return f"{stamp[5:7]}{stamp[8:10]} {stamp[11:26]}       1"
+            return f"{stamp[:10].replace('-', '/')} {stamp[11:23]} +00:00"
         whole, micros = divmod((now + _UNIX_EPOCH_NS) // 1000, 1_000_000)
         known = {
             "epoch_s": f"{whole}.{micros:06d}",

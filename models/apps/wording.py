@@ -6,17 +6,27 @@ StackExchange.Redis 2.7.27, as seen in logs of Online Boutique v0.10.3.
 
 from __future__ import annotations
 
-from simcluster.models.traffic.causes import (
+from simcluster.models.traffic.cluster.causes import (
+    BROKEN,
     DEADLINE,
     DNS_TIMEOUT,
     NO_SUCH_HOST,
     PROTOCOL,
     REFUSED,
     RESET,
+    STATUS,
     TIMEOUT,
+    UNCONNECTED,
     Cause,
 )
 
+#: What Go's net package and strerror say when the caller's own kernel has no port or descriptor left.
+LOCAL_ERRORS = {
+    "EADDRNOTAVAIL": ("connect: cannot assign requested address", "Cannot assign requested address"),
+    "EMFILE": ("socket: too many open files", "Too many open files"),
+    "ENFILE": ("socket: too many open files in system", "Too many open files in system"),
+    "ECONNREFUSED": ("connect: connection refused", "Connection refused"),
+}
 #: Address of the cluster's DNS server, as `lookup NAME on ADDRESS:53` shows it.
 DNS_SERVER = "10.96.0.10:53"
 
@@ -24,6 +34,8 @@ _GO_DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "trans
 _GO = {
     DEADLINE: "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
     RESET: "rpc error: code = Unavailable desc = error reading from server: read tcp: connection reset by peer",
+    BROKEN: "circuit breaker is open",
+    STATUS: "rpc error: code = Internal desc = internal error",
     PROTOCOL: 'rpc error: code = Unavailable desc = connection error: desc = "error reading server preface: '
     'http2: frame too large"',
 }
@@ -46,6 +58,21 @@ _REDIS_NEVER = (
 )
 
 
+#: What clients put before the words of a store that answered with an error.
+_ANSWERED = {
+    "stackexchange-redis": "StackExchange.Redis.RedisServerException: ",
+    "postgres-go": "pq: ",
+    "memcache-go": "memcache: unexpected line: ",
+}
+_STORE_WORDS = {
+    "mgo": "EOF",
+    "postgres-go": "driver: bad connection",
+    "mysql-go": "invalid connection",
+    "redis-go": "EOF",
+    "memcache-go": "EOF",
+}
+
+
 def describe(cause: Cause) -> str:
     """What the outermost caller of the chain is told.
 
@@ -61,7 +88,13 @@ def describe(cause: Cause) -> str:
 
 def _transport(client: str, cause: Cause) -> str:
     where = f"{cause.address}:{cause.port}"
+    if cause.text and cause.kind != UNCONNECTED:
+        return _ANSWERED.get(client, "") + cause.text
+    if client in _STORE_WORDS:
+        return _store(client, cause, where)
     if client == "stackexchange-redis":
+        if cause.kind == UNCONNECTED:
+            return _REDIS.format(last=LOCAL_ERRORS[cause.text][1])
         if cause.kind == TIMEOUT:
             return _REDIS.format(last="It was not possible to connect to the redis server(s). ConnectTimeout")
         return _REDIS.format(last=_REDIS_NEVER.format(host=cause.host, port=cause.port))
@@ -73,6 +106,17 @@ def _transport(client: str, cause: Cause) -> str:
         return _go_http(cause, where)
     dial = _go_dial(cause, where)
     return _GO_DIAL.format(dial=dial) if dial else _GO[cause.kind]
+
+
+def _store(client: str, cause: Cause, where: str) -> str:
+    """How Go's drivers of stores word it: mgo, lib/pq, go-sql-driver, go-redis, gomemcache."""
+    dial = _go_dial(cause, where)
+    if dial:
+        return "no reachable servers" if client == "mgo" else dial
+    if cause.kind == DEADLINE:
+        late = {"memcache-go": "memcache: connect timeout", "mgo": f"read tcp {where}: i/o timeout"}
+        return late.get(client, "context deadline exceeded")
+    return _STORE_WORDS[client]
 
 
 def _go_dial(cause: Cause, where: str) -> str:
@@ -92,6 +136,8 @@ def _go_dial(cause: Cause, where: str) -> str:
         return f"dial tcp {where}: connect: connection refused"
     if cause.kind == TIMEOUT:
         return f"dial tcp {where}: i/o timeout"
+    if cause.kind == UNCONNECTED:
+        return f"dial tcp {where}: {LOCAL_ERRORS[cause.text][0]}"
     return ""
 
 
@@ -122,6 +168,8 @@ def _python(cause: Cause, where: str) -> str:
         details = _PYTHON_DIAL.format(where=where, why="connect: Connection timed out (110)")
     elif cause.kind == REFUSED:
         details = _PYTHON_DIAL.format(where=where, why="Connection refused")
+    elif cause.kind == UNCONNECTED:
+        details = _PYTHON_DIAL.format(where=where, why=LOCAL_ERRORS[cause.text][1])
     else:
         details = "Socket closed"
     return _PYTHON.format(status="UNAVAILABLE", details=details, number=14)
@@ -132,6 +180,8 @@ def _node(cause: Cause, where: str) -> str:
         return "4 DEADLINE_EXCEEDED: Deadline exceeded"
     if cause.kind in (NO_SUCH_HOST, DNS_TIMEOUT):
         return f"14 UNAVAILABLE: Name resolution failed for target dns:{cause.host}:{cause.port}"
+    if cause.kind == UNCONNECTED:
+        return f"14 UNAVAILABLE: No connection established. Last error: connect {cause.text} {where}"
     why = {REFUSED: f"connect ECONNREFUSED {where}", TIMEOUT: f"connect ETIMEDOUT {where}"}.get(
         cause.kind, "read ECONNRESET"
     )

@@ -77,7 +77,7 @@ def presented_by(container: Container) -> tuple[list[str], list[str]]:
     presented: list[str] = []
     beside: list[str] = []
     for mount in container.mounts:
-        files = {path.rpartition("/")[2]: content for path, content in mount.files}
+        files = {path.rpartition("/")[2]: content for path, content in mount.files if isinstance(content, str)}
         for name in _CERTIFICATES:
             presented = presented or blocks(files.get(name, ""))
         if any(name in files for name in _CERTIFICATES):

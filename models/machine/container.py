@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from simcluster.engine import Shared, Simulation
+from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.models.machine.kernel.cfs import CpuStat, statistics
 from simcluster.models.machine.logfile import LogFile
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.program import Program
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
 EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
+#: A leak is noticed in such steps.
+_LEAK_STEP = 1 << 18
+
+
+class Renewed(Protocol):
+    """A file whose text the kubelet renews as time passes, such as a token. It never changes itself."""
+
+    def text(self, now_ns: int) -> str:
+        """Its text at an instant."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +35,10 @@ class Mount(Shared):
 
     path: str
     source: str  # configMap, secret, emptyDir, persistentVolumeClaim, hostPath, projected
-    files: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str | Renewed], ...] = ()
     read_only: bool = False
     volume: str = ""  # the volume's name: containers of the pod that mount it share what is written
+    host: str = ""  # where it lies on the node, of a hostPath or a local volume
 
 
 class Variables(dict[str, str], Shared):
@@ -55,6 +66,7 @@ class ContainerSpec(Shared):
     memory_limit: int | None = None
     mounts: tuple[Mount, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    read_only_root: bool = False  # securityContext.readOnlyRootFilesystem
     termination_path: str = "/dev/termination-log"
     termination_fallback: bool = False  # terminationMessagePolicy FallbackToLogsOnError
 
@@ -125,6 +137,10 @@ class Container:
         self.memory_bytes = 0
         self.cpu_ns = 0
         self.throttled_ns = 0
+        self.memory_peak = 0
+        self.memory_full = 0  # how often it came close to its limit (memory.events max)
+        self._leak = (0, 0, 0)  # bytes for a second of CPU, CPU time at the beginning, bytes before
+        self._base_memory = 0
         self.on_exit: Callable[[Container], None] | None = None
         self.attempt = 0  # how many runs of this container the pod had before
         self.image_name = spec.image  # full name, as the runtime reports it
@@ -191,23 +207,51 @@ class Container:
 
     def use_cpu(self, cpu_ns: int, throttled_ns: int = 0) -> None:
         """Account CPU time and time stopped by the quota."""
-        self.cpu_ns += cpu_ns
+        speed = self.machine.cpu_speed
+        self.cpu_ns += cpu_ns if speed == 1.0 else int(cpu_ns / speed)
         self.throttled_ns += throttled_ns
+        if self._leak[0] and self.leaked() - (self.memory_bytes - self._base_memory) >= _LEAK_STEP:
+            self.set_memory(self._base_memory)
+
+    def cpu_stat(self) -> CpuStat:
+        """Its cgroup's `cpu.stat`."""
+        age_ns = (self.sim.now if self.running else self.finished_ns) - self.started_ns
+        return statistics(self.cpu_ns, self.throttled_ns, age_ns, self.spec.cpu_limit, self.machine.cpu_cores)
+
+    def leak(self, bytes_per_cpu_second: int) -> None:
+        """From now on it never frees so many bytes for each second of CPU it uses (0: no more).
+
+        Raises:
+            ValueError: a negative rate.
+        """
+        if bytes_per_cpu_second < 0:
+            raise ValueError("a process cannot leak less than nothing")
+        self._leak = (bytes_per_cpu_second, self.cpu_ns, self.leaked())
+
+    def leaked(self) -> int:
+        """Bytes it has leaked so far."""
+        rate, since, before = self._leak
+        return before + rate * (self.cpu_ns - since) // SECOND
 
     def set_memory(self, memory_bytes: int) -> None:
         """The working set changes; beyond the limit the OOM killer takes the process."""
         if not self.running:
             return
+        self._base_memory = memory_bytes
+        memory_bytes += self.leaked()
         self._hold_memory(memory_bytes)
         limit = self.spec.memory_limit
         if limit is not None and memory_bytes > limit:
             self.machine.out_of_memory(self)
-        elif self.machine.container_memory > self.machine.memory_bytes >> 1:  # only then it is worth a closer look
+        elif (
+            self.machine.container_memory + self.machine.host_memory > self.machine.memory_bytes >> 1
+        ):  # only then it is worth a closer look
             self.machine.check_memory()
 
     def _hold_memory(self, memory_bytes: int) -> None:
         self.machine.container_memory += memory_bytes - self.memory_bytes
         self.memory_bytes = memory_bytes
+        self.memory_peak = max(self.memory_peak, memory_bytes)
 
     def _record(self) -> None:
         spec = self.spec

@@ -20,6 +20,9 @@ class CpuAccount:
 
     Args:
         cores: cores that containers may use (of the whole machine).
+
+    Attributes:
+        speed: how fast they run, as a share of nominal; stolen: nanocores that the hypervisor withholds.
     """
 
     def __init__(self, cores: int) -> None:
@@ -29,6 +32,41 @@ class CpuAccount:
         self._weight: dict[str, int] = {}
         self._total = 0
         self._weights = 0
+        self.speed = 1.0
+        self.stolen = 0
+
+    @property
+    def available(self) -> int:
+        """Nanocores that the hypervisor leaves to this machine."""
+        return self.capacity - self.stolen
+
+    def steal(self, share: float) -> None:
+        """The hypervisor gives so large a share of the machine's CPU time to others. Raises ValueError."""
+        if not 0.0 <= share < 1.0:
+            raise ValueError(f"the share of stolen time must be at least 0 and less than 1, not {share:g}")
+        self.stolen = int(share * self.capacity)
+
+    def burden(self, name: str, nanocores: int, weight: int) -> None:
+        """A process that is no container wants so much (0: nothing any more)."""
+        self._total += nanocores - self._demand.pop(name, 0)
+        self._weights -= self._weight.pop(name, 0)
+        if nanocores:
+            self._demand[name], self._weight[name] = nanocores, weight
+            self._weights += weight
+
+    def used(self, container: Container) -> float:
+        """Cores that a container uses now."""
+        return min(self._demand.get(container.container_id, 0) / NANOCORES, self.share(container))
+
+    def granted(self, name: str) -> float:
+        """Cores that such a process gets."""
+        want, weight = self._demand.get(name, 0), self._weight.get(name, 0)
+        if not want:
+            return 0.0
+        free = max(0, self.available - self.system) - (self._total - want)
+        if want <= free:
+            return want / NANOCORES
+        return min(want, max(free, self._fair(name, weight, max(0, self.available - self.system)))) / NANOCORES
 
     def report(self, container: Container, nanocores: int) -> None:
         """The container wants so much in this window."""
@@ -53,15 +91,14 @@ class CpuAccount:
         """Cores the container could use now, at most its limit."""
         limit = container.spec.cpu_limit
         ceiling = self.capacity if limit is None else min(self.capacity, int(limit * NANOCORES))
-        available = max(0, self.capacity - self.system)
+        available = max(0, self.capacity - self.stolen - self.system)
         free = available - (self._total - self._demand.get(container.container_id, 0))
         if ceiling <= free:
             return ceiling / NANOCORES
-        return min(ceiling, max(free, self._fair(container, available))) / NANOCORES
+        return min(ceiling, max(free, self._fair(container.container_id, weight_of(container), available))) / NANOCORES
 
-    def _fair(self, container: Container, available: int) -> int:
+    def _fair(self, key: str, own: int, available: int) -> int:
         """Water filling: those who want less than their share leave the rest to the others."""
-        key, own = container.container_id, weight_of(container)
         total_weight = self._weights + (0 if key in self._weight else own)
         weights = self._weight
         if not any(

@@ -21,6 +21,7 @@ _FOLDERS = (
     *("/etc/kubernetes", "/etc/kubernetes/manifests", "/var/lib/kubelet", "/var/lib/containerd", "/lib/modules"),
     *("/etc/ssl/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"),
     *("/run/containerd", "/var/run", "/var/log/pods", "/var/log/containers", "/etc/cni/net.d", "/opt/cni/bin"),
+    *("/var/local-path-provisioner",),
 )
 
 
@@ -41,6 +42,7 @@ class HostFiles:
         self._files: dict[str, HostFile] = {}
         self._folders: dict[str, None] = {}
         self._watchers: list[tuple[str, Callable[[str], None]]] = []
+        self.guard: Callable[[str, int], str] | None = None  # why the disk refuses a write to a path, or ""
 
     def watch(self, folder: str, told: Callable[[str], None]) -> None:
         """Have `told` called with the path of every file in the folder that changes, appears or goes."""
@@ -98,6 +100,7 @@ class HostFiles:
             raise FileError("Is a directory")
         if not self.is_folder(parent_of(path)):
             raise FileError("No such file or directory")
+        self._ask_disk(path, len(text))
         self._files[path] = HostFile(text, self.sim.now)
         self._tell(path)
 
@@ -105,6 +108,11 @@ class HostFiles:
     def extra_bytes(self) -> int:
         """What files take on the disk beside their texts (`fallocate`)."""
         return sum(file.hollow_bytes for file in self._files.values())  # integers
+
+    def hollow_below(self, folder: str) -> int:
+        """The part of `extra_bytes` that lies in a folder."""
+        prefix = folder.rstrip("/") + "/"
+        return sum(file.hollow_bytes for path, file in self._files.items() if path.startswith(prefix))  # integers
 
     def size_below(self, path: str) -> int:
         """Bytes of a file, or of all files in a folder."""
@@ -122,6 +130,7 @@ class HostFiles:
         path = normalize(path)
         if path not in self._files:
             raise FileError("Is a directory" if self.is_folder(path) else "No such file or directory")
+        self._ask_disk(path, 0)
         del self._files[path]
         self._tell(path)
 
@@ -145,6 +154,7 @@ class HostFiles:
             if not parents:
                 raise FileError("No such file or directory")
             self.make_folder(parent_of(path), parents=True)
+        self._ask_disk(path, 0)
         self._folders[path] = None
 
     def move(self, source: str, target: str) -> None:
@@ -165,6 +175,12 @@ class HostFiles:
             self.make_folder(parent_of(f"{target}/{name}"), parents=True)
             self.write(f"{target}/{name}", text)
         self.remove_folder(source)
+
+    def _ask_disk(self, path: str, size_bytes: int) -> None:
+        """Raise FileError if the file system under a path cannot be written."""
+        refused = "" if self.guard is None else self.guard(path, size_bytes)
+        if refused:
+            raise FileError(refused)
 
     def _tell(self, path: str) -> None:
         for folder, told in list(self._watchers):

@@ -19,10 +19,13 @@ from simcluster.models.machine.images import (
     Manifest,
     PullError,
 )
+from simcluster.models.machine.storage.unpacking import image_bytes
 
 #: Download and unpack together, bytes a second: a pull is bound by decompression at some
 #: 60 MB/s on a node with a 1 Gbit/s link (estimate; the knob of the model).
 PULL_BYTES_PER_S = 60_000_000
+#: Where containerd keeps what it downloads.
+_CONTENT = "/var/lib/containerd/io.containerd.content.v1.content"
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class ImageStore:
         self._stream = sim.stream("pull", node)
         self._queue: list[_Job] = []
         self._busy = False
+        self.refusal: Callable[[str, int], str] | None = None  # why the disk takes no more bytes at a path, or ""
 
     def find(self, text: str) -> LocalImage | None:
         """The local image of a reference. Raises InvalidImageName."""
@@ -133,9 +137,21 @@ class ImageStore:
         return self._stream.lognormal_ns(median, RESOLVE_SIGMA)
 
     def _pulled(self, job: _Job, manifest: Manifest, began_ns: int) -> None:
+        refused = self._refused(manifest)
+        if refused:
+            self._failed(job, f'failed to pull and unpack image "{job.reference}": {refused}', began_ns)
+            return
         image = self._add(job.reference, manifest)
         job.done(PullResult(image, "", self.sim.now - began_ns, self.sim.now - job.asked_ns))
         self._next()
+
+    def _refused(self, manifest: Manifest) -> str:
+        """Why a downloaded image cannot be written to the disk, as containerd says it; "" if it can."""
+        if self.refusal is None or any(image.digest == manifest.digest for image in self.images.values()):
+            return ""
+        error = self.refusal(_CONTENT, image_bytes(manifest.size_bytes))
+        ingest = f"{_CONTENT}/ingest/{manifest.digest.partition(':')[2]}/data"
+        return f"failed to copy: write {ingest}: {error[:1].lower()}{error[1:]}" if error else ""
 
     def _failed(self, job: _Job, error: str, began_ns: int) -> None:
         job.done(PullResult(None, error, self.sim.now - began_ns, self.sim.now - job.asked_ns))

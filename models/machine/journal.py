@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.engine import AppendLog
 
+if TYPE_CHECKING:
+    from simcluster.models.machine.kernel.clock import WallClock
+
 
 class JournalLine(NamedTuple):
-    """One line: instant, unit (`kubelet.service`; empty for the kernel), identifier, PID and text."""
+    """One line: instant, unit (`kubelet.service`; empty for the kernel), identifier, PID and text.
+
+    The instant is what the machine's clock showed; `wrong_ns` is how far it was off.
+    """
 
     t_ns: int
     unit: str
     identifier: str
     pid: int
     text: str
+    wrong_ns: int = 0
 
 
 class Journal:
     """Append-only; the oldest lines are lost when it is full (SystemMaxUse)."""
 
     def __init__(self) -> None:
+        self.clock: WallClock | None = None
         self._lines: AppendLog[JournalLine] = AppendLog(block=128, keep_blocks=48)
 
     def write(self, t_ns: int, unit: str, identifier: str, pid: int, text: str) -> None:
-        """Append one line."""
-        self._lines.append(JournalLine(t_ns, unit, identifier, pid, text))
+        """Append one line that is written at the true instant `t_ns`."""
+        wrong = 0 if self.clock is None else self.clock.offset_ns()
+        self._lines.append(JournalLine(t_ns + wrong, unit, identifier, pid, text, wrong))
 
     def __iter__(self) -> Iterator[JournalLine]:
         return iter(self._lines)

@@ -40,6 +40,8 @@ class LogFile:
     """Append-only; the oldest part is lost when the file has been rotated often enough."""
 
     def __init__(self) -> None:
+        #: Where it should be, of a file that the runtime never made; empty if it is there.
+        self.missing = ""
         # kubelet keeps 5 files of 10 MiB (containerLogMaxFiles, containerLogMaxSize).
         self._entries: AppendLog[LogLine | LazyLines] = AppendLog(block=128, keep_blocks=64)
 

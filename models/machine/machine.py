@@ -1,7 +1,7 @@
 """One node's machine: identity, cores, memory, systemd, journal, container runtime, images.
 
 What is true here was not necessarily reported: the kubelet looks at the machine and tells
-the API. Leaves out: disks, NICs and kernel tables (their room is reserved in the design).
+the API. Drives and file systems are in `storage`, kernel tables in `kernel`, network cards in `links`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from simcluster.models.machine.hosttools import run_on_host
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.imagestore import ImageStore
 from simcluster.models.machine.journal import Journal, JournalLine
+from simcluster.models.machine.kernel.kernel import Kernel
+from simcluster.models.machine.kernel.processes import HostProcess
+from simcluster.models.machine.links.nic import Nic
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import ExecResult, ProgramCatalog
 from simcluster.models.machine.runtime import Runtime
+from simcluster.models.machine.shellfiles import ERROR_TEXTS
+from simcluster.models.machine.storage import Disk, FileSystem, MountTable, Storage, usage_of
+from simcluster.models.machine.power import Power
 from simcluster.models.machine.units import Unit, UnitTable
 
 GIB = 1 << 30
@@ -95,8 +101,11 @@ class Machine:
         self.identity = _identity(sim, name)
         self.log = Journal()
         self.files = HostFiles(sim)
+        self.files.guard = self.disk_refusal
+        self.built_storage: Storage | None = None  # see `storage`
         self.units = UnitTable(sim, self.log)
         self.images = ImageStore(sim, name, registry)
+        self.images.refusal = self.disk_refusal
         self.cpu = CpuAccount(cpu_cores)
         self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
         self.runtime = self.build_runtime(catalog)
@@ -104,7 +113,15 @@ class Machine:
             self.images.preload(image)
         self.units.units["containerd.service"].on_start = self._containerd_started
         self.units.units["containerd.service"].on_stop = self._containerd_stopped
+        self.os = Kernel(self)
+        self.log.clock = self.os.clock
+        self.processes: dict[str, HostProcess] = {}
+        self.retired_host_ns = 0
+        self.host_memory = 0  # bytes of processes that are no containers
+        self.nics = {"eth0": Nic(sim, "eth0", address, network.links.changed)}
+        network.links.nics[name] = self.nics["eth0"]
         network.attach(address, self, node=True)
+        self.power = Power(self)
 
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The container runtime. A machine of another make overrides it."""
@@ -128,19 +145,130 @@ class Machine:
         """The journal, oldest first."""
         return self.log
 
+    @property
+    def clock_error_ns(self) -> int:
+        """How far its clock is off: what it shows minus the true time."""
+        return self.os.clock.offset_ns()
+
     def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
         """Any other program of the host (`crictl`, `cat`, `free`); None if there is none."""
         return run_on_host(self, argv, stdin)
+
+    # Disks.
+
+    @property
+    def storage(self) -> Storage:
+        """Drives and mounts, built when they are first looked at: a node that nobody looks at needs none."""
+        if self.built_storage is None:
+            self.built_storage = Storage(self)
+        return self.built_storage
+
+    @property
+    def disks(self) -> dict[str, Disk]:
+        """Drives by kernel name."""
+        return self.storage.disks
+
+    @property
+    def mounts(self) -> MountTable:
+        """What is mounted where."""
+        return self.storage.mounts
+
+    def files_at(self, path: str) -> FileSystem:
+        """The file system on which a path of the host lies."""
+        return self.storage.mounts.at(path)
+
+    def disk_refusal(self, path: str, size_bytes: int) -> str:
+        """Why a path of the host cannot be written, as a program prints it, or "": read-only, dead, full."""
+        if self.built_storage is not None:
+            refused = self.built_storage.mounts.at(path).refusal(size_bytes)
+            return ERROR_TEXTS.get(refused, "")
+        return ERROR_TEXTS["ENOSPC"] if size_bytes > usage_of(self).available_bytes else ""
+
+    def start_delay_ns(self) -> int:
+        """What a slow root drive adds to the start of a process: some 20 MB of its image are read."""
+        if self.built_storage is None:
+            return 0
+        disk = self.built_storage.mounts.at("/").disk
+        if not disk.modes and disk.outage is None:
+            return 0
+        return disk.read(disk.model.sectors // 4, 40_960, sequential=True).delay_ns
 
     # CPU.
 
     def cpu_share(self, container: Container) -> float:
         """Cores the container can use now: its limit, or its fair share if that is less."""
-        return self.cpu.share(container)
+        return self.cpu.share(container) * self.cpu.speed
+
+    @property
+    def cpu_speed(self) -> float:
+        """How fast a core runs, as a share of its nominal frequency."""
+        return self.cpu.speed
+
+    def set_cpu_speed(self, factor: float, reason: str = "") -> None:
+        """Make all cores run at a share of their nominal frequency.
+
+        Args:
+            reason: `thermal` writes what the kernel says of an overheated package.
+
+        Raises:
+            ValueError: a factor that no processor has.
+        """
+        if not 0.0 < factor <= 1.0:
+            raise ValueError(f"the speed must be above 0 and at most 1, not {factor:g}")
+        self.cpu.speed = factor
+        self.network.version += 1
+        if reason == "thermal":
+            # arch/x86 therm_throt.c; each core says it.
+            if factor < 1.0:
+                self.kernel(*(f"CPU{n}: Core temperature is above threshold, cpu clock is throttled "
+                              f"(total events = {n + 1})" for n in range(self.cpu_cores)))  # fmt: skip
+            else:
+                self.kernel(*(f"CPU{n}: Core temperature/speed normal" for n in range(self.cpu_cores)))
+
+    @property
+    def stolen_share(self) -> float:
+        """Share of the CPU time that the hypervisor gives to others."""
+        return self.cpu.stolen / self.cpu.capacity
+
+    def steal_cpu(self, share: float) -> None:
+        """The hypervisor gives so large a share of the CPU time to others. Raises ValueError."""
+        self.cpu.steal(share)
+        self.network.version += 1
+
+    def burden(self, name: str, cores: float, *, weight: int = 1024, memory_bytes: int = 0, user: str = "root") -> None:
+        """A process of the host that is not ours wants so many cores and holds so much memory.
+
+        Raises:
+            ValueError: magnitudes that no process has here.
+        """
+        if cores < 0.0 or memory_bytes < 0 or not 2 <= weight <= 262144:
+            raise ValueError("a process uses no negative amounts, and its weight is between 2 and 262144")
+        if memory_bytes > self.memory_bytes:
+            raise ValueError(f"{self.name} has no {memory_bytes} bytes of memory")
+        process = self.processes.get(name)
+        if process is None:
+            now = self.sim.now
+            process = HostProcess(name, self.units.new_pid(), 0.0, weight, 0, now, now, user=user)
+            self.processes[name] = process
+        self.host_memory += memory_bytes - process.memory_bytes
+        process.cores, process.weight, process.memory_bytes = cores, weight, memory_bytes
+        self.cpu.burden(f"host/{name}", int(cores * NANOCORES), weight)
+        process.settle(self.sim.now, self.cpu.granted(f"host/{name}"))
+        self.network.version += 1
+        self.check_memory()
+
+    def unburden(self, name: str) -> None:
+        """The process ends. Harmless when there is none."""
+        process = self.processes.pop(name, None)
+        if process is not None:
+            self.host_memory -= process.memory_bytes
+            self.cpu.burden(f"host/{name}", 0, 0)
+            self.retired_host_ns += process.used_ns(self.sim.now)
+            self.network.version += 1
 
     def report_demand(self, container: Container, cores: float) -> None:
         """What the container wanted in the last accounting window, in cores."""
-        self.cpu.report(container, int(cores * NANOCORES))
+        self.cpu.report(container, int(cores / self.cpu.speed * NANOCORES))
 
     def release(self, container: Container) -> None:
         """The container demands nothing any more."""
@@ -148,7 +276,8 @@ class Machine:
 
     def cpu_ns(self) -> int:
         """CPU time used on the machine since it booted, nanoseconds of one core."""
-        return self.runtime.cpu_ns() + self._system_cpu_ns()
+        others = sum(process.used_ns(self.sim.now) for process in self.processes.values())  # integers
+        return self.runtime.cpu_ns() + self._system_cpu_ns() + self.retired_host_ns + others
 
     def _system_cpu_ns(self) -> int:
         low, high = _SYSTEM_MILLICORES[self.role]
@@ -162,7 +291,7 @@ class Machine:
         """Working set of the machine, bytes."""
         low, high = _SYSTEM_MEMORY_MIB[self.role]
         middle, span = (low + high) * MIB // 2, (high - low) * MIB // 2
-        return middle + self._drift(span) + self.container_memory
+        return middle + self._drift(span) + self.container_memory + self.host_memory
 
     def out_of_memory(self, container: Container) -> None:
         """The container exceeded its limit: the kernel kills its largest process."""
@@ -179,14 +308,20 @@ class Machine:
             f"anon-rss:{held_kb}kB, file-rss:{held_kb // 40}kB, shmem-rss:0kB, UID:0 "
             f"pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
         )
+        self.os.count_kill(container)
         container.exit(EXIT_SIGKILL, "OOMKilled")
 
     def check_memory(self) -> None:
         """All processes together hold more than there is: the kernel kills the worst of them."""
         ceiling = self.memory_bytes - _SYSTEM_MEMORY_MIB[self.role][1] * MIB
-        while self.container_memory > ceiling:
+        while self.container_memory + self.host_memory > ceiling:
+            greedy = max(self.processes.values(), key=_held, default=None)
             running = [container for container in self.runtime.containers() if container.running]
             victim = max(running, key=self._badness, default=None)
+            share = 0 if greedy is None else greedy.memory_bytes * 1000 // self.memory_bytes
+            if greedy is not None and share and (victim is None or share > self._badness(victim)):
+                self._kill_process(greedy)
+                continue
             if victim is None or not victim.memory_bytes:
                 return
             self._kill_for_all(victim)
@@ -206,9 +341,26 @@ class Machine:
             f"file-rss:{held_kb // 40}kB, shmem-rss:0kB, UID:0 pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
         )
         pid = container.pid
+        self.os.count_kill(container)
         container.exit(EXIT_SIGKILL, "OOMKilled")
         if self.on_oom is not None:
             self.on_oom(comm, pid)
+
+    def _kill_process(self, process: HostProcess) -> None:
+        """A process that is no container's has oom_score_adj 0."""
+        held_kb = process.memory_bytes >> 10
+        self.kernel(
+            f"{process.name[:15]} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, "
+            "oom_score_adj=0",
+            "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
+            f"task_memcg=/system.slice/{process.name}.service,task={process.name[:15]},pid={process.pid},uid=0",
+            f"Out of memory: Killed process {process.pid} ({process.name[:15]}) total-vm:{held_kb * 2}kB, "
+            f"anon-rss:{held_kb}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:{held_kb // 128 + 64}kB "
+            "oom_score_adj:0",
+        )
+        self.unburden(process.name)
+        if self.on_oom is not None:
+            self.on_oom(process.name[:15], process.pid)
 
     def oom_score(self, container: Container) -> int:
         """oom_score_adj of a container's processes, by quality of service.
@@ -279,6 +431,10 @@ def process_name(container: Container) -> str:
     if words:
         return words[0].rpartition("/")[2][:15]
     return spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0][:15]
+
+
+def _held(process: HostProcess) -> int:
+    return process.memory_bytes
 
 
 def _signed(key: int, counter: int, span: int) -> int:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine.isolation import Isolation, permits
+from simcluster.models.machine.links.links import Links
+from simcluster.models.machine.links.quality import PathQuality
 from simcluster.models.machine.names import (
     OK,
     Lookup,
@@ -28,6 +30,7 @@ from simcluster.models.machine.names import (
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Sandbox
+    from simcluster.models.machine.shellfiles import Layer
 
 Backend = tuple[str, int]  # address, port
 
@@ -89,8 +92,11 @@ class Network:
         zone: full name without trailing dot -> first address; `records`: all of them where
             there are several; `aliases`: name -> the name it stands for.
         outside: names of the world outside of the cluster.
+        pools: endpoints behind a proxy of its own making (an ingress controller), by an address of
+            0.0.0.0/8 that stands for them.
         version: bumped at every change, so that readers may cache routes.
         sticky_keys: how many rules with session affinity there are.
+        links: interfaces, shaping and partitions: how good the ways are.
     """
 
     def __init__(self) -> None:
@@ -100,11 +106,17 @@ class Network:
         self.zone: dict[str, str] = {}
         self.records: dict[str, tuple[str, ...]] = {}
         self.aliases: dict[str, str] = {}
+        self.more_records: dict[tuple[str, str], tuple[str, ...]] = {}  # full name and type (SRV, PTR) -> texts
         self.outside: dict[str, str] = {}
         self.isolation: dict[str, Isolation] = {}
+        self.pools: dict[str, tuple[Backend, ...]] = {}
+        self._pools_made = 0
         self.dns = ""
+        #: What was written to persistent volumes, by the volume's uid: it outlives pods, wherever they run.
+        self.volumes: dict[str, Layer] = {}
         self.sticky_keys = 0
         self.version = 0
+        self.links = Links(self._links_changed)
 
     # Tables.
 
@@ -180,6 +192,31 @@ class Network:
             self.isolation[address] = isolation
         self.version += 1
 
+    def new_pool(self) -> str:
+        """An address that nobody has, for a pool of endpoints that a proxy chooses from by itself."""
+        self._pools_made += 1
+        number = self._pools_made
+        return f"0.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+    def set_pool(self, address: str, backends: tuple[Backend, ...] | None) -> None:
+        """Set (or with None remove) the endpoints behind a pool's address; nothing behind it refuses."""
+        if self.pools.get(address) == backends:
+            return
+        if backends is None:
+            self.pools.pop(address, None)
+        else:
+            self.pools[address] = backends
+        self.version += 1
+
+    # Links.
+
+    def path(self, source_node: str, destination_node: str, source: str = "", destination: str = "") -> PathQuality:
+        """How good the way between two nodes (and between addresses of pods on them) is now."""
+        return self.links.path(source_node, destination_node, source, destination)
+
+    def _links_changed(self) -> None:
+        self.version += 1
+
     # Names.
 
     def addresses_of(self, name: str) -> tuple[str, ...]:
@@ -252,6 +289,9 @@ class Network:
 
     def route(self, node: str, address: str, port: int, source: str = "") -> Route:
         """Where a connection from a process on `node` to address:port goes; `source` is its own address."""
+        pool = self.pools.get(address) if self.pools else None
+        if pool is not None:
+            return Route("ok", pool) if pool else Route("refused")
         rules = self.rules.get(node)
         if rules is not None:
             key = ServiceKey(address, port)
@@ -297,8 +337,8 @@ class Network:
 
     @property
     def per_client(self) -> bool:
-        """Whether the address of a caller matters: session affinity or network policies exist."""
-        return bool(self.isolation) or self.sticky_keys > 0
+        """Whether the address of a caller matters: session affinity, network policies or bad links exist."""
+        return bool(self.isolation) or self.sticky_keys > 0 or not self.links.calm
 
 
 class _Zone:

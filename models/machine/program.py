@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
 
 
+#: `Call.trust` of a caller that does not look at certificates.
+ANY_SERVER = "any"
+
+
 class Call(NamedTuple):
     """One request to a port of a process: a probe, a curl, an API call.
 
@@ -16,18 +20,30 @@ class Call(NamedTuple):
         kind: `http`, `grpc` or `tcp`.
         port: destination port.
         path: HTTP path or gRPC service name.
+        host: the Host header; empty if the caller names none.
+        method: of HTTP.
+        secure: whether it comes over TLS.
+        headers: of HTTP, names in lower case.
+        body: what is sent.
+        trust: over TLS, the authorities (PEM) that the caller believes, or `ANY_SERVER`.
     """
 
     kind: str
     port: int
     path: str = "/"
+    host: str = ""
+    method: str = "GET"
+    secure: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    trust: str = ""
 
 
 class Answer(NamedTuple):
     """What came back.
 
     Attributes:
-        outcome: `ok` (an answer came), `refused`, or `reset`.
+        outcome: `ok` (an answer came), `refused`, `reset`, or `untrusted` (the caller refuses the certificate).
         status: HTTP status, or for gRPC health 200 when SERVING.
         body: text of the answer.
         delay_ns: from connecting to the last byte; a client with a shorter timeout sees a timeout.
@@ -45,6 +61,35 @@ class ExecResult(NamedTuple):
     stdout: str
     stderr: str = ""
     code: int = 0
+
+
+class Pausing(ExecResult):
+    """What a program printed before it waits: for a drive, or for its next report.
+
+    Attributes:
+        pause_ns: how long it waits.
+        argv, stdin: as what it goes on then; an empty `argv` means it has ended. Its output is appended.
+    """
+
+    pause_ns: int
+    argv: tuple[str, ...]
+    stdin: str
+
+    @classmethod
+    def after(
+        cls,
+        pause_ns: int,
+        stdout: str = "",
+        stderr: str = "",
+        code: int = 0,
+        *,
+        argv: tuple[str, ...] = (),
+        stdin: str = "",
+    ) -> Pausing:
+        """A program that has printed this, waits, and then goes on as `argv`."""
+        result = cls(stdout, stderr, code)
+        result.pause_ns, result.argv, result.stdin = pause_ns, argv, stdin
+        return result
 
 
 class StartFailure(Exception):
@@ -95,6 +140,10 @@ class Program(ABC):
         """Run a command of the image (`redis-cli ping`); None if the image has no such tool."""
         return None
 
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """`run` with something on standard input; by default nobody reads it."""
+        return self.run(argv)
+
 
 class WrappedProgram(Program):
     """A program around another one: the process whose start and end mean something more.
@@ -129,6 +178,10 @@ class WrappedProgram(Program):
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """Run a command of the image."""
         return self.inner.run(argv)
+
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """The same with standard input."""
+        return self.inner.run_with_input(argv, stdin)
 
 
 class ProgramCatalog(Protocol):

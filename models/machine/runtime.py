@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 SANDBOX_MEDIAN_NS, SANDBOX_SIGMA = 260 * MILLISECOND, 0.30
 CREATE_MEDIAN_NS, CREATE_SIGMA = 60 * MILLISECOND, 0.30
 START_MEDIAN_NS, START_SIGMA = 70 * MILLISECOND, 0.30
-#: After the last process ended, until the task and the network namespace are gone.
-TEARDOWN_NS = 90 * MILLISECOND
 
 #: runc's own init needs some MiB: a recorded limit of 5 MiB kills it, 16 MiB does not.
 INIT_MEMORY_BYTES = 6 << 20
@@ -86,7 +84,7 @@ class Runtime:
 
     def start_ns(self) -> int:
         """How long starting a container takes now."""
-        return self._ids.lognormal_ns(START_MEDIAN_NS, START_SIGMA)
+        return self._ids.lognormal_ns(START_MEDIAN_NS, START_SIGMA) + self.machine.start_delay_ns()
 
     # Sandboxes.
 
@@ -111,7 +109,8 @@ class Runtime:
                 f'rpc error: code = Unknown desc = failed to setup network for sandbox "{sandbox_id}": '
                 f"{self.network_error}"
             )
-        address = self.machine.address if host_network else self._allocate(pod_uid)
+        self._make_folder(f"sandboxes/{sandbox_id}", "sandbox")
+        address = self.machine.address if host_network else self._allocate(pod_uid, sandbox_id)
         sandbox = Sandbox(
             namespace, pod_name, pod_uid, self.machine.name, address, host_network=host_network, sandbox_id=sandbox_id
         )
@@ -144,6 +143,7 @@ class Runtime:
         """Create (not start) the next run of a container. Raises RuntimeFailure."""
         self._require_up()
         container = Container(self.sim, self.machine, sandbox, spec, self._new_id())
+        self._make_folder(f"containers/{container.container_id}", "container")
         container.attempt = attempt
         local = self.machine.images.find(spec.image)
         if local is not None:
@@ -213,7 +213,7 @@ class Runtime:
             raise RuntimeFailure(
                 f"rpc error: code = Unknown desc = failed to exec in container: container is in {state} state"
             )
-        result = container.program.run(argv)
+        result = container.program.run_with_input(argv, stdin)
         if result is not None:
             return Executed(result)
         executed = run_tool(container, argv, stdin)
@@ -228,8 +228,19 @@ class Runtime:
 
     # Inside.
 
+    def _make_folder(self, name: str, what: str) -> None:
+        """The daemon makes a folder on the node's disk. Raises RuntimeFailure if the disk refuses."""
+        path = f"/var/lib/containerd/io.containerd.grpc.v1.cri/{name}"
+        refused = self.machine.disk_refusal(path, 0)
+        if refused:
+            raise RuntimeFailure(
+                f'rpc error: code = Unknown desc = failed to create {what} root directory "{path}": '
+                f"mkdir {path}: {refused[:1].lower()}{refused[1:]}"
+            )
+
     def _exited(self, container: Container) -> None:
         self.machine.release(container)
+        self.machine.os.exited(container)
         self.network.version += 1
         self._changed(container.spec.pod_uid)
 
@@ -244,7 +255,7 @@ class Runtime:
     def _new_id(self) -> str:
         return "".join(f"{self._ids.bits():016x}" for _ in range(4))
 
-    def _allocate(self, pod_uid: str) -> str:
+    def _allocate(self, pod_uid: str, sandbox_id: str) -> str:
         # host-local IPAM: the next address after the last one handed out, round robin.
         for _ in range(254):
             self._next_host = self._next_host + 1 if self._next_host < 254 else 2
@@ -254,6 +265,7 @@ class Runtime:
                 return address
         span = f"{self._prefix}.1-{self._prefix}.254"
         raise RuntimeFailure(
-            'rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="ptp" failed (add): '
+            f'rpc error: code = Unknown desc = failed to setup network for sandbox "{sandbox_id}": '
+            'plugin type="ptp" failed (add): '
             f"failed to allocate for range 0: no IP addresses available in range set: {span}"
         )

@@ -10,14 +10,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from simcluster.models.machine.kernel import containerfiles
 from simcluster.models.machine.names import cluster_first
 
 if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
+    from simcluster.models.machine.container import Container, Renewed
 
 #: Folders that every image has.
 _FOLDERS = ("/bin", "/dev", "/etc", "/home", "/proc", "/root", "/sys", "/tmp", "/usr", "/var", "/var/log", "/var/run")
 _OS_RELEASE = 'NAME="BusyBox"\nID=busybox\nPRETTY_NAME="BusyBox v1.36.1"\n'
+
+
+#: What system calls answer, as programs print it.
+ERROR_TEXTS = {
+    "EIO": "Input/output error",
+    "ENOENT": "No such file or directory",
+    "ENOSPC": "No space left on device",
+    "EROFS": "Read-only file system",
+}
 
 
 class FileError(Exception):
@@ -25,13 +35,16 @@ class FileError(Exception):
 
 
 class Layer:
-    """Changes on top of what was there: path -> text, or None for a removed file."""
+    """Changes on top of what was there: path -> text, or None for a removed file; `held` is what programs keep
+    in folders of their own (a store's data directory).
+    """
 
-    __slots__ = ("files", "folders")
+    __slots__ = ("files", "folders", "held")
 
     def __init__(self) -> None:
         self.files: dict[str, str | None] = {}
         self.folders: dict[str, bool] = {}
+        self.held: dict[str, object] = {}
 
 
 class FileTree:
@@ -81,6 +94,7 @@ class FileTree:
         if not self.is_folder(parent_of(path)):
             raise FileError("nonexistent directory")
         prefix, layer = self._writable(path)
+        self._ask_disk(path, len(text))
         layer.files[path[len(prefix) :]] = (self._find(path) or "") + text if append else text
 
     def remove(self, path: str) -> None:
@@ -147,12 +161,16 @@ class FileTree:
         return sorted(n for n in names if one_name.fullmatch(n) and (hidden or not n.startswith(".")))
 
     def _find(self, path: str) -> str | None:
+        """Text of a file, or None; a file of the kubelet's that changes by itself is read as it is now."""
         for prefix, layer in self._layers():
             if path.startswith(prefix + "/") and path[len(prefix) :] in layer.files:
                 return layer.files[path[len(prefix) :]]
         if path == "/dev/null":
             return ""
-        return self._mounted().get(path, base_file(self._container, path))
+        found = self._mounted().get(path)
+        if found is None:
+            return base_file(self._container, path)
+        return found if isinstance(found, str) else found.text(self._container.sim.now)
 
     def _all_files(self) -> list[str]:
         names = dict.fromkeys((*_BASE_FILES, *self._mounted()))
@@ -167,8 +185,8 @@ class FileTree:
     def _made_folders(self) -> list[str]:
         return [prefix + folder for prefix, layer in self._layers() for folder in layer.folders]
 
-    def _mounted(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def _mounted(self) -> dict[str, str | Renewed]:
+        found: dict[str, str | Renewed] = {}
         for mount in self._container.mounts:
             for name, text in mount.files:
                 found[f"{mount.path.rstrip('/')}/{name}" if name else mount.path] = text
@@ -188,6 +206,18 @@ class FileTree:
             layers.append(("", self._container.written))
         return layers
 
+    def _ask_disk(self, path: str, size_bytes: int) -> None:
+        """Raise FileError if the node's file system under a path cannot be written: read-only, dead or full."""
+        host = "/var/lib/containerd"
+        for mount in self._container.mounts:
+            prefix = mount.path.rstrip("/")
+            if mount.host and (path == prefix or path.startswith(prefix + "/")):
+                host = mount.host
+        ask = getattr(self._container.machine, "disk_refusal", None)  # a machine of a test may have no disks
+        refused = ask(host, size_bytes) if ask is not None else ""
+        if refused:
+            raise FileError(refused)
+
     def _writable(self, path: str) -> tuple[str, Layer]:
         for mount in self._container.mounts:
             prefix = mount.path.rstrip("/")
@@ -196,6 +226,9 @@ class FileTree:
                     raise FileError("Read-only file system")
                 layer = self._container.sandbox.volumes.setdefault(mount.volume or mount.path, Layer())
                 return prefix, layer
+        spec = self._container.spec
+        if spec.read_only_root and path != spec.termination_path and not path.startswith("/dev/"):
+            raise FileError("Read-only file system")
         if self._container.written is None:
             self._container.written = Layer()
         return "", self._container.written
@@ -217,7 +250,10 @@ def normalize(path: str, folder: str = "/") -> str:
     return "/" + "/".join(parts)
 
 
-_BASE_FILES = ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/os-release")
+_BASE_FILES = (
+    *("/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/etc/passwd", "/etc/os-release"),
+    *containerfiles.PATHS,
+)
 
 
 def base_file(container: Container, path: str) -> str | None:
@@ -239,4 +275,4 @@ def base_file(container: Container, path: str) -> str | None:
         return "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n"
     if path == "/etc/os-release":
         return _OS_RELEASE
-    return None
+    return containerfiles.read(container, path) if path.startswith(("/proc/", "/sys/")) else None

@@ -1,8 +1,8 @@
 """Commands that speak to the network: nslookup, wget, curl, nc, ping.
 
 They resolve names at the pod's name servers, follow the service rules of the container's own
-node and ask the program that listens there, so they meet whatever is broken. Left out: TLS
-(an https address is asked in plain), IPv6, redirects, uploads other than what `-d` carries.
+node and ask the program that listens there, so they meet whatever is broken. TLS matters where
+the program minds it (the API server); others are asked in plain. Left out: IPv6, redirects.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from urllib.parse import urlsplit
 
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
-from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.httprequest import LONG_WITH_VALUE, http_call
+from simcluster.models.machine.names import is_address
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Answer, Call
 from simcluster.models.machine.shellfiles import FileError
 from simcluster.models.machine.toolscall import Outcome, Tool, ToolCall, usage_error
+from simcluster.models.machine.toolsdns import records_by_nslookup
 
 CLUSTER_DNS = "10.96.0.10"
 #: Linux gives up a connection after 6 SYN retries (net.ipv4.tcp_syn_retries): about 127 s.
@@ -29,6 +32,14 @@ _REASONS = {
     401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 429: "Too Many Requests",
     500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
 }  # fmt: skip
+
+
+#: What curl adds when it refuses a certificate (curl 8, src/tool_operate.c).
+_UNTRUSTED = """More details here: https://curl.se/docs/sslcerts.html
+
+curl failed to verify the legitimacy of the server and therefore could not
+establish a secure connection to it. To learn more about this situation and
+how to fix it, please visit the webpage mentioned above."""
 
 
 class Contact(NamedTuple):
@@ -63,7 +74,12 @@ def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask
         return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, _CONNECT_TIMEOUT_NS))
     if outcome != "ok":
         return Contact(outcome, address, delay_ns=looked_ns + _ROUND_TRIP_NS)
-    listener = owner.container_on(port) if isinstance(owner, Sandbox) else None
+    find = getattr(owner, "container_on", None)  # a pod's sandbox, or a node
+    listener: Container | None = None if find is None else find(port)
+    way_ns = _way_ns(network, container, owner)
+    if way_ns is None or looked_ns + way_ns > timeout_ns:
+        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, _CONNECT_TIMEOUT_NS))
+    looked_ns += way_ns
     if listener is None or not ask:
         return Contact("ok", address, delay_ns=looked_ns + _ROUND_TRIP_NS)
     answer = listener.program.answer(call._replace(port=port))
@@ -71,6 +87,17 @@ def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask
     if delay_ns > timeout_ns:
         return Contact("timeout", address, delay_ns=timeout_ns)
     return Contact(answer.outcome, address, answer, delay_ns)
+
+
+def _way_ns(network: Network, container: Container, owner: object) -> int | None:
+    """What the link to whoever was reached adds; None if nothing arrives."""
+    there = getattr(owner, "node", "")
+    if network.links.calm or not there:
+        return 0
+    sandbox, address = container.sandbox, getattr(owner, "address", "")
+    path = network.path(sandbox.node, there, sandbox.address, address)
+    draw = mix(container.sim.streams.key("link", container.container_id, address), container.sim.now)
+    return path.sample(draw / (1 << 64))
 
 
 def _dial(network: Network, container: Container, address: str, port: int) -> tuple[str, object, int]:
@@ -110,6 +137,7 @@ def _timeout_ns(call: ToolCall, default_ns: int, *names: str) -> int:
 
 
 class _Target(NamedTuple):
+    scheme: str
     host: str
     port: int
     path: str
@@ -122,7 +150,7 @@ def _target(url: str) -> _Target | None:
     except ValueError:
         return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return _Target(parts.hostname, port, path) if parts.hostname else None
+    return _Target(parts.scheme, parts.hostname, port, path) if parts.hostname else None
 
 
 def _url(call: ToolCall, with_value: str) -> str:
@@ -130,7 +158,7 @@ def _url(call: ToolCall, with_value: str) -> str:
     words = iter(call.argv[1:])
     for word in words:
         if word.startswith("--"):
-            if "=" not in word and word in ("--max-time", "--connect-timeout", "--header", "--data", "--retry"):
+            if "=" not in word and word in LONG_WITH_VALUE:
                 next(words, None)
         elif word.startswith("-") and word != "-":
             if (word[-1] in with_value and len(word) == 2) or (word[-1] in with_value and word[1] not in with_value):
@@ -145,6 +173,9 @@ def nslookup(call: ToolCall) -> Outcome:
     if not call.arguments:
         return usage_error(call, "missing host")
     host = call.arguments[0]
+    kind = next((w.partition("=")[2].upper() for w in call.argv if w.startswith(("-type=", "-q=", "-querytype="))), "A")
+    if kind != "A" or is_address(host):
+        return records_by_nslookup(call, host, kind)
     network, sandbox = call.container.machine.network, call.container.sandbox
     found = network.resolve_for(sandbox, host.rstrip("."))
     delay_ns = max(found.delay_ns, _LOOKUP_NS)
@@ -168,7 +199,7 @@ def wget(call: ToolCall) -> Outcome:
     reached = contact(
         call.container,
         target.host,
-        Call("http", target.port, target.path),
+        http_call(call, *target),
         _timeout_ns(call, 900 * SECOND, "-T", "--timeout"),
     )
     quiet = call.has("q")
@@ -212,7 +243,7 @@ def curl(call: ToolCall) -> Outcome:
     if target is None:
         return Outcome(stderr="curl: (3) URL rejected: Malformed input to a URL function\n", code=3)
     limit_ns = _timeout_ns(call, _CONNECT_TIMEOUT_NS, "-m", "--max-time", "--connect-timeout")
-    reached = contact(call.container, target.host, Call("http", target.port, target.path), limit_ns)
+    reached = contact(call.container, target.host, http_call(call, *target), limit_ns)
     code, message = _curl_failure(reached, target, limit_ns)
     status = reached.answer.status if reached.answer is not None and code == 0 else 0
     body = reached.answer.body if reached.answer is not None and code == 0 else ""
@@ -237,6 +268,8 @@ def _curl_failure(reached: Contact, target: _Target, limit_ns: int) -> tuple[int
         )
     if reached.outcome == "timeout":
         return 28, f"Connection timed out after {spent_ms} milliseconds"
+    if reached.outcome == "untrusted":
+        return 60, f"SSL certificate problem: unable to get local issuer certificate\n{_UNTRUSTED}"
     if reached.outcome != "ok":
         return 56, "Recv failure: Connection reset by peer"
     if reached.answer is None:

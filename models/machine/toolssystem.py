@@ -153,6 +153,20 @@ def uname(call: ToolCall) -> Outcome:
     return Outcome((release if call.has("r") else "x86_64" if call.has("m") else "Linux") + "\n")
 
 
+def chroot(call: ToolCall) -> Outcome:
+    """`chroot /host PROGRAM`: a program of the node, where its file system is mounted (`kubectl debug node/...`)."""
+    if len(call.argv) < 2:
+        return Outcome(stderr="BusyBox v1.36.1 multi-call binary.\n\nUsage: chroot NEWROOT [PROG ARGS]\n", code=1)
+    place, words = call.path(call.argv[1]), list(call.argv[2:]) or ["sh"]
+    if not any(mount.host == "/" and mount.path.rstrip("/") == place.rstrip("/") for mount in call.container.mounts):
+        text = f"chroot: can't change root directory to '{call.argv[1]}': No such file or directory\n"
+        return Outcome(stderr=text, code=1)
+    result = call.container.machine.run(words, call.stdin)
+    if result is None:
+        return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
+    return Outcome(result.stdout, result.stderr, result.code)
+
+
 def seq(call: ToolCall) -> Outcome:
     """Count: LAST, FIRST LAST or FIRST STEP LAST."""
     try:
@@ -250,6 +264,7 @@ def fill_duration_ns(memory_bytes: int) -> int:
 TOOLS: dict[str, Tool] = {
     "basename": path_part,
     "chmod": nothing,
+    "chroot": chroot,
     "chown": nothing,
     "date": date,
     "dd": burn,

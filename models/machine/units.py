@@ -74,6 +74,11 @@ class UnitTable:
         """The unit of this name, with or without `.service`."""
         return self.units.get(name) or self.units.get(f"{name}.service")
 
+    @property
+    def last_pid(self) -> int:
+        """The PID of the last process that started."""
+        return self._next_pid
+
     def new_pid(self) -> int:
         """The PID of a process that starts now."""
         self._next_pid += 7
@@ -106,6 +111,21 @@ class UnitTable:
         self._say(unit, f"{unit.name}: Main process exited, code=exited, status={status}/FAILURE")
         self._say(unit, f"{unit.name}: Failed with result 'exit-code'.")
         self._ended(unit, failed=True)
+
+    def signalled(self, name: str, signal: str) -> None:
+        """Somebody sends the unit's main process a signal that ends it (`TERM`, `KILL`)."""
+        unit = self.units[name]
+        if not unit.active:
+            return
+        clean = signal in ("TERM", "INT", "HUP")  # systemd.service(5), SuccessExitStatus=
+        if not clean:
+            number = {"KILL": 9, "QUIT": 3}.get(signal, 15)
+            code = "dumped" if signal == "QUIT" else "killed"
+            self._say(unit, f"{unit.name}: Main process exited, code={code}, status={number}/{signal}")
+            self._say(unit, f"{unit.name}: Failed with result '{'signal' if code == 'killed' else 'core-dump'}'.")
+        else:
+            self._say(unit, f"{unit.name}: Deactivated successfully.")
+        self._ended(unit, failed=not clean)
 
     def _start(self, unit: Unit) -> None:
         self._say(unit, f"Starting {unit.name} - {unit.description}...")

@@ -13,13 +13,12 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import codec, errors, managedfields, patching, vetting
+from simcluster.api import codec, errors, managedfields, patching, reading, vetting
 from simcluster.api.customresources.types import type_of_resource
 from simcluster.api.errors import ApiError, Cause
 from simcluster.api.managedfields import Manager
 from simcluster.api.objects import Json
 from simcluster.api.patch.structure import PLAIN, Shape, shape_of
-from simcluster.api.reading import view_of
 from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
@@ -46,7 +45,7 @@ def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> R
     _check_configuration(route, configuration)
     configuration["metadata"].setdefault("name", route.name)
     attributes.manager_operation = "Apply"
-    attributes.old = api.store.get(route.resource.storage, route.namespace, route.name)
+    attributes.old = reading.stored(api, route)
     force = request.flag("force")
     obj, entries = _merged(api, route, attributes, configuration, force=force)
     _remember(obj, configuration, attributes.manager)
@@ -58,12 +57,16 @@ def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> R
         vetting.default(attributes.resource, obj)
         attributes.entries = entries
         stored = api.registry.create(attributes)
-        return Response(201, view_of(request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings)
+        return Response(
+            201, reading.view_of(api, request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings
+        )
     obj["metadata"] = {**obj["metadata"], "managedFields": entries}
     attributes.obj = obj
     vetting.default(attributes.resource, obj)
     stored = api.registry.update(attributes)
-    return Response(200, view_of(request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings)
+    return Response(
+        200, reading.view_of(api, request, route).single(stored, now_ns=api.sim.now), warnings=vetted.warnings
+    )
 
 
 def _remember(obj: Json, configuration: Json, manager: str) -> None:

@@ -22,6 +22,7 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 _JSON_TYPES = ("application/json", "")
 _YAML_TYPES = ("application/yaml", "application/apply-patch+yaml")
 _ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_CUSTOM_ACCEPTED = "application/json, application/yaml"
 _SUMMARY = 30
 
 
@@ -43,7 +44,7 @@ def read_object(request: Request, resource: Resource) -> Body:
     if isinstance(body, Mapping):
         found = Body(body)
     else:
-        found = _parse(_raw(body), media_type(request.content_type), resource.kind)
+        found = _parse(_raw(body), media_type(request.content_type), resource)
     value = found.value
     if not isinstance(value, Mapping):
         raise errors.bad_request(
@@ -87,7 +88,8 @@ def _raw(body: Any) -> str:
     return body if isinstance(body, str) else json.dumps(body)
 
 
-def _parse(raw: str, media: str, kind: str) -> Body:
+def _parse(raw: str, media: str, resource: Resource) -> Body:
+    kind = resource.kind
     try:
         if media in _JSON_TYPES:
             return Body(json.loads(raw))
@@ -99,7 +101,7 @@ def _parse(raw: str, media: str, kind: str) -> Body:
     except YamlSyntaxError as error:
         why = f"couldn't get version/kind; json parse error: error converting YAML to JSON: {error}"
         raise errors.bad_request(_unrecognized(kind, why, raw)) from None
-    raise errors.unsupported_media_type(_ACCEPTED)
+    raise errors.unsupported_media_type(_ACCEPTED if resource.custom is None else _CUSTOM_ACCEPTED)
 
 
 def _yaml(raw: str) -> Body:

@@ -31,7 +31,7 @@ _LISTED = ("etcd-0", "controller-manager", "scheduler")
 
 def serve(api: Api, request: Request, route: Route) -> Response:
     """GET of one component or of all. Raises ApiError 404."""
-    view = view_of(request, route)
+    view = view_of(api, request, route)
     if route.name:
         if route.name not in _COMPONENTS:
             raise errors.not_found("componentstatus", route.name)

@@ -1,15 +1,20 @@
 """Between the versions of a kind: `events.k8s.io/v1`, `autoscaling/v1`, custom resources.
 
-Objects are stored once (as core Events, as `autoscaling/v2` autoscalers); the other
-version is made at the border. Sources: pkg/apis/{events,autoscaling}/v1/conversion.go.
+Objects are stored once (as core Events, as `autoscaling/v2` autoscalers, as a definition's
+storage version); the other version is made at the border. A write of a custom resource goes
+through the server in the version that was asked for. Sources: pkg/apis/{events,autoscaling}/v1/conversion.go.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from simcluster.api.objects import Json
+from simcluster.api.customresources.converting import in_version
+from simcluster.api.objects import ApiObject, Json
 from simcluster.api.resources import Resource
+
+if TYPE_CHECKING:
+    from simcluster.api.admission.plugin import Cluster
 
 _EVENT_NAMES = (
     ("involvedObject", "regarding"),
@@ -31,31 +36,38 @@ def is_converted(resource: Resource) -> bool:
     return resource.group == "events.k8s.io" or (resource.group == "autoscaling" and resource.version == "v1")
 
 
-def from_storage(resource: Resource, obj: Json) -> Json:
-    """The object in the version of `resource`; the same object if it is stored so."""
+def from_storage(resource: Resource, obj: Json, cluster: Cluster | None = None) -> Json:
+    """The object in the version of `resource`; the same object if it is so already. Raises ApiError 500."""
     if not is_converted(resource):
         return obj
     if resource.custom is not None:
-        return _in_version(obj, resource.api_version)
+        return in_version(resource, obj, resource.version, cluster)
     if resource.group == "events.k8s.io":
         return _renamed(obj, _TO_EVENTS, "events.k8s.io/v1")
     return _autoscaler_v1(obj)
 
 
-def to_storage(resource: Resource, obj: Json) -> Json:
-    """The object in the stored version."""
-    if not is_converted(resource):
+def decoded(resource: Resource, obj: ApiObject, cluster: Cluster) -> ApiObject:
+    """A stored object as writes work on it: custom resources in the version that was asked for."""
+    if resource.custom is None:
         return obj
-    if resource.custom is not None:
-        return _in_version(obj, f"{resource.group}/{resource.custom.storage_version}")
+    return ApiObject(in_version(resource, obj, resource.version, cluster))
+
+
+def to_storage(resource: Resource, obj: Json) -> Json:
+    """The object as writes work on it: built-in kinds in the stored version."""
+    if resource.custom is not None or not is_converted(resource):
+        return obj
     if resource.group == "events.k8s.io":
         return _renamed(obj, _TO_CORE, "v1")
     return _autoscaler_v2(obj)
 
 
-def _in_version(obj: Json, api_version: str) -> Json:
-    """A custom resource under the conversion strategy None: only the version's name differs."""
-    return obj if obj.get("apiVersion") == api_version else {**obj, "apiVersion": api_version}
+def encoded(resource: Resource, obj: Json, cluster: Cluster) -> Json:
+    """What is stored of an object that a write has made. Raises ApiError 500."""
+    if resource.custom is None:
+        return obj
+    return in_version(resource, obj, resource.custom.storage_version, cluster)
 
 
 def _renamed(obj: Json, names: dict[str, str], api_version: str) -> Json:

@@ -12,6 +12,8 @@ from simcluster.api.resources import Resource, ResourceTable
 _GET_AND_WRITE = ("get", "patch", "update")
 #: What answers a subresource: group, version and kind (of the resource itself if None), verbs.
 _SUBRESOURCES: dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]] = {
+    "attach": (("", "v1", "PodAttachOptions"), ("create", "get")),
+    "portforward": (("", "v1", "PodPortForwardOptions"), ("create", "get")),
     "approval": (None, _GET_AND_WRITE),
     "binding": (("", "v1", "Binding"), ("create",)),
     "ephemeralcontainers": (None, _GET_AND_WRITE),

@@ -25,6 +25,7 @@ class ApiError(Exception):
         reason: machine-readable reason (`NotFound`, `Conflict`, ...), may be empty.
         message: text for people, as `kubectl` prints it.
         details: the `details` of the Status, or None.
+        list_metadata: the `metadata` of the Status: where an expired list may go on.
     """
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
@@ -33,6 +34,7 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
+        self.list_metadata: dict[str, Any] = {}
 
     def __reduce__(self) -> tuple[type[ApiError], tuple[int, str, str, dict[str, Any] | None]]:
         return (ApiError, (self.code, self.reason, self.message, self.details))
@@ -42,7 +44,7 @@ class ApiError(Exception):
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.list_metadata,
             "status": "Failure",
             "message": self.message,
         }

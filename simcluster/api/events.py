@@ -10,13 +10,12 @@ Source: k8s.io/client-go/tools/record (events_cache.go, event.go) with its defau
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
-from simcluster.engine import SECOND, Shared, Simulation, format_rfc3339
+from simcluster.engine import SECOND, Simulation, format_rfc3339
 from simcluster.engine.clock import unix_seconds
 
 SPAM_BURST = 25
@@ -25,21 +24,18 @@ MAX_SIMILAR = 10
 SIMILAR_INTERVAL_NS = 600 * SECOND
 COMBINED = "(combined from similar events): "
 _MAX_CACHED = 4096
+_IDENTITY = ("kind", "namespace", "name", "uid", "apiVersion")
+_SEPARATOR = "\0"
 
-Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Similar(Shared):
-    """Messages seen lately for one source, object, type and reason. Replaced, never changed."""
-
-    last_ns: int
-    messages: tuple[str, ...]
+#: What an event is about, its parts joined. Keys and records are texts and plain tuples: of them a
+#: cluster has ten thousands, and forks copy nothing faster.
+Key = str
+#: When messages were last seen for one source, object, type and reason, and which.
+_Similar = tuple[int, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Observed(Shared):
-    """What was last written for one event key. Replaced, never changed."""
+class _Observed(NamedTuple):
+    """What was last written for one event key."""
 
     name: str
     first: str
@@ -60,22 +56,22 @@ class EventRecorder:
         self.component = component
         self.host = host
         self._similar: dict[Key, _Similar] = {}
-        self._observed: dict[Key, _Observed] = {}
+        self._observed: dict[Key, tuple[str, str, int]] = {}
         self._tokens: dict[Key, tuple[float, int]] = {}
 
     def event(self, obj: Mapping[str, Any], kind: str, reason: str, message: str, *, field_path: str = "") -> None:
         """Record one event about `obj`; `kind` is Normal or Warning."""
         involved = _reference(obj, field_path)
-        about = tuple(str(involved.get(name, "")) for name in ("kind", "namespace", "name", "uid", "apiVersion"))
-        aggregate = (*about, kind, reason)
-        key: Key = (*aggregate, field_path, message)
+        about = _SEPARATOR.join(str(involved.get(name, "")) for name in _IDENTITY)
+        aggregate = _SEPARATOR.join((about, kind, reason))
+        key = _SEPARATOR.join((aggregate, field_path, message))
         if self._is_similar(aggregate, message):
             key, message = aggregate, COMBINED + message
         now = format_rfc3339(self.sim.now)
         observed = self._observe(key, involved["name"], now)
         # Normal and Warning have a bucket each: a recorded 1.32 kubelet fell silent after 26 of
         # either (25 and one refilled); one of 1.31 did after 25 of both together.
-        if not self._allow((*about, kind)):
+        if not self._allow(_SEPARATOR.join((about, kind))):
             return
         namespace = involved.get("namespace") or "default"
         if observed.count > 1 and self._update(namespace, observed, message, now):
@@ -108,7 +104,7 @@ class EventRecorder:
         while self.client.cache.get("events", namespace, name) is not None:
             stem, _, suffix = name.rpartition(".")
             name = f"{stem}.{int(suffix, 16) + 1:x}"
-        self._observed[key] = replace(observed, name=name)
+        self._observed[key] = (name, observed.first, observed.count)
         event["metadata"]["name"] = name
         try:
             self.client.create("events", namespace, event)
@@ -129,23 +125,24 @@ class EventRecorder:
     def _is_similar(self, aggregate: Key, message: str) -> bool:
         """Whether this event joins the combined one of its kind."""
         record = self._similar.get(aggregate)
-        if record is None or self.sim.now - record.last_ns > SIMILAR_INTERVAL_NS:
+        if record is None or self.sim.now - record[0] > SIMILAR_INTERVAL_NS:
             messages: tuple[str, ...] = (message,)
         else:
-            messages = record.messages if message in record.messages else (*record.messages, message)
+            messages = record[1] if message in record[1] else (*record[1], message)
         combined = len(messages) >= MAX_SIMILAR
-        self._similar[aggregate] = _Similar(self.sim.now, messages[1:] if combined else messages)
+        self._similar[aggregate] = (self.sim.now, messages[1:] if combined else messages)
         _trim(self._similar)
         return combined
 
     def _observe(self, key: Key, name: str, now: str) -> _Observed:
-        observed = self._observed.get(key)
-        if observed is None:
+        known = self._observed.get(key)
+        if known is None:
             stamp = unix_seconds(self.sim.now) * SECOND + self.sim.now % SECOND
-            observed = _Observed(f"{name}.{stamp:x}", now, 0)
-        observed = self._observed[key] = replace(observed, count=observed.count + 1)
+            known = (f"{name}.{stamp:x}", now, 0)
+        text, first, count = known
+        self._observed[key] = (text, first, count + 1)
         _trim(self._observed)
-        return observed
+        return _Observed(text, first, count + 1)
 
     def _allow(self, about: Key) -> bool:
         tokens, since = self._tokens.get(about, (float(SPAM_BURST), self.sim.now))

@@ -9,6 +9,7 @@ k8s.io/apimachinery/pkg/util/managedfields. Left out: the cap of ten update mana
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -83,6 +84,17 @@ def compare(old: Mapping[str, Any] | None, new: Mapping[str, Any], schema: TypeS
     return Comparison(changed, removed)
 
 
+#: The node of a field whose parts nobody owns one by one. One object for all sets: they never change.
+_LEAF: Json = {}
+_SCALARS = (str, int, bool, float, type(None))
+
+
+@functools.cache
+def _field(schema: TypeSchema | None, key: str) -> tuple[str, Shape]:
+    """The path element of a field, and what is behind it."""
+    return f"f:{key}", shape_of(schema, key)
+
+
 def _descend(
     left: Any,
     right: Any,
@@ -96,9 +108,9 @@ def _descend(
 ) -> None:
     if not in_right:
         if not creating:
-            _whole(left, shape, name, removed)
+            removed[name] = _whole(left, shape)
     elif not in_left:
-        _whole(right, shape, name, changed)
+        changed[name] = _whole(right, shape)
     elif left is not right:
         _node(left, right, shape, name, changed, removed, creating)
 
@@ -112,34 +124,48 @@ def _is_inner(value: Any, shape: Shape) -> bool:
     return isinstance(value, list) and (bool(shape.keys) or shape.is_set)
 
 
-def _whole(value: Any, shape: Shape, name: str, out: Json) -> None:
+def _whole(value: Any, shape: Shape) -> Json:
     """Everything inside `value`, and the node itself."""
-    if not _is_inner(value, shape):
-        out[name] = {}
-        return
-    node: Json = {_SELF: {}}
-    for key, child, child_shape in _parts(value, shape):
-        _whole(child, child_shape, key, node)
-    out[name] = node
+    if type(value) in _SCALARS or not _is_inner(value, shape):
+        return _LEAF
+    node: Json = {_SELF: _LEAF}
+    if isinstance(value, dict):
+        schema = shape.schema
+        for key, child in value.items():
+            name, inner = _field(schema, key)
+            node[name] = _LEAF if type(child) in _SCALARS else _whole(child, inner)
+        return node
+    for name, child, inner in _parts(value, shape):
+        node[name] = _whole(child, inner)
+    return node
 
 
 def _node(left: Any, right: Any, shape: Shape, name: str, changed: Json, removed: Json, creating: bool) -> None:
     """Compare two present values."""
-    if not _is_inner(left, shape) and not _is_inner(right, shape):
+    if type(right) in _SCALARS and type(left) in _SCALARS:
         if left != right or type(left) is not type(right):
-            changed[name] = {}
+            changed[name] = _LEAF
+        return
+    left_is_inner, right_is_inner = _is_inner(left, shape), _is_inner(right, shape)
+    if not left_is_inner and not right_is_inner:
+        if left != right or type(left) is not type(right):
+            changed[name] = _LEAF
         return
     inner_changed: Json = {}
     inner_removed: Json = {}
-    before = {key: (child, f) for key, child, f in _parts(left, shape)} if _is_inner(left, shape) else {}
-    after = {key: (child, f) for key, child, f in _parts(right, shape)} if _is_inner(right, shape) else {}
-    for key in _union(before, after):
-        old_child, old_shape = before.get(key, (None, PLAIN))
-        new_child, new_shape = after.get(key, (None, PLAIN))
-        child_shape = new_shape if key in after else old_shape
-        _descend(
-            old_child, new_child, key in before, key in after, child_shape, key, inner_changed, inner_removed, creating
-        )
+    before = {key: (child, f) for key, child, f in _parts(left, shape)} if left_is_inner else {}
+    after = {key: (child, f) for key, child, f in _parts(right, shape)} if right_is_inner else {}
+    for key, (old_child, old_shape) in before.items():
+        if key not in after:
+            if not creating:
+                inner_removed[key] = _whole(old_child, old_shape)
+            continue
+        new_child, new_shape = after[key]
+        if old_child is not new_child:
+            _node(old_child, new_child, new_shape, key, inner_changed, inner_removed, creating)
+    for key, (new_child, new_shape) in after.items():
+        if key not in before:
+            inner_changed[key] = _whole(new_child, new_shape)
     if inner_changed:
         changed[name] = inner_changed
     if inner_removed:
@@ -149,7 +175,8 @@ def _node(left: Any, right: Any, shape: Shape, name: str, changed: Json, removed
 def _parts(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
     if isinstance(value, dict):
         for key, child in value.items():
-            yield f"f:{key}", child, shape_of(shape.schema, key)
+            name, inner = _field(shape.schema, key)
+            yield name, child, inner
     elif shape.is_set:
         for item in value:
             yield "v:" + json.dumps(item), None, PLAIN
@@ -195,7 +222,7 @@ def everything(obj: Mapping[str, Any], schema: TypeSchema | None) -> Json:
 
 def _applied(value: Any, shape: Shape, name: str, out: Json) -> None:
     if not _is_inner(value, shape):
-        out[name] = {}
+        out[name] = _LEAF
         return
     node: Json = {}
     for key, child, child_shape in _parts(value, shape):

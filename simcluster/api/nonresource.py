@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import discovery, health, metrics, openapi
+from simcluster.api import discovery, health, metrics, openapi, openapi_v2
+from simcluster.api.authentication import signing
 from simcluster.api.errors import ApiError, page_not_found
 from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response
@@ -26,6 +27,7 @@ VERSION: Json = {
     "platform": "linux/amd64",
 }
 _TEXT = health.TEXT
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 #: Of a server that nobody has given an address.
 _ADDRESS = "10.0.0.10:6443"
 
@@ -53,7 +55,8 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
         return health.serve(request, path)
     if path in ("api", "apis"):
         if "as=APIGroupDiscoveryList" in request.accept:
-            return Response(200, discovery.aggregated(table, core=path == "api", metrics=with_metrics))
+            listed = discovery.aggregated(table, core=path == "api", metrics=with_metrics)
+            return Response(200, listed, content_type=_AGGREGATED)
         if path == "api":
             return Response(200, discovery.api_versions(api.address or _ADDRESS))
         return Response(200, discovery.group_list(table, metrics=with_metrics))
@@ -66,9 +69,11 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
             return Response(200, discovery.resource_list(table, group, version))
         return None
     if path == "openapi/v2":
-        return Response(200, openapi.swagger(table, api.store))
+        return Response(200, openapi_v2.swagger(table, api.store))
     if path == ".well-known/openid-configuration":
         return Response(200, _issuer(api.address or _ADDRESS))
+    if path == "openid/v1/jwks":
+        return Response(200, signing.public_keys(), content_type="application/jwk-set+json")
     if path == "openapi/v3":
         listed = openapi.index(table, api.store, metrics=with_metrics)
         return Response(200, text=json.dumps(listed, separators=(",", ":")), content_type=_TEXT)

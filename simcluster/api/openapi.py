@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from simcluster.api.objects import Json
-from simcluster.api.openapi_schemas import component, component_name, references_of, version_2
+from simcluster.api.openapi_schemas import component, component_name, references_of
 from simcluster.api.resources import Resource, ResourceTable
 from simcluster.api.schema import type_of
 from simcluster.api.store import Store
@@ -50,7 +50,8 @@ def _stamps() -> dict[str, str]:
     return found
 
 
-def _path_of(group: str, version: str) -> str:
+def path_of(group: str, version: str) -> str:
+    """The path of the document of a group and version."""
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
@@ -59,7 +60,7 @@ def index(table: ResourceTable, store: Store, *, metrics: bool) -> Json:
     paths = list(_ROOT_PATHS)
     for group, version in table.versions:
         if group != "metrics.k8s.io" or metrics:
-            paths += [f"apis/{group}", _path_of(group, version)] if group else [_path_of(group, version)]
+            paths += [f"apis/{group}", path_of(group, version)] if group else [path_of(group, version)]
     found: Json = {}
     for path in sorted(dict.fromkeys(paths)):
         found[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_stamp(table, store, path, metrics=metrics)}"}
@@ -79,7 +80,7 @@ def _stamp(table: ResourceTable, store: Store, path: str, *, metrics: bool) -> s
 def document(table: ResourceTable, store: Store, path: str) -> Json | None:
     """The answer to `/openapi/v3/PATH`, None if there is no such document. Do not change it."""
     for group, version in table.versions:
-        if path == _path_of(group, version):
+        if path == path_of(group, version):
             resources = tuple(r for r in table.all if (r.group, r.version) == (group, version))
             schemas = {r: _custom(store, r) for r in resources if type_of(r.group, r.version, r.kind) is None}
             if not any(schemas.values()):
@@ -126,24 +127,7 @@ def _components(schemas: Json) -> Json:
 
 
 def _information(path: str) -> Json:
-    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.32.13"}, "paths": {}}
-
-
-def swagger(table: ResourceTable, store: Store) -> Json:
-    """The answer to `/openapi/v2`: the definitions of all groups, and their paths."""
-    definitions: Json = {}
-    paths: Json = {}
-    for group, version in table.versions:
-        found = document(table, store, _path_of(group, version))
-        assert found is not None, (group, version)
-        definitions.update((found.get("components") or {}).get("schemas") or {})
-        paths.update(found["paths"])
-    return {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": "v1.32.13"},
-        "paths": dict(sorted(paths.items())),
-        "definitions": {name: version_2(definitions[name]) for name in sorted(definitions)},
-    }
+    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "1.32"}, "paths": {}}
 
 
 # Paths.
@@ -188,12 +172,21 @@ _OBJECT = (
     ("patch", "patch", "patch", "partially update the specified {kind}"),
 )
 _SUBRESOURCES = {
+    "attach": ("get", "post"),
+    "portforward": ("get", "post"),
     "binding": ("post",),
     "eviction": ("post",),
     "exec": ("get", "post"),
     "finalize": ("put",),
     "log": ("get",),
     "token": ("post",),
+}
+#: Group, version and kind of what stands at a subresource, where it is not the object itself.
+_PART_KINDS = {
+    "Binding": ("", "v1", "Binding"),
+    "Eviction": ("policy", "v1", "Eviction"),
+    "Scale": ("autoscaling", "v1", "Scale"),
+    "Token": ("authentication.k8s.io", "v1", "TokenRequest"),
 }
 _WORDS = {"get": "read", "put": "replace", "patch": "partially update", "post": "create"}
 _VERBS = {**_WORDS, "patch": "patch", "delete": "delete", "deletecollection": "delete", "list": "list"}
@@ -217,7 +210,8 @@ def _operation(resource: Resource, action: str, text: str, part: str = "") -> Js
         reference = {"$ref": f"#/components/schemas/{component_name('meta.v1.Patch')}"}
         operation["requestBody"] = {"content": {media: {"schema": reference} for media in _PATCH_TYPES}}
     operation["x-kubernetes-action"] = action
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    group_of, version_of, kind_of = _PART_KINDS.get(part, (resource.group, resource.version, resource.kind))
+    kind = {"group": group_of, "version": version_of, "kind": kind_of}
     operation["x-kubernetes-group-version-kind"] = kind
     return operation
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simcluster.api import conversion, printing
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON
 from simcluster.api.resources import Resource
+
+if TYPE_CHECKING:
+    from simcluster.api.admission.plugin import Cluster
 
 OBJECT = "Object"
 TABLE = "Table"
@@ -54,16 +57,18 @@ class View(NamedTuple):
     Attributes:
         resource: the version that was asked for.
         include: what the rows of a Table carry: None, Metadata or Object.
+        cluster: reaches the servers that convert custom resources.
     """
 
     resource: Resource
     form: str = OBJECT
     include: str = "Metadata"
+    cluster: Cluster | None = None
 
     def single(self, obj: Json, *, now_ns: int) -> Json:
         """One object."""
         if self.form == OBJECT:
-            return conversion.from_storage(self.resource, obj)
+            return conversion.from_storage(self.resource, obj, self.cluster)
         if self.form == METADATA:
             return _partial(obj)
         version = obj["metadata"].get("resourceVersion", "")
@@ -78,13 +83,15 @@ class View(NamedTuple):
         if self.form == METADATA:
             items = [_partial(obj) for obj in objects]
             return _list(METADATA + "List", "meta.k8s.io/v1", metadata, items)
-        items = [conversion.from_storage(self.resource, obj) for obj in objects]
+        items = [conversion.from_storage(self.resource, obj, self.cluster) for obj in objects]
         custom = self.resource.custom
         kind = custom.list_kind if custom is not None else self.resource.kind + "List"
         return _list(kind, self.resource.api_version, metadata, items)
 
     def _table(self, objects: Sequence[Any], version: str, now_ns: int) -> Json:
         custom = self.resource.custom.columns if self.resource.custom is not None else ()
+        if self.resource.custom is not None:
+            objects = [conversion.from_storage(self.resource, obj, self.cluster) for obj in objects]
         return printing.table(
             self.resource, objects, now_ns=now_ns, version=version, include=self.include, custom=custom
         )

@@ -28,11 +28,12 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks: the result of authentication."""
+    """Who asks: the result of authentication; `extra` is what is known beside, as keys and values."""
 
     name: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:masters", "system:authenticated")
     uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 ADMIN = User(uid="admin")
@@ -40,11 +41,12 @@ ADMIN = User(uid="admin")
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """As whom a request acts: the Impersonate-User, -Group and -Uid headers."""
+    """As whom a request acts: the Impersonate-User, -Group, -Uid and -Extra-KEY headers."""
 
     user: str
     groups: tuple[str, ...] = ()
     uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Request:
         query: parameters in order; may repeat (`command` of exec).
         body: decoded JSON value (never changed by the server), raw bytes, or None.
         user: who sent it; the server decides whether that user may act as `impersonate`.
+        token: the bearer token of the Authorization header; if there is one it decides who the user is.
     """
 
     method: str
@@ -68,6 +71,7 @@ class Request:
     user: User = ADMIN
     user_agent: str = ""
     impersonate: Impersonation | None = None
+    token: str = ""
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

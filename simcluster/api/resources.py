@@ -127,7 +127,7 @@ def _grouped(
     )
 
 
-_POD_SUBRESOURCES = "binding ephemeralcontainers eviction exec log status"
+_POD_SUBRESOURCES = "attach binding ephemeralcontainers eviction exec log portforward status"
 _SCALABLE = "scale status"
 
 _CORE = (

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from simcluster.api import componentstatus, errors, metrics, nonresource, reading, writing
+from simcluster.api import componentstatus, errors, metrics, nonresource, reading, writeoptions, writing
 from simcluster.api.admission.chain import AdmissionChain
 from simcluster.api.admission.plugin import Cluster
+from simcluster.api.authentication import requests as tokenrequests
 from simcluster.api.authorization import Authorizer
 from simcluster.api.authorization.impersonation import impersonated
 from simcluster.api.authorization.question import MASTERS, question_of
@@ -77,6 +78,7 @@ class Api:
     @authorizer.setter
     def authorizer(self, authorizer: Authorizer | None) -> None:
         self.registry.authorizer = authorizer
+        self.registry.admission.cluster.authorizer = authorizer
 
     def handle(self, request: Request) -> Response:
         """Serve one request at the present instant."""
@@ -91,6 +93,8 @@ class Api:
     def _answer(self, request: Request) -> Response:
         try:
             authorizer = self.registry.authorizer
+            if request.token:
+                request = replace(request, user=tokenrequests.authenticated(self, request.token), token="")
             if request.impersonate is not None:
                 user = impersonated(request.user, request.impersonate, authorizer)
                 request = replace(request, user=user, impersonate=None)
@@ -114,6 +118,7 @@ class Api:
         verb = _verb(request.method, found)
         if verb not in resource.verbs:
             raise _not_allowed()
+        writeoptions.check(request, verb)
         if reviews.is_review(resource):
             return reviews.serve(self, request, found)
         if resource.name == "componentstatuses":
@@ -133,6 +138,7 @@ class Api:
         verb = _verb(request.method, found)
         if verb not in ("get", "update", "patch"):
             raise _not_allowed()
+        writeoptions.check(request, verb)
         return _VERBS[verb](self, request, found)
 
 
@@ -148,13 +154,15 @@ _VERBS: dict[str, _Handler] = {
     "update": writing.update,
 }
 _SUBRESOURCES: dict[str, _Handler] = {
+    "attach": containers.attach,
     "binding": binding.serve,
     "eviction": eviction.serve,
     "exec": containers.execute,
     "finalize": finalize.serve,
+    "portforward": containers.forward,
     "log": containers.logs,
     "scale": scale.serve,
-    "token": reviews.token,
+    "token": tokenrequests.token,
 }
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}

@@ -7,6 +7,7 @@ The store knows keys, versions, indexes and watches. What a create or a delete *
 from __future__ import annotations
 
 import marshal
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -44,7 +45,9 @@ class Store:
         self._objects: dict[str, dict[Key, ApiObject]] = {}
         self._spaces: dict[tuple[str, str], dict[str, ApiObject]] = {}
         self._pods_of_node: dict[str, dict[Key, ApiObject]] = {}
-        self._owned: dict[str, dict[tuple[str, str, str], None]] = {}
+        self._owned: dict[str, list[tuple[str, str, str]]] = {}  # uid -> sorted
+        # uid of the owner -> sorted keys of its pods, and the pods in that order
+        self._pods_of_owner: dict[str, tuple[list[Key], list[ApiObject]]] = {}
         self._subscribers: dict[tuple[str, str], list[Subscriber]] = {}  # (resource, node or "")
 
     # Reading.
@@ -68,11 +71,20 @@ class Store:
 
     def owned_by(self, uid: str) -> list[tuple[str, str, str]]:
         """(resource, namespace, name) of the objects with an owner reference to `uid`."""
-        return sorted(self._owned.get(uid, {}))
+        return list(self._owned.get(uid, ()))
+
+    def pods_of(self, uid: str) -> list[ApiObject]:
+        """Pods with an owner reference to `uid`, sorted."""
+        found = self._pods_of_owner.get(uid)
+        return list(found[1]) if found is not None else []
 
     def resources(self) -> list[str]:
         """Resources of which there are or were objects, sorted."""
         return sorted(self._objects)
+
+    def count_pods_on(self, node: str) -> int:
+        """How many pods have `spec.nodeName` equal to `node`."""
+        return len(self._pods_of_node.get(node, ()))
 
     def count(self, resource: str) -> int:
         """How many objects of the resource there are."""
@@ -102,8 +114,7 @@ class Store:
         stored = ApiObject(obj)
         objects[key] = stored
         self._spaces.setdefault((resource, key[0]), {})[key[1]] = stored
-        self._unindex(resource, key, previous)
-        self._index(resource, key, stored)
+        self._index(resource, key, previous, stored)
         self._commit(Change("MODIFIED" if previous is not None else "ADDED", resource, stored, previous, self.version))
         return stored
 
@@ -112,7 +123,7 @@ class Store:
         key = (namespace, name)
         previous = self._objects[resource].pop(key)
         del self._spaces[resource, namespace][name]
-        self._unindex(resource, key, previous)
+        self._index(resource, key, previous, None)
         self.version += 1
         last = ApiObject({**previous, "metadata": {**previous["metadata"], "resourceVersion": str(self.version)}})
         self._commit(Change("DELETED", resource, last, previous, self.version))
@@ -143,27 +154,53 @@ class Store:
             for subscriber in self._subscribers.get(("pods", node), ()) if node else ():
                 subscriber.notify(change)
 
-    def _index(self, resource: str, key: Key, obj: ApiObject) -> None:
+    def _index(self, resource: str, key: Key, previous: ApiObject | None, obj: ApiObject | None) -> None:
+        """Bring the indexes from one version of an object to the next (None: it does not exist)."""
         if resource == "pods":
-            node = obj["spec"].get("nodeName")
-            if node:
-                self._pods_of_node.setdefault(node, {})[key] = obj
-        for reference in obj["metadata"].get("ownerReferences") or ():
-            self._owned.setdefault(reference["uid"], {})[resource, *key] = None
+            self._index_node(key, previous, obj)
+        before = previous["metadata"].get("ownerReferences") if previous is not None else None
+        after = obj["metadata"].get("ownerReferences") if obj is not None else None
+        if before != after:
+            entry = (resource, *key)
+            for reference in before or ():
+                self._disown(reference["uid"], entry)
+            for reference in after or ():
+                owned = self._owned.setdefault(reference["uid"], [])
+                position = bisect_left(owned, entry)
+                if position == len(owned) or owned[position] != entry:
+                    owned.insert(position, entry)
+        if resource == "pods" and obj is not None:
+            for reference in after or ():
+                keys, pods = self._pods_of_owner.setdefault(reference["uid"], ([], []))
+                position = bisect_left(keys, key)
+                if position < len(keys) and keys[position] == key:
+                    pods[position] = obj
+                else:
+                    keys.insert(position, key)
+                    pods.insert(position, obj)
 
-    def _unindex(self, resource: str, key: Key, obj: ApiObject | None) -> None:
-        if obj is None:
-            return
-        if resource == "pods":
-            node = obj["spec"].get("nodeName")
-            if node:
-                self._pods_of_node.get(node, {}).pop(key, None)
-        for reference in obj["metadata"].get("ownerReferences") or ():
-            owned = self._owned.get(reference["uid"])
-            if owned is not None:
-                owned.pop((resource, *key), None)
-                if not owned:
-                    del self._owned[reference["uid"]]
+    def _disown(self, uid: str, entry: tuple[str, str, str]) -> None:
+        owned = self._owned.get(uid, [])
+        position = bisect_left(owned, entry)
+        if position == len(owned) or owned[position] != entry:
+            return  # two references to one owner
+        del owned[position]
+        if not owned:
+            del self._owned[uid]
+        if entry[0] == "pods":
+            keys, pods = self._pods_of_owner[uid]
+            position = bisect_left(keys, entry[1:])
+            del keys[position], pods[position]
+            if not keys:
+                del self._pods_of_owner[uid]
+
+    def _index_node(self, key: Key, previous: ApiObject | None, obj: ApiObject | None) -> None:
+        before = previous["spec"].get("nodeName") if previous is not None else None
+        after = obj["spec"].get("nodeName") if obj is not None else None
+        if before and before != after:
+            self._pods_of_node.get(before, {}).pop(key, None)
+        if after and obj is not None:
+            self._pods_of_node.setdefault(after, {})[key] = obj
 
 
 def _canonical(obj: ApiObject) -> bytes:

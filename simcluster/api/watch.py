@@ -9,16 +9,23 @@ history is gone, an object that leaves the selection is told as DELETED).
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import NamedTuple
 
 from simcluster.api import errors
+from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
-from simcluster.api.representation import View
+from simcluster.api.representation import TABLE, View
 from simcluster.api.selectors import Selection
 from simcluster.api.store import Change, Store
-from simcluster.engine import MINUTE
+from simcluster.engine import MINUTE, SECOND
 
 _INITIAL_END = "k8s.io/initial-events-end"
+#: An empty list of the kind, for clients that make a list of the events.
+_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint"
+#: Clients get a last bookmark so long before the end.
+_LAST_BOOKMARK_NS = 2 * SECOND
 
 
 class WatchOptions(NamedTuple):
@@ -28,11 +35,13 @@ class WatchOptions(NamedTuple):
         version: start after this version; None: start with the present objects.
         bookmarks: tell the client now and then how far it is.
         initial_end: mark the end of the present objects by a bookmark (`sendInitialEvents`).
+        timeout_ns: the server ends the watch after so long; None: it does not.
     """
 
     version: int | None
     bookmarks: bool = False
     initial_end: bool = False
+    timeout_ns: int | None = None
 
 
 class Watch:
@@ -47,13 +56,16 @@ class Watch:
         self.is_closed = False
         self._pending: list[Json] = []
         self._bookmark_ns = store.sim.now
+        self._ends_ns = store.sim.now + options.timeout_ns if options.timeout_ns is not None else None
+        self._is_table_told = False
+        self._is_last_told = options.initial_end  # which marks how far the client is by itself
         self.version = store.version if options.version is None else options.version
         if options.version is None:
             for obj in store.objects(resource, selection.namespace):
                 if selection.matches(obj):
                     self._pending.append(self._event("ADDED", obj))
         if options.initial_end:
-            self._pending.append(self._bookmark({_INITIAL_END: "true"}))
+            self._pending.append(self._bookmark({_BLUEPRINT: self._blueprint(), _INITIAL_END: "true"}))
 
     def poll(self) -> list[Json]:
         """Watch events that have arrived since the last poll."""
@@ -74,10 +86,20 @@ class Watch:
         now = self.store.sim.now
         if events:
             self._bookmark_ns = now
-        elif self.options.bookmarks and now - self._bookmark_ns >= MINUTE:
+        elif self.options.bookmarks and self._is_bookmark_due(now):
             self._bookmark_ns = now
             events.append(self._bookmark({}))
+        if self._ends_ns is not None and now >= self._ends_ns:
+            self.is_closed = True
         return events
+
+    def _is_bookmark_due(self, now_ns: int) -> bool:
+        if now_ns - self._bookmark_ns >= MINUTE:
+            return True
+        if self._ends_ns is None or self._is_last_told or now_ns < self._ends_ns - _LAST_BOOKMARK_NS:
+            return False
+        self._is_last_told = True
+        return True
 
     def close(self) -> None:
         """Stop watching."""
@@ -98,7 +120,22 @@ class Watch:
         return self._event("DELETED", {**change.previous, "metadata": metadata})
 
     def _event(self, kind: str, obj: Json) -> Json:
-        return {"type": kind, "object": self.view.single(obj, now_ns=self.store.sim.now)}
+        try:
+            shown = self.view.single(obj, now_ns=self.store.sim.now)
+        except ApiError as error:  # a custom resource that cannot be converted
+            self.is_closed = True
+            return {"type": "ERROR", "object": error.status()}
+        if self.view.form == TABLE:
+            if self._is_table_told:
+                shown["columnDefinitions"] = None
+            self._is_table_told = True
+        return {"type": kind, "object": shown}
+
+    def _blueprint(self) -> str:
+        resource = self.view.resource
+        kind = resource.custom.list_kind if resource.custom is not None else f"{resource.kind}List"
+        empty: Json = {"kind": kind, "apiVersion": resource.api_version, "metadata": {}, "items": None}
+        return b64encode((json.dumps(empty, separators=(",", ":")) + "\n").encode()).decode()
 
     def _bookmark(self, annotations: dict[str, str]) -> Json:
         metadata: Json = {"resourceVersion": str(self.store.version), "creationTimestamp": None}

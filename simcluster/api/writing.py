@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import applying, codec, conversion, errors, patching, vetting
+from simcluster.api import applying, codec, conversion, errors, patching, renewal, vetting
 from simcluster.api.codec import media_type
 from simcluster.api.errors import Cause
 from simcluster.api.listing import list_objects, selection_of
 from simcluster.api.objects import ApiObject, Json
-from simcluster.api.reading import need, view_of
+from simcluster.api.reading import need, stored, view_of
 from simcluster.api.registry import deletion
 from simcluster.api.registry.attributes import CREATE, DELETE, UPDATE, Attributes
 from simcluster.api.registry.strategy import may_create_on_update, returns_object
 from simcluster.api.request import APPLY_PATCH, Request, Response
 from simcluster.api.routing import Route
+from simcluster.api.writeoptions import dry_run_causes
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
@@ -37,14 +38,15 @@ def attributes_of(api: Api, request: Request, route: Route, operation: str) -> A
         user=request.user,
         manager=manager,
         dry_run="All" in request.params("dryRun"),
+        requested=route.resource,
     )
 
 
 def stored_resource(api: Api, route: Route) -> Any:
-    """The resource in the version in which its objects are stored."""
+    """The resource in the version in which the server works on its objects."""
     resource = route.resource
     if resource.custom is not None:
-        return resource._replace(version=resource.custom.storage_version)
+        return resource  # converted when it is stored
     return api.resources.by_name[resource.storage] if conversion.is_converted(resource) else resource
 
 
@@ -63,8 +65,8 @@ def _create(api: Api, request: Request, route: Route, attributes: Attributes, bo
     obj = _identified(route, vetted.object)
     attributes.obj = conversion.to_storage(route.resource, obj)
     vetting.default(attributes.resource, attributes.obj)
-    stored = api.registry.create(attributes)
-    return _shown(api, request, route, stored, 201)
+    made = api.registry.create(attributes)
+    return _shown(api, request, route, made, 201)
 
 
 def _identified(route: Route, obj: Json) -> Json:
@@ -83,7 +85,7 @@ def _check_namespace(route: Route, body: Mapping[str, Any]) -> None:
 
 
 def _shown(api: Api, request: Request, route: Route, obj: Json, code: int) -> Response:
-    return Response(code, view_of(request, route).single(obj, now_ns=api.sim.now))
+    return Response(code, view_of(api, request, route).single(obj, now_ns=api.sim.now))
 
 
 def update(api: Api, request: Request, route: Route) -> Response:
@@ -91,7 +93,7 @@ def update(api: Api, request: Request, route: Route) -> Response:
     body = codec.read_object(request, route.resource)
     patching.check_identity(route.resource, route.name, route.namespace, body.value)
     attributes = attributes_of(api, request, route, UPDATE)
-    attributes.old = api.store.get(route.resource.storage, route.namespace, route.name)
+    attributes.old = stored(api, route)
     if attributes.old is None:
         if not may_create_on_update(route.resource.storage) or route.subresource:
             raise errors.not_found(route.resource.name, route.name)
@@ -105,8 +107,8 @@ def update(api: Api, request: Request, route: Route) -> Response:
     attributes.obj = conversion.to_storage(route.resource, obj)
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
-    stored = api.registry.update(attributes)
-    return _shown(api, request, route, stored, 200)
+    made = api.registry.update(attributes)
+    return _shown(api, request, route, made, 200)
 
 
 def patch(api: Api, request: Request, route: Route) -> Response:
@@ -114,9 +116,13 @@ def patch(api: Api, request: Request, route: Route) -> Response:
     attributes = attributes_of(api, request, route, UPDATE)
     if media_type(request.content_type) == APPLY_PATCH:
         return applying.apply(api, request, route, attributes)
+    if route.resource.storage == renewal.LEASES:
+        lease = renewal.renewed(api, request, attributes)
+        if lease is not None:
+            return _shown(api, request, route, lease, 200)
     body = codec.read_any(request)
     attributes.old = need(api, route)
-    current = conversion.from_storage(route.resource, attributes.old)
+    current = conversion.from_storage(route.resource, attributes.old, api.registry.admission.cluster)
     result = patching.patched(route.resource, current, body, request.content_type)
     patching.check_identity(route.resource, route.name, route.namespace, result)
     if result is current:
@@ -126,8 +132,8 @@ def patch(api: Api, request: Request, route: Route) -> Response:
     attributes.obj = conversion.to_storage(route.resource, obj)
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
-    stored = api.registry.update(attributes)
-    return _shown(api, request, route, stored, 200)
+    made = api.registry.update(attributes)
+    return _shown(api, request, route, made, 200)
 
 
 def _decoded_patch(
@@ -186,6 +192,7 @@ def _check_options(options: Json) -> None:
         listed = ", ".join(f'"{p}"' for p in ("Background", "Foreground", "Orphan", "nil"))
         why = f'Unsupported value: "{policy}": supported values: {listed}'
         causes.append(Cause("FieldValueNotSupported", why, "propagationPolicy"))
+    causes += dry_run_causes(options.get("dryRun") or [])
     if causes:
         raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
 
@@ -197,7 +204,8 @@ def delete_collection(api: Api, request: Request, route: Route) -> Response:
     selection = selection_of(request, route.resource, route.namespace)
     page = list_objects(api.store, route.resource, selection, request)
     deleted = []
-    for obj in page.objects:
+    for found in page.objects:
+        obj = conversion.decoded(route.resource, found, api.registry.admission.cluster)
         metadata = obj["metadata"]
         one = Route(route.resource, metadata.get("namespace", ""), metadata["name"], "")
         attributes = attributes_of(api, request, one, DELETE)
@@ -205,4 +213,4 @@ def delete_collection(api: Api, request: Request, route: Route) -> Response:
         attributes.dry_run = "All" in (options.get("dryRun") or ())
         deleted.append(deletion.delete(api.registry, attributes).object)
     metadata = {"resourceVersion": str(api.store.version)}
-    return Response(200, view_of(request, route).collection(deleted, metadata, now_ns=api.sim.now))
+    return Response(200, view_of(api, request, route).collection(deleted, metadata, now_ns=api.sim.now))

@@ -58,6 +58,7 @@ ACCOUNTS = {
     "endpoint-slice-controller": "endpointslice-controller",
     "endpoint-slice-mirroring-controller": "endpointslicemirroring-controller",
     "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
+    "node-ipam-controller": "node-controller",
     "persistentvolume-controller": "persistent-volume-binder",
     "persistentvolume-protection-controller": "pv-protection-controller",
     "persistentvolumeclaim-protection-controller": "pvc-protection-controller",

@@ -11,16 +11,18 @@ from simcluster.control.deployment import DeploymentController
 from simcluster.control.disruption import DisruptionController
 from simcluster.control.endpoints import EndpointsController
 from simcluster.control.endpointslice import EndpointSliceController
+from simcluster.control.ephemeralvolume import EphemeralVolumeController
 from simcluster.control.garbagecollector import GarbageCollector
 from simcluster.control.horizontalpodautoscaler import HorizontalPodAutoscalerController
 from simcluster.control.job import JobController
 from simcluster.control.namespace import NamespaceController
+from simcluster.control.nodeipam import NodeIpamController
 from simcluster.control.nodelifecycle import NodeLifecycleController, PodGarbageCollector, TaintEvictionController
 from simcluster.control.persistentvolume import ClaimProtection, PersistentVolumeBinder, VolumeProtection
 from simcluster.control.process import Process
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.control.resourcequota import ResourceQuotaController
-from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController
+from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController, TokenController
 from simcluster.control.statefulset import StatefulSetController
 from simcluster.control.ttl import TtlController
 from simcluster.control.ttlafterfinished import TtlAfterFinishedController
@@ -29,6 +31,7 @@ from simcluster.engine import Simulation
 
 #: By the name that `--controllers` of kube-controller-manager uses.
 CONTROLLERS: dict[str, type[Controller]] = {
+    "serviceaccount-token-controller": TokenController,
     "serviceaccount-controller": ServiceAccountController,
     "root-ca-certificate-publisher-controller": RootCaPublisher,
     "endpoints-controller": EndpointsController,
@@ -48,11 +51,13 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "cronjob-controller": CronJobController,
     "ttl-after-finished-controller": TtlAfterFinishedController,
     "ttl-controller": TtlController,
+    "node-ipam-controller": NodeIpamController,
     "node-lifecycle-controller": NodeLifecycleController,
     "taint-eviction-controller": TaintEvictionController,
     "persistentvolume-binder-controller": PersistentVolumeBinder,
     "persistentvolumeclaim-protection-controller": ClaimProtection,
     "persistentvolume-protection-controller": VolumeProtection,
+    "ephemeral-volume-controller": EphemeralVolumeController,
     "validatingadmissionpolicy-status-controller": ValidatingAdmissionPolicyStatusController,
 }
 

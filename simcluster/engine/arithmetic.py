@@ -133,3 +133,19 @@ def log_array(x: Array) -> Array:
         total = total * z + _ARTANH[i]
     result: Array = e * _LN2_HI + (2.0 * s * total + e * _LN2_LO)
     return result
+
+
+def normal_quantile_array(p: Array) -> Array:
+    """`normal_quantile` of every element (all inside (0, 1)), with the same bits."""
+    low = np.minimum(p, 1.0 - p)
+    q = np.sqrt(-2.0 * log_array(low))
+    num = ((((_C[0] * q + _C[1]) * q + _C[2]) * q + _C[3]) * q + _C[4]) * q + _C[5]
+    den = (((_D[0] * q + _D[1]) * q + _D[2]) * q + _D[3]) * q + 1.0
+    tail = np.where(p < 0.5, num / den, -num / den)
+    q = p - 0.5
+    r = q * q
+    num = (((((_A[0] * r + _A[1]) * r + _A[2]) * r + _A[3]) * r + _A[4]) * r + _A[5]) * q
+    den = ((((_B[0] * r + _B[1]) * r + _B[2]) * r + _B[3]) * r + _B[4]) * r + 1.0
+    middle = num / den
+    result: Array = np.where((p < _P_LOW) | (p > 1.0 - _P_LOW), tail, middle)
+    return result

@@ -6,6 +6,7 @@ Wall-clock text (RFC 3339) exists only at the borders, and always from the fixed
 
 from __future__ import annotations
 
+import functools
 import re
 
 MICROSECOND = 1_000
@@ -88,15 +89,20 @@ def format_rfc3339(t_ns: int, *, digits: int = 0) -> str:
     ('2026-03-02T09:00:00Z', '2026-03-02T09:00:01.500000Z')
     """
     seconds, fraction_ns = divmod(t_ns, SECOND)
+    if not digits:
+        return _second_text(seconds)
+    return f"{_second_text(seconds)[:-1]}.{fraction_ns:09d}"[: 20 + digits] + "Z"
+
+
+@functools.lru_cache(maxsize=4096)
+def _second_text(seconds: int) -> str:
     days, second_of_day = divmod(seconds + _EPOCH_UNIX_S, 86_400)
     year, month, day = _civil_from_days(days)
     minute_of_day, second = divmod(second_of_day, 60)
-    text = f"{year:04d}-{month:02d}-{day:02d}T{minute_of_day // 60:02d}:{minute_of_day % 60:02d}:{second:02d}"
-    if digits:
-        text += f".{fraction_ns:09d}"[: digits + 1]
-    return text + "Z"
+    return f"{year:04d}-{month:02d}-{day:02d}T{minute_of_day // 60:02d}:{minute_of_day % 60:02d}:{second:02d}Z"
 
 
+@functools.lru_cache(maxsize=4096)
 def parse_rfc3339(text: str) -> int:
     """Simulated nanoseconds of an RFC 3339 instant.
 

@@ -155,6 +155,10 @@ _REPAIRS = (
 )
 
 
+#: A file with more values than this is refused: aliases of aliases would fill the memory.
+_PLACES_MAX = 1_000_000
+
+
 def read_document(path: Path) -> Document:
     """Parse a YAML file.
 
@@ -183,12 +187,16 @@ def read_document(path: Path) -> Document:
         raise ContentError(path, mark.line + 1 if mark else 1, f"broken YAML: {problem}; {repair}") from None
     except yaml.YAMLError as error:
         raise ContentError(path, 1, f"broken YAML: {error}") from None
+    except RecursionError:
+        raise ContentError(path, 1, "something stands inside itself (an alias of its own), or too deep") from None
     finally:
         loader.dispose()
 
 
 def _note_lines(path: Path, node: yaml.Node, where: Where, lines: dict[Where, int]) -> None:
     lines.setdefault(where, node.start_mark.line + 1)
+    if len(lines) > _PLACES_MAX:
+        raise ContentError(path, 1, f"more than {_PLACES_MAX} values, aliases written out; take fewer")
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             _note_lines(path, item, (*where, index), lines)

@@ -7,6 +7,7 @@ order in which they were scheduled, so a run is a pure function of its inputs.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, cast
@@ -15,6 +16,10 @@ import simpy
 
 from simcluster.engine.digest import Digest
 from simcluster.engine.streams import Stream, Streams
+
+#: While the clock runs, Python's collector looks for cycles less often: a world makes very many
+#: objects that live long and hardly any cycles, and looking cost a sixth of the time.
+_COLLECTION = (50_000, 20, 100)
 
 
 def _fire(event: Any) -> None:
@@ -106,8 +111,13 @@ class Clock(simpy.Environment):
         """Fire every timer up to and including `t_ns`, then stand at `t_ns`."""
         assert t_ns >= self._now, (t_ns, self._now)
         queue = self._queue
-        while queue and queue[0][0] <= t_ns:
-            self.step()
+        before = gc.get_threshold()
+        gc.set_threshold(*_COLLECTION)
+        try:
+            while queue and queue[0][0] <= t_ns:
+                self.step()
+        finally:
+            gc.set_threshold(*before)
         self._now = t_ns
 
 

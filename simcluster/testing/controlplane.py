@@ -16,7 +16,7 @@ from simcluster.api.store import Change
 from simcluster.control.controller import Informer
 from simcluster.engine import MILLISECOND, Simulation, format_rfc3339
 
-_NODES = User("system:node:fake", ("system:nodes", "system:authenticated", "system:masters"))
+_NODES = User("system:node:fake", ("system:authenticated", "system:masters"))
 
 
 class FakeKubelets:

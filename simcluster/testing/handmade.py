@@ -11,7 +11,7 @@ from simcluster.engine import SECOND, Simulation
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.container import Container, ContainerSpec, Sandbox
 from simcluster.models.machine.network import Network, ServiceKey
-from simcluster.models.traffic.engine import TrafficEngine
+from simcluster.models.traffic.cluster.engine import TrafficEngine
 
 
 class PlainMachine:
@@ -20,6 +20,9 @@ class PlainMachine:
     def __init__(self, cores: float = 64.0) -> None:
         self.cores = cores
         self.container_memory = 0
+        self.host_memory = 0
+        self.cpu_speed = 1.0
+        self.cpu_cores = int(cores)
         self.memory_bytes = 1 << 60
         self.demand: dict[str, float] = {}
 

@@ -46,6 +46,7 @@ class ShopHost:
 
     def __init__(self) -> None:
         self.runtime = ShopRuntime()
+        self.stolen_share = 0.0
         self.units = {name: ShopUnit(f"{name}.service") for name in ("containerd", "kubelet")}
 
     def unit(self, name: str) -> ShopUnit | None:
@@ -68,6 +69,10 @@ class ShopHost:
         unit.active = action != "stop"
         return ""
 
+    def steal_cpu(self, share: float) -> None:
+        """The hypervisor gives such a share of the CPU time to others."""
+        self.stolen_share = share
+
 
 class ShopStats(NamedTuple):
     """Requests of users."""
@@ -84,6 +89,7 @@ class ShopLoad:
 
     def __init__(self) -> None:
         self.ratio = 1.0
+        self.rps = 10.0
 
     def window(self, from_ns: int, to_ns: int) -> ShopStats:
         """Requests in a stretch of time."""
@@ -97,6 +103,10 @@ class ShopTraffic:
     def __init__(self) -> None:
         self.users = {"shop/frontend": ShopLoad()}
         self.answer = Answer("ok", 200, "", 4_000_000)
+
+    def schedule_rate(self, load: ShopLoad, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
+        """Users come so often, from now on until somebody says otherwise."""
+        load.rps = rps
 
     def try_request(
         self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"

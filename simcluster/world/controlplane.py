@@ -20,6 +20,7 @@ from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
 from simcluster.world.apigate import GatedApi
+from simcluster.world.apisocket import answered
 
 #: leaderElection defaults of component-base.
 LEASE_NS = 15 * SECOND
@@ -303,7 +304,9 @@ class ApiServer(Component):
         return self.api.serving
 
     def answer(self, call: Call) -> Answer | None:
-        """A health check fails while etcd does not answer."""
+        """A request over TLS is served; a probe's is plain, and fails while etcd does not answer."""
+        if call.secure:
+            return answered(self.api, call)
         if self.api.storing:
             return None
         name = call.path.strip("/").partition("?")[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from simcluster.control.clusterdns import CoreDns
 from simcluster.control.kubeproxy import KubeProxy
+from simcluster.control.operator import Operators
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Program, ProgramCatalog, WrappedProgram
 from simcluster.world.controlplane import ControlPlane
@@ -34,7 +35,10 @@ class ProxyProgram(WrappedProgram):
 class WorldPrograms:
     """Which program a container of this world runs (a `ProgramCatalog`)."""
 
-    def __init__(self, catalog: ProgramCatalog, plane: ControlPlane, proxies: dict[str, KubeProxy]) -> None:
+    def __init__(
+        self, catalog: ProgramCatalog, plane: ControlPlane, proxies: dict[str, KubeProxy], operators: Operators
+    ) -> None:
+        self.operators = operators
         self.catalog = catalog
         self.plane = plane
         self.proxies = proxies
@@ -50,4 +54,4 @@ class WorldPrograms:
             return CoreDns(container, program, container.machine.network)
         if name == "kube-proxy" and container.sandbox.host_network:
             return ProxyProgram(container, program, self.proxies[container.machine.name])
-        return program
+        return self.operators.wrap(container, program)

@@ -10,10 +10,11 @@ from simcluster.api.client import Client
 from simcluster.api.request import ADMIN, User
 from simcluster.control.clusterdns import ClusterDns
 from simcluster.control.kubelet import Kubelet, KubeletConfig, KubeletServers
-from simcluster.control.kubeproxy import KubeProxy
+from simcluster.control.kubeproxy import KubeProxy, RuleBook
 from simcluster.control.manager import ControllerManager
 from simcluster.control.metricsserver import MetricsServer
 from simcluster.control.networkpolicy import NetworkPolicyAgent
+from simcluster.control.operator import Operators
 from simcluster.control.scheduler import Scheduler
 from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation, fork
@@ -21,14 +22,15 @@ from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
-from simcluster.models.traffic.engine import TrafficEngine
-from simcluster.models.traffic.users import UserLoad
+from simcluster.models.traffic.cluster.engine import TrafficEngine
+from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
+from simcluster.world.operators import OPERATORS
 from simcluster.world.programs import WorldPrograms
 from simcluster.world.webhooks import ServiceWebhooks
 
@@ -36,6 +38,8 @@ GIB = 1 << 30
 CONTROL_PLANE = "control-plane"
 #: Longest time a new cluster may take until its system pods are ready.
 BOOT_LIMIT_NS = 180 * SECOND
+#: After this a custom resource definition is established and served.
+ESTABLISHED_NS = 3 * SECOND
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class World:
         machines, kubelets, proxies: the nodes and their agents, by node name.
         controllers, scheduler, dns, metrics, policies: what the cluster's components do.
         control_plane: their processes; programs: what every container runs.
+        operators: which images are operators (`operators.add(image, class)` for more).
         catalog: what images do.
         traffic: requests on their way, and the users who send them.
         machine_type, preloaded: class of the nodes' machines, and the images on their disks.
@@ -103,12 +108,14 @@ class World:
         self.machines: dict[str, Machine] = {}
         self.kubelets: dict[str, Kubelet] = {}
         self.proxies: dict[str, KubeProxy] = {}
+        self._rulebook = RuleBook(self.api.store)
         self.controllers = ControllerManager(self.sim, self.api)
         self.scheduler = Scheduler(self.sim, self.api)
         self.api.components = ControlPlaneHealth(self.scheduler)
         self.provisioner = LocalPathProvisioner(self.sim, self.api)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
-        self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies)
+        self.operators = Operators(self.api, OPERATORS)
+        self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies, self.operators)
         self.dns = ClusterDns(self.sim, self.api, self.network)
         self.policies = NetworkPolicyAgent(self.sim, self.api, self.network)
         specs = tuple(nodes) if nodes is not None else default_nodes(workers)
@@ -161,10 +168,17 @@ class World:
     def deploy(self, app: str, namespace: str) -> None:
         """Apply the manifests of an application of `simcluster list apps`, as its deployer does.
 
+        What an application brings for the whole cluster (custom resource definitions, its operator)
+        comes first; until its resources are served, the world lives on for a moment.
+
         Raises:
             ValueError: the API server refused a manifest.
         """
         manifests = self.catalog.manifests(app)
+        prerequisites = self.catalog.prerequisites(app)
+        if prerequisites:
+            self.apply(prerequisites)
+            self.run_for(ESTABLISHED_NS)
         self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
         self.apply(manifests, namespace=namespace)
 
@@ -225,7 +239,7 @@ class World:
             labels=dict(spec.labels),
             config=spec.kubelet,
         )
-        proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name)
+        proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name, self._rulebook)
         if not addons:
             proxy.start()  # without a pod of its own
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 from typing import Any
 
 import pytest
@@ -161,7 +163,10 @@ def test_initial_events_and_bookmarks(api: Api, client: Client) -> None:
     stream = watch(api, CONFIGMAPS + query)
     added, bookmark = stream.poll()
     assert (added["type"], bookmark["type"]) == ("ADDED", "BOOKMARK")
-    assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    annotations = bookmark["object"]["metadata"]["annotations"]
+    assert annotations["k8s.io/initial-events-end"] == "true"
+    blueprint = json.loads(base64.b64decode(annotations["kubernetes.io/initial-events-list-blueprint"]))
+    assert blueprint == {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": None}
     api.sim.run_for(2 * MINUTE)
     assert [e["type"] for e in stream.poll()] == ["BOOKMARK"]
 

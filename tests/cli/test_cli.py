@@ -25,7 +25,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     assert "Usage: simcluster" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["agents", "apps", "faults", "noises", "suites", "tasks"])
+@pytest.mark.parametrize("kind", ["agents", "apps", "faults", "lessons", "noises", "suites", "tasks"])
 def test_lists(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simcluster.engine import SECOND
 from simcluster.faults import registry
 from simcluster.faults.deployer import LAST_APPLIED
 from simcluster.faults.mechanism import Mechanism
@@ -19,6 +20,9 @@ CASES: dict[str, tuple[ObjectRef, dict[str, Any]]] = {
     "wrong_env_address": (ObjectRef(kind="Deployment", name="cart"), {"variable": "GEO_ADDR", "value": "geo:8081"}),
     "cpu_limit_too_low": (ObjectRef(kind="Deployment", name="cart"), {"limit": "10m"}),
     "kubelet_stopped": (ObjectRef(kind="Node", name="worker-1"), {}),
+    "load_spike": (ObjectRef(kind="Service", name="frontend"), {"factor": 3.0, "lasts": "20s"}),
+    "noisy_neighbour": (ObjectRef(kind="Deployment", name="cart"), {"share": 0.9, "lasts": "20s"}),
+    "aggressive_retries": (ObjectRef(kind="Deployment", name="cart"), {"variable": "GEO_ADDR", "value": "12"}),
 }
 
 
@@ -37,7 +41,10 @@ def test_every_fault_has_a_case_and_every_mechanism_a_fault() -> None:
     assert sorted({registry.load(fault).mechanism for fault in CASES}) == sorted(registry.MECHANISMS)
 
 
-@pytest.mark.parametrize("fault", CASES)
+LASTING = [fault for fault in CASES if registry.MECHANISMS[registry.load(fault).mechanism].lasting]
+
+
+@pytest.mark.parametrize("fault", LASTING)
 def test_the_cause_stands_after_the_injection_and_not_before(fault: str) -> None:
     world, mechanism = ShopWorld(), build(fault)
     assert mechanism.still_present(world) == ""
@@ -46,7 +53,7 @@ def test_the_cause_stands_after_the_injection_and_not_before(fault: str) -> None
     assert mechanism.still_present(world)
 
 
-@pytest.mark.parametrize("fault", CASES)
+@pytest.mark.parametrize("fault", LASTING)
 def test_a_second_injection_is_impossible(fault: str) -> None:
     world, mechanism = ShopWorld(), build(fault)
     mechanism.inject(world)
@@ -60,7 +67,7 @@ def test_a_missing_or_unfit_target_is_refused_before_the_run(fault: str) -> None
     kind = CASES[fault][0].kind
     with pytest.raises(ImpossibleTarget, match="there is no"):
         build(fault, ObjectRef(kind=kind, name="nobody")).check(world)
-    other = "Node" if kind != "Node" else "Service"
+    other = next(k for k in ("Node", "Service") if k not in type(build(fault)).kinds)
     with pytest.raises(ImpossibleTarget, match="takes"):
         build(fault, ObjectRef(kind=other, name="cart")).check(world)
 
@@ -135,7 +142,39 @@ def test_wrong_parameters_are_named() -> None:
 
 def test_mechanisms_survive_a_fork() -> None:
     world = ShopWorld()
-    for fault in CASES:
+    for fault in LASTING:
         mechanism = pickle.loads(pickle.dumps(build(fault)))
         mechanism.inject(world)
         assert mechanism.still_present(world)
+
+
+def test_a_spike_multiplies_the_rate_of_the_services_users() -> None:
+    world, mechanism = ShopWorld(), build("load_spike")
+    mechanism.check(world)
+    mechanism.inject(world)
+    assert world.traffic.users["shop/frontend"].rps == 30.0
+    assert mechanism.still_present(world) == ""
+    with pytest.raises(ImpossibleTarget, match="has no users"):
+        build("load_spike", ObjectRef(kind="Service", name="cart")).check(world)
+
+
+def test_a_neighbour_takes_the_cpu_of_the_deployments_nodes_and_gives_it_back() -> None:
+    world, mechanism = ShopWorld(), build("noisy_neighbour")
+    nodes = {pod["spec"]["nodeName"] for pod in world.api.store.objects("pods", NAMESPACE) if "cart" in str(pod)}
+    mechanism.check(world)
+    mechanism.inject(world)
+    hurt = [name for name, host in world.machines.items() if host.stolen_share == 0.9]
+    assert hurt
+    assert set(hurt) <= nodes
+    assert "still lack CPU" in mechanism.still_present(world)
+    with pytest.raises(ImpossibleTarget, match="lack CPU already"):
+        mechanism.check(world)
+    world.sim.run_for(20 * SECOND)
+    assert mechanism.still_present(world) == ""
+    mechanism.check(world)
+
+
+def test_a_neighbour_of_one_node_leaves_the_others_alone() -> None:
+    world, mechanism = ShopWorld(), build("noisy_neighbour", ObjectRef(kind="Node", name="worker-2"))
+    mechanism.inject(world)
+    assert [name for name, host in world.machines.items() if host.stolen_share] == ["worker-2"]

@@ -14,7 +14,8 @@ from simcluster.testing.golden import Verdict, compare, shims
 from simcluster.testing.golden.cluster import RecordedWorld
 from simcluster.testing.golden.desk import FolderFiles, LimitedClock
 from simcluster.testing.golden.normalising import normalise
-from simcluster.testing.golden.server import call_of, duration_ns
+from simcluster.testing.golden.reasons import reason
+from simcluster.testing.golden.server import COMMAND_NS, WRITE_NS, CommandServer, call_of, duration_ns
 from simcluster.testing.golden.transcripts import Output, read_output
 
 
@@ -152,3 +153,29 @@ spec: {containers: [{name: c, image: "x/app:1", command: [/no-such-binary]}]}
     assert last == "OOMKilled"
     logged = kubectl.run("get pod absent -o jsonpath={.status.containerStatuses[0].state}").stdout
     assert "stat /no-such-binary: no such file or directory" in logged
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ("-Node: <WORKER>/10.0.0.12\n+Node: <WORKER>/10.0.0.13", "node chosen among equals"),
+        ("-crasher 0/1 Error 1 (<AGE> ago)\n+crasher 0/1 Error 0 <AGE>", "state or count at a boundary of timing"),
+        ("-Waiting for deployment spec update to be observed...", "lag of controllers, and updates seen as one"),
+        ("- Resource Version: 4888\n+ Resource Version: 4130", "value that the rules of comparison leave in"),
+        ("-replicas: 3\n+replicas: 4", "unexplained"),
+        ("-Node: <WORKER>/10.0.0.12\n-replicas: 3", "unexplained"),
+    ],
+)
+def test_reasons(changed: str, expected: str) -> None:
+    assert reason(f"--- recorded\n+++ simulated\n@@ -1,2 +1,2 @@\n{changed}", reordered=False) == expected
+    assert reason(changed, reordered=True) == "order within an instant"
+
+
+def test_writes_of_one_command_take_their_time(world: RecordedWorld) -> None:
+    server = CommandServer(world)
+    began = world.sim.now
+    maps = "".join(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{n}}}\n---\n" for n in range(3))
+    call = call_of([b"kubectl", b"/tmp", b"", b"1", maps.encode(), b"0", b"apply", b"-f", b"-"])
+    reply = server.serve(call)
+    assert reply.code == 0, reply
+    assert world.sim.now - began == COMMAND_NS + 2 * WRITE_NS

@@ -36,14 +36,14 @@ def test_every_task_loads_with_checks_that_exist(task_id: str) -> None:
     assert {"cause_gone", "nothing_worse_than_before", "users_succeed"} <= set(names)
     assert len(task.reference_fixes) >= 2
     assert sorted(task.must_not_pass) == sorted(FORBIDDEN)
-    assert "online_boutique" in task_id
+    assert task.app.replace("-", "_") in task_id
 
 
 def test_there_is_a_task_for_every_fault_and_for_every_check() -> None:
     loaded = [tasks.load(task_id) for task_id in tasks.ids()]
     assert sorted({step.fault for task in loaded for step in task.incident if step.fault}) == registry.ids()
     used = {spec.check for task in loaded for spec in task.accepted_when}
-    assert set(CHECKS) - used == {"deployment_available", "service_reachable"}  # for other tasks to come
+    assert set(CHECKS) - used <= {"deployment_available", "service_reachable"}  # for other tasks to come
 
 
 def test_suites() -> None:

@@ -131,12 +131,12 @@ class Caches:
                     users[key].append((caller, edge))
         return users
 
-    def step(self, tick: int, visits: Array, answers: Array, in_time: Array, latency: Array) -> None:
+    def step(self, tick: int, visits: Array, answers: Array, in_time: Array, ages: Array) -> None:
         """A tick.
 
         Args:
             visits: of every node; answers on every edge, in_time the share that somebody waits for.
-            latency: of every edge, in ticks.
+            ages: how long ago those began that are answered now, of every edge, in ticks.
         """
         layout = self._layout
         for (service, name), cache in self._caches.items():
@@ -144,7 +144,7 @@ class Caches:
             for node, edge in self._users[service, name]:
                 site = layout.graph.edges[edge].site
                 lookups += float(visits[node]) * (site.reach if site is not None else 1.0)
-                delay = max(delay, float(latency[edge]))
+                delay = max(delay, float(ages[edge]))
                 stored += float(answers[edge]) * (1.0 if cache.cache.fill == "late" else float(in_time[edge]))
             rate = cache.hit_rate()
             index = layout.graph.service_names.index(service)
@@ -161,6 +161,15 @@ class Caches:
             for key in keys:
                 miss *= 1.0 - rates[key]
             self.made[edge] = miss
+
+    def take_over(self, old: Caches) -> None:
+        """Go on with what the caches of the same names and classes held."""
+        for key, cache in self._caches.items():
+            before = old._caches.get(key)
+            if before is not None and len(before.held) == len(cache.held):
+                cache.held, cache._missed = before.held, before._missed
+        if self:
+            self.refresh()
 
     def flush(self, service: str, cache: str) -> None:
         """Empty one cache."""

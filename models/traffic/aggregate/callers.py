@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import arithmetic
+from simcluster.engine.streams import Streams, uniforms_at
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.graph.policy import Backoff
 
@@ -39,8 +41,11 @@ class Callers:
         failed: [kind, edge] attempts that failed in this tick; `final` calls that ended with it.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, seed: int = 0) -> None:
         self.layout = layout
+        streams = Streams(seed)
+        names = [f"{e.caller_name}/{e.caller}>{e.child}" for e in layout.graph.edges]
+        self._keys = np.array([streams.key("traffic", "edge", i, n) for i, n in enumerate(names)], dtype=np.uint64)
         edges, tries = layout.edges, layout.max_attempts
         self.tries, self.slots = tries, layout.slots
         self.flying = np.zeros((self.slots, tries, edges))
@@ -57,6 +62,7 @@ class Callers:
         self._untimed_errors: Array | None = None
         self._refusals = np.zeros(edges)
         self._again = np.zeros(edges)
+        self._left = np.zeros((tries, edges))
         self.limit = layout.attempts.copy()
         self._all = np.arange(edges)
         self._tries = np.arange(tries)[:, None]
@@ -75,6 +81,7 @@ class Callers:
             for row, name in enumerate(_NAMES):
                 self.on[row, edge.index] = float(name in kinds)
         self._delays(edges)
+        self._patience()
         nodes = layout.graph.nodes
         self._single = np.array([layout.replicas[nodes[e.child].service] == 1 for e in edges])
         #: a rejection is known, and a retry made, within the tick
@@ -93,6 +100,14 @@ class Callers:
         self._cost = np.array([b.cost for _, b in budgets])
         self._late_cost = np.array([b.timeout_cost if b.timeout_cost is not None else b.cost for _, b in budgets])
         self.tokens = self._cap.copy()
+
+    def _patience(self) -> None:
+        """Where attempts end by lost patience: the chance by tick, and whether they leave the queue then."""
+        edges = self.layout.graph.edges
+        means = [e.policy.patience.mean_ns if e.policy.patience is not None else 0.0 for e in edges]
+        self.leaving = np.array([self.layout.tick_ns / mean if mean > 0.0 else 0.0 for mean in means])
+        self.takes_back = np.array([e.policy.cancel != "no" for e in edges])
+        self.any_leave = bool(self.leaving.any())
 
     def _number_of_callers(self, edge: Edge) -> float:
         spec = self.layout.graph.spec
@@ -153,6 +168,7 @@ class Callers:
         else:
             left = np.add.reduce(cohort, axis=0)
             part = np.minimum(share * original / np.maximum(left, 1e-300), 1.0)
+            part = self._whole(tick, left, part)
             good = cohort * part
             late = cohort - good
             self.succeeded = np.add.reduce(good, axis=0)
@@ -160,6 +176,15 @@ class Callers:
             self._answers(answered, in_time)
         self._conclude(tick, late)
         self._tokens()
+
+    def _whole(self, tick: int, there: Array, part: Array) -> Array:
+        """Of a whole number of attempts a whole number succeeds: rounded at random, the mean kept."""
+        good = there * part
+        whole = (there == np.floor(there)) & (good > 0.0) & (good < there)
+        if not whole.any():
+            return part
+        rounded = np.floor(good + uniforms_at(self._keys, tick + 1))
+        return np.where(whole, np.minimum(rounded / np.maximum(there, 1e-300), 1.0), part)
 
     def _expired(self, tick: int) -> tuple[Array, Array]:
         """The cohorts whose timeout expires, taken out of the ring; and their original sizes."""
@@ -177,6 +202,9 @@ class Callers:
 
     def _answers(self, answered: Array, in_time: Array) -> None:
         """Edges without timeout: answers end attempts; the oldest and the newest mix."""
+        if self.any_leave:
+            self._left = self.open * (1.0 - arithmetic.exp_array(-self.leaving))
+            self.open = self.open - self._left
         there = np.add.reduce(self.open, axis=0)
         part = np.minimum(answered / np.maximum(there, 1e-300), 1.0) * ~self.layout.timed
         gone = self.open * part
@@ -196,6 +224,8 @@ class Callers:
             slot = tick % self._ring
             self.issue += self.delayed[slot]
             self.delayed[slot] = 0.0
+        if self.any_leave:
+            late = self._left if late is None else late + self._left
         for kind, failures in ((TIMEOUT, late), (REJECTED, self._take_rejected()), (ERROR, self._take_errors())):
             if failures is not None:
                 self._fail(tick, kind, failures)
@@ -317,6 +347,29 @@ class Callers:
         if not self.layout.timed.all():
             self.open += admitted * ~(self.layout.timed | self.layout.asynchronous)
         return attempts
+
+    def shift(self, tick: int, ticks: int) -> None:
+        """Go on `ticks` later with the same attempts in flight."""
+        self.flying = np.roll(self.flying, ticks, axis=0)
+        self.total = np.roll(self.total, ticks, axis=0)
+        if self._ring:
+            self.delayed = np.roll(self.delayed, ticks, axis=0)
+
+    def leave_calm(self, calls: Array, fresh: Array) -> tuple[Array, Array]:
+        """Everybody in flight and all calls of a wide tick succeed; how many of both together, and of the first."""
+        layout = self.layout
+        good: Array = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * layout.timed
+        before = good + np.add.reduce(self.open, axis=0)
+        good = before + calls * ~layout.asynchronous
+        self.flying[:] = 0.0
+        self.total[:] = 0.0
+        self.open[:] = 0.0
+        self.issue[:] = 0.0
+        self.succeeded = good
+        if len(self.budgeted):
+            self.tokens = np.minimum(self.tokens + self._per_call * fresh[self.budgeted], self._cap)
+        self._tokens()
+        return good, before
 
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""

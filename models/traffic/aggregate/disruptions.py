@@ -1,7 +1,8 @@
-"""Replicas that are lost and come back, and edges over which nothing passes."""
+"""Replicas that are lost and come back, and edges over which nothing, or not everything, passes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,40 +19,67 @@ class Disruptions:
 
     Attributes:
         blocked: edges over which nothing passes; `held`: attempts that will still be delivered.
+        refused_share, lost_share: of every edge's attempts, that meet an error at once, and that nobody answers.
         void: ring [slot, edge]: share of a cohort that cannot succeed any more.
-        dead: edges whose callee has no replica.
+        dead: edges whose callee has no replica that takes requests.
         late: messages delivered after an outage, in the coming tick; nobody waits for them.
+        weights: edge -> {pod: weight} where its attempts are not spread over all pods alike.
     """
 
     def __init__(self, slots: int, edges: int) -> None:
         self.blocked = np.zeros(edges, dtype=bool)
         self.holding = np.zeros(edges, dtype=bool)
         self.held = np.zeros(edges)
+        self.refused_share = np.zeros(edges)
+        self.lost_share = np.zeros(edges)
         self.void = np.zeros((slots, edges))
         self.dead = np.zeros(edges)
         self.late = np.zeros(edges)
+        self.weights: dict[int, dict[int, float]] = {}
         self.any_void = False
+        self.any_share = False
 
     def lose(self, run: AggregateRun, service: str, count: int) -> None:
         """The last `count` replicas that are up are lost; a negative count brings the first lost ones back."""
-        queues, layout = run.queues, run.layout
-        pods = run.pods_of(service)
+        pods, up = run.pods_of(service), run.queues.up
         if count > 0:
-            gone = [p for p in pods if queues.up[p] > 0.0][-count:]
-            self._fail_inside(run, gone)
-            queues.empty(np.array(gone, dtype=np.int64))
-            queues.up[gone] = 0.0
+            self.take_down(run, [p for p in pods if up[p] > 0.0][-count:])
         else:
-            back = [p for p in pods if queues.up[p] == 0.0][:-count]
-            queues.up[back] = 1.0
-        alive = [p for p in pods if queues.up[p] > 0.0]
-        here = (layout.lane_pod >= pods.start) & (layout.lane_pod < pods.stop)
-        share = queues.up / max(1, len(alive))
-        queues.share[here] = share[layout.lane_pod[here]]
-        edges = np.unique(layout.lane_edge[here])
-        self.dead[edges] = 0.0 if alive else 1.0
+            self.bring_up(run, [p for p in pods if up[p] == 0.0][:-count])
 
-    def _fail_inside(self, run: AggregateRun, gone: list[int]) -> None:
+    def take_down(self, run: AggregateRun, pods: Sequence[int]) -> None:
+        """These pods are lost with all they hold."""
+        self._fail_inside(run, pods)
+        run.queues.empty(np.array(pods, dtype=np.int64))
+        run.queues.up[list(pods)] = 0.0
+        self._spread_all(run, pods)
+
+    def bring_up(self, run: AggregateRun, pods: Sequence[int]) -> None:
+        """These pods serve again."""
+        run.queues.up[list(pods)] = 1.0
+        self._spread_all(run, pods)
+
+    def _spread_all(self, run: AggregateRun, pods: Sequence[int]) -> None:
+        for service in dict.fromkeys(run.layout.pod_service[pod] for pod in pods):
+            self.spread(run, service)
+
+    def spread(self, run: AggregateRun, service: int) -> None:
+        """Work out which pods of a service get what share of every edge's attempts."""
+        queues, layout = run.queues, run.layout
+        first, count = layout.first_pod[service], layout.replicas[service]
+        takes = queues.up[first : first + count] * queues.ready[first : first + count]
+        here = np.nonzero((layout.lane_pod >= first) & (layout.lane_pod < first + count))[0]
+        for edge in np.unique(layout.lane_edge[here]).tolist():
+            lanes = here[layout.lane_edge[here] == edge]
+            weights = takes[layout.lane_pod[lanes] - first]
+            chosen = self.weights.get(edge)
+            if chosen is not None:
+                weights = weights * np.array([chosen.get(pod, 0.0) for pod in layout.lane_pod[lanes].tolist()])
+            total = float(np.cumsum(weights)[-1])
+            queues.share[lanes] = weights / total if total > 0.0 else 0.0
+            self.dead[edge] = 0.0 if total > 0.0 else 1.0
+
+    def _fail_inside(self, run: AggregateRun, gone: Sequence[int]) -> None:
         """Who waits for the lost replicas sees an error: their share of the youngest cohorts."""
         layout, queues, callers = run.layout, run.queues, run.callers
         for pod in gone:
@@ -81,6 +109,8 @@ class Disruptions:
 
     def sent(self, calls: Array) -> Array:
         """Of the attempts of this tick, what reaches the pods; with what an outage had held back."""
+        if self.any_share:
+            calls = calls * (1.0 - self.refused_share) * (1.0 - self.lost_share)
         if not (self.blocked.any() or self.late.any()):
             return calls
         sent: Array = np.where(self.blocked, 0.0, calls) + self.late
@@ -89,6 +119,8 @@ class Disruptions:
     def note(self, tick: int, attempts: Array, dropped: Array) -> None:
         """After a tick: its cohort, as far as it was blocked or dropped, cannot succeed."""
         self.late[:] = 0.0
+        if self.any_share:
+            dropped = 1.0 - (1.0 - dropped) * (1.0 - self.lost_share)
         if self.blocked.any() or dropped.any():
             self.any_void = True
             self.void[tick % len(self.void)] = np.where(self.blocked, 1.0, dropped)

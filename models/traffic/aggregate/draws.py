@@ -78,6 +78,10 @@ class PodNoise:
         empty: Array = np.zeros((0, 0))
         return {**self.__dict__, "_block": -1, "_normals": empty, "_lows": empty, "_highs": empty}
 
+    def uniform(self, tick: int) -> Array:
+        """A uniform for every pod, apart from those of `at`."""
+        return uniforms(self._keys, np.array([tick + (1 << 50)], dtype=np.uint64))
+
     def at(self, tick: int) -> tuple[Array, Array, Array]:
         """Normals, exponentials for the lower and for the upper boundary."""
         block, row = divmod(tick, self._rows)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import arithmetic
+from simcluster.engine import Shared, arithmetic
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.draws import exponentials, normals, uniforms
 from simcluster.models.traffic.graph.laws import Law
@@ -101,7 +101,7 @@ def sum_of(parts: Sequence[tuple[Array, float]], streams: Streams, identity: str
     return np.sort(total)
 
 
-class Distribution:
+class Distribution(Shared):
     """P(X <= x) of many laws at once.
 
     Args:

@@ -9,6 +9,8 @@ from simcluster.models.traffic.aggregate.layout import Graph
 _PER_TIMEOUT = ((24, 10), (100, 5), (300, 2))
 _LEAST = 1
 #: Limits of a tick without timeouts, and its share of the longest mean service time.
+#: Users who wait for an answer lose up to a tick a round: a tick is a small part of their thinking.
+_OF_THINKING = 50
 _SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 
 
@@ -16,8 +18,11 @@ def tick_of(graph: Graph) -> int:
     """Nanoseconds of a tick, a divisor of the shortest timeout and, if possible, of the window."""
     spec = graph.spec
     pods = sum(service.replicas for service in spec.services.values())  # integers
+    thoughts = [int(load.closed.think.mean_ns) for load in spec.load.values() if load.closed is not None]
+    slowest = max(min(thoughts) // _OF_THINKING, _SHORTEST_NS) if thoughts else _LONGEST_NS
     limits = [v for e in graph.edges for v in (e.policy.timeout, e.policy.deadline) if v]
-    window = spec.run.window
+    limits += [2 * 5 * e.policy.hedge.after for e in graph.edges if e.policy.hedge is not None] if pods <= 24 else []
+    window = min(spec.run.window, slowest) if thoughts else spec.run.window
     if limits:
         shortest = min(limits)
         parts = next((p for most, p in _PER_TIMEOUT if pods <= most), _LEAST)
@@ -26,5 +31,7 @@ def tick_of(graph: Graph) -> int:
                 return min(shortest // number, window)
         return max(1, min(shortest // parts, window))
     longest = max((int(node.work_ns + node.wait_ns) for node in graph.nodes), default=0)
+    laws = [edge.policy.network or spec.network for edge in graph.edges]
+    longest += 2 * max((int(law.mean_ns) for law in laws if law is not None), default=0)
     wanted = min(max(longest // _OF_SERVICE, _SHORTEST_NS), _LONGEST_NS, max(1, window // 10))
     return max(1, window // -(-window // wanted))

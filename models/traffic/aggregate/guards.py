@@ -60,11 +60,12 @@ class _Breaker:
         self._state = "closed"
         self._until = 0
         self._passed = 0.0
+        self._good = self._bad = 0.0
 
     def share_refused(self, tick: int, attempts: float) -> float:
-        """Share of the attempts of this tick that are refused."""
+        """Share of the attempts of this tick that are refused; without window: of first attempts."""
         if not self.rule.window:
-            return self._spread()
+            return self.own_share(0.0)
         if self._state == "open" and tick >= self._until:
             self._state, self._passed, self._until = "half", 0.0, 0
         if self._state == "closed":
@@ -79,13 +80,14 @@ class _Breaker:
             self._good = self._bad = 0.0
         return 1.0 - passed / attempts
 
-    def _spread(self) -> float:
+    def own_share(self, just_failed: float) -> float:
+        """Share of the callers whose own history has too many failures; of those who have just seen one more."""
         failed, total = self._window.first, self._window.second
         if total < self.rule.minimum * self.callers:
             return 0.0
-        share = failed / total
-        deviation = math.sqrt(max(share * (1.0 - share), 1e-12) / (total / self.callers))
-        return _above((self.rule.failure_ratio - share) / deviation)
+        share, own = failed / total, max(total / self.callers, 1.0)
+        deviation = math.sqrt(max(share * (1.0 - share), 1e-12) / own)
+        return _above((self.rule.failure_ratio - share - just_failed * (1.0 - share) / own) / deviation)
 
     def saw(self, tick: int, good: float, bad: float) -> None:
         """Attempts that ended."""
@@ -152,6 +154,10 @@ class Guards:
     def __bool__(self) -> bool:
         return bool(self._breakers or self._throttles)
 
+    def quiet(self) -> bool:
+        """Whether nothing is refused now."""
+        return not bool(self.first.any()) and not bool(self.later.any())
+
     def decide(self, tick: int, attempts: Array) -> None:
         """Shares refused of first attempts and of retries in this tick; `attempts` as expected."""
         self.first[:] = 0.0
@@ -160,7 +166,8 @@ class Guards:
             self.first[edge] = self.later[edge] = throttle.share_refused()
         for edge, breaker in self._breakers:
             refused = breaker.share_refused(tick, float(attempts[edge]))
-            self.later[edge] = 1.0 - (1.0 - self.later[edge]) * (1.0 - refused)
+            again = refused if breaker.rule.window else breaker.own_share(1.0)
+            self.later[edge] = 1.0 - (1.0 - self.later[edge]) * (1.0 - again)
             if breaker.rule.guards == "calls":
                 self.first[edge] = 1.0 - (1.0 - self.first[edge]) * (1.0 - refused)
 

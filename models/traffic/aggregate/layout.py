@@ -13,12 +13,14 @@ different operations) carries its requests over to the next tick.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.durations import Distribution, sum_of, values_of
 from simcluster.models.traffic.aggregate.sites import Flattened, Site, flatten
@@ -35,7 +37,7 @@ UNLIMITED = 1 << 40
 
 
 @dataclass
-class Node:
+class Node(Shared):
     """An operation as one target of one load meets it."""
 
     index: int
@@ -48,10 +50,11 @@ class Node:
     scv: float
     failure: float
     contention_ns: float
+    kind: str = ""
 
 
 @dataclass
-class Edge:
+class Edge(Shared):
     """A call site of a node, or a target of a load (then `caller` is -1 and `weight` its share)."""
 
     index: int
@@ -68,7 +71,7 @@ class Edge:
     level: int = 0
 
 
-class Graph:
+class Graph(Shared):
     """Nodes and edges of a spec, found from the loads downwards."""
 
     def __init__(self, spec: GraphSpec, seed: int) -> None:
@@ -101,6 +104,7 @@ class Graph:
         flat = flatten(spec.operations[operation])
         node = self._measure(len(self.nodes), service, operation, flat)
         self._known[key] = node.index
+        node.kind = kind
         self.nodes.append(node)
         for site in flat.sites:
             call = site.call
@@ -184,9 +188,10 @@ def servers_of(service: Service, graph: Graph, index: int) -> tuple[int, int, bo
 class Layout:
     """All constant arrays of a run. Times are in ticks unless the name says otherwise."""
 
-    def __init__(self, graph: Graph, tick_ns: int) -> None:
+    def __init__(self, graph: Graph, tick_ns: int, pods: Mapping[str, Sequence[str]] | None = None) -> None:
         self.graph = graph
         self.tick_ns = tick_ns
+        self._named = pods or {}
         self._pods()
         self._edges()
         self._lanes()
@@ -204,11 +209,12 @@ class Layout:
             self.first_pod[service] = len(self.pod_service)
             self.replicas[service] = spec.services[name].replicas
             self.pod_service += [service] * self.replicas[service]
-            self.pod_names += [f"{name}/{i}" for i in range(self.replicas[service])]
+            self.pod_names += self._named.get(name) or [f"{name}/{i}" for i in range(self.replicas[service])]
         count = len(self.pod_service)
         self.pods = count
         self.servers = np.ones(count)
         self.cores = np.ones(count)
+        self.workers = np.ones(count)
         self.holds = np.zeros(count, dtype=bool)
         self.work = np.zeros(count)  # reference work of one unit of the queue, in ticks at full speed
         self.scv = np.zeros(count)
@@ -232,6 +238,7 @@ class Layout:
         works = [node.work_ns for node in nodes if node.work_ns > 0.0]
         reference = max(works) if works else 0.0
         self.servers[here], self.cores[here], self.holds[here] = servers, cores, holds
+        self.workers[here] = workers
         self.work[here] = reference / self.tick_ns
         self.scv[here] = max((node.scv for node in nodes if node.work_ns > 0.0), default=0.0)
         bound = float("inf") if service.queue.bound is None else float(service.queue.bound)
@@ -250,7 +257,7 @@ class Layout:
         self.edges = count
         self.child = np.array([e.child for e in edges], dtype=np.int64)
         self.caller = np.array([e.caller for e in edges], dtype=np.int64)
-        self.attempts = np.array([e.policy.attempts for e in edges], dtype=np.int64)
+        self.attempts = np.array([_affordable(e.policy) for e in edges], dtype=np.int64)
         self.max_attempts = int(self.attempts.max())
         self.timeout = np.array([float(e.policy.timeout or 0) / tick for e in edges])
         self.deadline = np.array([float(e.policy.deadline or 0) / tick for e in edges])
@@ -331,6 +338,21 @@ class Layout:
         self.node_failure = np.array([n.failure for n in graph.nodes])
         self.node_contention = np.array([n.contention_ns for n in graph.nodes]) / self.tick_ns
         self.node_service = np.array([n.service for n in graph.nodes], dtype=np.int64)
+
+
+def _affordable(policy: Policy) -> int:
+    """Attempts that can begin before the deadline of the call if each one runs into its timeout."""
+    if policy.deadline is None or policy.timeout is None:
+        return policy.attempts
+    backoff = policy.retries.backoff if policy.retries is not None else None
+    at, delay, count = 0.0, float(backoff.base) if backoff is not None else 0.0, 0
+    while count < policy.attempts and at < policy.deadline:
+        count += 1
+        share = 1.0 if backoff is None or backoff.jitter == "none" else 0.5 if backoff.jitter == "full" else 0.75
+        at += policy.timeout + delay * share
+        if backoff is not None:
+            delay = min(delay * backoff.factor, float(backoff.max or 1e18))
+    return max(1, count)
 
 
 def _by_pod(pods: list[int], edges: list[int]) -> _LaneKey:

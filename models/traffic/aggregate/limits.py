@@ -91,3 +91,10 @@ class Limits:
             size > 0.0, allocation / np.maximum(free, 1e-300) * (pause_base + pause_byte * live), 0.0
         )
         return cost
+
+    def between(self, running: Array, waiting: Array) -> Array:
+        """Requests from one collection to the next."""
+        size, base, each_waiting, each_running, allocation, _, _ = self.heap
+        free = size - base - each_waiting * waiting - each_running * running
+        jobs: Array = np.maximum(free / np.maximum(allocation, 1e-300), 1.0)
+        return jobs

@@ -75,9 +75,14 @@ class Outcomes:
         self._period = period
         edges = layout.edges
         self.quality = np.ones(edges)
+        self.refused = np.zeros(edges)
         self.made = np.ones(edges)
         callers = layout.caller >= 0
         self.inner = np.nonzero(callers & ~layout.asynchronous)[0]
+        if any(e.policy.hedge is not None for e in layout.graph.edges):
+            self.inner = np.nonzero(~layout.asynchronous)[
+                0
+            ]  # who hedges asks after some time whether there is an answer
         self._ages()
         self.profile = np.ones((edges, len(self.ages)))
         self._heights()
@@ -236,14 +241,27 @@ class Outcomes:
             left = np.concatenate((left, self._age_columns(tick, queues)), axis=1)
         spent = (self._lane_budget - left[:, 0]) * queues.share
         self.waited = np.bincount(layout.lane_edge, spent, layout.edges).astype(np.float64, copy=False)
-        speed = self.lane_speed
-        own = layout.distribution.below(layout.lane_node[:, None], left * speed[:, None])
-        own[:, 0] = layout.distribution.mean_below(layout.lane_node, last * speed, first * speed)
+        speed = self.lane_speed[:, None]
+        if queues.contended:
+            speed = self._speed_then(tick, queues, left.shape[1])
+        own = layout.distribution.below(layout.lane_node[:, None], left * speed)
+        now = speed[:, 0]
+        own[:, 0] = layout.distribution.mean_below(layout.lane_node, last * now, first * now)
         if len(queues.lifo_pods):
             self._served_at_once(tick, queues, own)
         if self._faulty:
             own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
         return own, left
+
+    def _speed_then(self, tick: int, queues: Queues, columns: int) -> Array:
+        """Speeds by lane and column; where it is settled when a request begins, those of its beginning."""
+        speed = np.repeat(self.lane_speed[:, None], columns, axis=1)
+        lanes = queues.contended.lanes
+        begun = (tick - self._lane_ticks[lanes])[:, None]
+        if columns > 1:
+            begun = np.concatenate((begun, np.repeat((tick - self.ages)[None, :], len(lanes), axis=0)), axis=1)
+        speed[lanes] = queues.contended.speeds(begun, queues.factor * queues.up)
+        return speed
 
     def _served_at_once(self, tick: int, queues: Queues, own: Array) -> None:
         """Last come, first served: a share of each cohort did not wait at all."""
@@ -334,6 +352,10 @@ class Outcomes:
         if (times > 1).any():
             ok = _repeated(ok, times)
         return ok
+
+    def success_at(self, edge: int, age: float) -> float:
+        """Probability that an attempt begun so many ticks ago has succeeded by now."""
+        return float(self._look(np.array([edge]), np.array([[age]]))[0, 0])
 
     def _look(self, edges: Index, age: Array) -> Array:
         at = np.minimum(np.maximum(age, 0.0), float(self.ages[-1]))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate import stationary
+from simcluster.models.traffic.aggregate.contended import Contended
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.limits import Limits
 
@@ -64,6 +65,7 @@ class Queues:
         self.head = np.zeros(pods, dtype=np.int64)
         self.factor = np.ones(pods)
         self.up = np.ones(pods)
+        self.ready = np.ones(pods)
         self.stretch = np.ones(pods)
         self.hold = np.maximum(layout.work, 1e-9)
         self.share = layout.share.copy()
@@ -116,6 +118,7 @@ class Queues:
         contention = np.zeros(layout.pods)
         np.maximum.at(contention, layout.lane_pod, layout.node_contention[layout.lane_node])
         self._contention = contention
+        self.contended = Contended(layout, self.slots)
         self._local = []
         for pods, lanes in zip(layout.level_pods, layout.level_lanes, strict=True):
             self._local.append(layout.lane_pod[lanes] - pods.start)
@@ -134,10 +137,9 @@ class Queues:
         places = np.where(layout.holds, layout.servers / np.maximum(self.hold, 1e-9), cpu)
         self.rate = np.minimum(np.minimum(places, cpu), 1e9)
         if self.limits.has_heap:
-            running = np.minimum(np.maximum(self.number - self.waiting, 0.0), layout.servers)
-            cost = self.limits.collection(self.waiting, running)
-            healthy = self.rate
-            self.rate = 1.0 / (1.0 / np.maximum(healthy, 1e-12) + cost)
+            cost = self.limits.collection(self.waiting, self._running())
+            each = (1.0 - self._through_pauses(cost)) / np.maximum(self.rate, 1e-12)
+            self.rate = 1.0 / (each + cost)
             self.limits.pause = cost
         mean = np.where(
             layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
@@ -146,16 +148,36 @@ class Queues:
         self.mean_service = mean
         self.offered = self._sum / np.maximum(self._weight, 1e-300)
         rho = np.minimum(self.offered / np.maximum(self.rate, 1e-12), stationary.RHO_MAX)
-        at = np.maximum(rho / stationary.RHO_MAX * (stationary.POINTS - 0.75) - 0.25, 0.0)
-        low = np.minimum(at.astype(np.int64), stationary.POINTS - 2)
-        row = self._tables[self._kind, low]
-        row = row + (at - low)[:, None] * (self._tables[self._kind, low + 1] - row)
+        row = stationary.at_utilisation(self._tables, self._kind, rho)
         self.shift = np.where(self.slow, layout.servers, row[:, 0])
         self.noise = row[:, 1]
+        # beyond so many waiting a queue is no ordinary one: twelve times the scale of its stationary law
+        self.usual = row[:, 2] / 12.0
         if len(self.lifo_pods):
             self.busy_chance = stationary.waiting_chance(rho, layout.servers)
         self.split = self.offered * self._lost_noise
         self._spread()
+
+    def _running(self) -> Array:
+        """Requests that hold a worker; where ticks are longer than their stay, by Little's law."""
+        layout = self.layout
+        running = np.maximum(self.number - self.waiting, 0.0)
+        running = np.where(self._unresolved(), self.offered * self.hold + self.number, running)
+        return np.minimum(running, layout.servers)
+
+    def _unresolved(self) -> NDArray[np.bool_]:
+        return self.layout.holds & (self.hold < RESOLVED)
+
+    def _through_pauses(self, cost: Array) -> Array:
+        """Part of the stays that passes while the replica stands still: who waits without CPU goes on waiting.
+
+        Whoever runs when a collection begins, or begins during it, is ready at its end; on average that
+        happens in the middle of a round of the workers.
+        """
+        jobs = self.limits.between(self._running(), self.waiting)
+        there = np.minimum(self.offered * (self.hold + cost * jobs) + self.number, self.layout.servers)
+        part = np.minimum(0.5 * there / np.maximum(jobs, 1.0), 1.0)
+        return np.where(self._unresolved() & (cost > 0.0), part, 0.0)
 
     def _spread(self) -> None:
         own = self.noise * np.minimum(self.rate, 1e6)
@@ -263,7 +285,8 @@ class Queues:
         finite = np.isfinite(top)
         beyond = np.maximum(np.maximum(highest, lifted) - np.where(finite, top, 0.0), 0.0)
         # the diffusion exceeds the bound by a part of a request, but requests are refused whole
-        beyond = beyond * (1.0 + 1.0 / (1.0 + WHOLE * self.offered[pods]))
+        admitted = self.offered[pods]
+        beyond = beyond + np.minimum(beyond, 1.0 + admitted) / (1.0 + WHOLE * admitted)
         beyond = np.where(finite, np.minimum(beyond, arrived - over), 0.0)
         over = over + beyond
         lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, np.maximum(top, number)), 0.0), lifted)
@@ -276,7 +299,51 @@ class Queues:
         for array in (self.number, self.waiting, self.queued, self.inside, self.busy):
             array[pods] = 0.0
         self.begun[pods] = self.position[pods]
+        self._sum[pods] = 0.0
+        if self.contended:
+            self.contended.lost(pods)
         self.content[np.isin(self.layout.lane_pod, pods)] = 0.0
+
+    def settle(self, tick: int, number: Array, arrived: Array, offered: Array, left: Array) -> None:
+        """After a wide tick that ends at `tick`: queues of these lengths, and everything else served at once.
+
+        Args:
+            arrived: units that came during the wide tick; offered: expected in a tick.
+            left: requests of every lane in the wide tick.
+        """
+        layout = self.layout
+        self.number = number
+        self.waiting = np.maximum(number - self.shift, 0.0)
+        self.inside = np.where(layout.holds, number, 0.0)
+        self.queued = np.where(layout.holds, self.waiting, number)
+        there = np.bincount(layout.lane_pod, left * layout.relative, layout.pods)
+        self.content = left * (self.queued / np.maximum(there, 1e-300))[layout.lane_pod]
+        self.position = self.position + arrived
+        self.begun = self.position - self.waiting
+        self.arrived = offered.copy()
+        self.borders[:] = self.begun
+        ago = (tick - 1 - np.arange(self.slots)) % self.slots
+        self.instants[:] = (tick - 1.0 - ago)[:, None]
+        self.head[:] = tick
+        self._weight[:] = _MEMORY_TICKS
+        self._sum = offered * _MEMORY_TICKS
+        self.busy[:] = 0.0
+        if len(self.lifo_pods):
+            self._levels[:] = self.waiting[self.lifo_pods]
+            self._returns[:] = self.instants[:, self.lifo_pods]
+            self.at_once[:] = 1.0
+
+    def shift_rings(self, ticks: int, moved: Array, units: Array) -> None:
+        """Go on `ticks` later: positions have moved, and who is served now came as long ago as before."""
+        self.borders = np.roll(self.borders, ticks, axis=0) + moved
+        late = np.roll(self.instants, ticks, axis=0)
+        self.instants = np.where(late >= NEVER, NEVER, late + ticks)
+        self.head = self.head + ticks
+        if len(self.lifo_pods):
+            self._levels = np.roll(self._levels, ticks, axis=0)
+            back = np.roll(self._returns, ticks, axis=0)
+            self._returns = np.where(back >= NEVER, NEVER, back + ticks)
+            self.at_once = np.roll(self.at_once, ticks, axis=0)
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""
@@ -332,6 +399,8 @@ class Queues:
         head = np.maximum(self.head, tick + 1 - self.slots)
         pods = np.arange(len(head))
         gained = np.maximum(begun - self.begun, 1e-300)
+        # who leaves no queue behind worked at full speed until it was gone, and then had nothing to do
+        gained = np.where(self.waiting > 0.0, gained, np.maximum(gained, self.service))
         while True:
             border = self.borders[head % self.slots, pods]
             passed = (head <= tick) & (border <= begun)
@@ -345,6 +414,17 @@ class Queues:
             self.instants[slot, chosen] = np.where(known == NEVER, np.minimum(when, tick + 1.0), known)
             head[chosen] = ahead + 1
         self.head = head
+
+    def age(self, tick: int) -> Array:
+        """How long ago those came who begin service at the start of a tick, in ticks."""
+        pods = np.arange(len(self.head))
+        before = np.minimum(np.maximum(self.head - 1, tick + 1 - self.slots), tick)
+        low = self.borders[before % self.slots, pods]
+        after = np.where(before + 1 <= tick, self.borders[(before + 1) % self.slots, pods], self.position)
+        part = np.where(after > low, (self.begun - low) / np.maximum(after - low, 1e-300), 1.0)
+        came = before + np.minimum(np.maximum(part, 0.0), 1.0)
+        result: Array = np.where(self.head > tick, 0.0, np.maximum(tick - came, 0.0))
+        return result
 
     def _average(self) -> None:
         memory = np.maximum(_MEMORY_TICKS, _MEMORY_REQUESTS / np.maximum(self.offered, 1e-3))

@@ -9,6 +9,7 @@ for its share of the window's successes.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,30 @@ from simcluster.models.traffic.graph.result import FAILURES, LoadWindow, Result,
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 Array = NDArray[np.float64]
+
+#: A drawn duration of so many ticks says that nobody ever served the request.
+_ENDLESS = 1e9
+
+
+@dataclass
+class Sums:
+    """Sums over ticks: of edges [attempts, refused, succeeded], of failures by kind, of pods [waiting, servers held,
+    finished], of lanes [left the queue, refused]."""
+
+    edges: Array
+    failed: Array
+    final: Array
+    fresh: Array
+    pods: Array
+    lanes: Array
+
+    def minus(self, earlier: Sums, ticks: int) -> Sums:
+        """Means in a tick since then."""
+        return Sums(*((a - b) / ticks for a, b in zip(self.arrays(), earlier.arrays(), strict=True)))
+
+    def arrays(self) -> tuple[Array, ...]:
+        """All of them, in the order of the fields."""
+        return self.edges, self.failed, self.final, self.fresh, self.pods, self.lanes
 
 
 class Recorder:
@@ -61,29 +86,56 @@ class Recorder:
         self.latency: list[dict[int, list[Array]]] = [{} for _ in range(loads)]
         self.wait: list[dict[int, list[Array]]] = [{} for _ in range(services)]
         self.sojourn: list[dict[int, list[Array]]] = [{} for _ in range(services)]
+        self._before: Sums | None = None
         self._reset()
+
+    def so_far(self) -> Sums:
+        """Sums since the beginning."""
+        now = Sums(self._edge_sums, self._failed, self._final, self._fresh, self._pod_sums, self._lane_sums)
+        if self._before is None:
+            return Sums(*(a.copy() for a in now.arrays()))
+        return Sums(*(a + b for a, b in zip(self._before.arrays(), now.arrays(), strict=True)))
+
+    def add(self, means: Sums, ticks: int, scale: float) -> None:
+        """Count several ticks by their means; the flows scaled."""
+        factor = ticks * scale
+        self._edge_sums += means.edges * factor
+        self._failed += means.failed * factor
+        self._final += means.final * factor
+        self._fresh += means.fresh * factor
+        self._pod_sums += means.pods * ticks
+        self._lane_sums += means.lanes * factor
+        self._ticks += ticks
 
     def _reset(self) -> None:
         layout = self.layout
+        if hasattr(self, "_edge_sums"):
+            self._before = self.so_far()
         self._edge_sums = np.zeros((3, layout.edges))  # attempts, refused, succeeded
         self._failed = np.zeros((4, layout.edges))
         self._final = np.zeros((4, layout.edges))
         self._fresh = np.zeros(layout.edges)
         self._pod_sums = np.zeros((3, layout.pods))  # waiting, servers held, finished
+        self._lane_sums = np.zeros((2, layout.lanes))  # left the queue, refused
         self._ticks = 0
 
-    def tick(self, attempts: Array, refused: Array, fresh: Array, succeeded: Array) -> None:
-        """Add the edges' counts of a tick."""
+    def tick(self, attempts: Array, refused: Array, fresh: Array, succeeded: Array, ticks: int = 1) -> None:
+        """Add the edges' counts of a tick, or of several."""
         self._edge_sums[0] += attempts
         self._edge_sums[1] += refused
         self._edge_sums[2] += succeeded
         self._fresh += fresh
-        self._ticks += 1
+        self._ticks += ticks
 
     def failures(self, failed: Array, final: Array) -> None:
         """Add attempts and calls that failed in a tick."""
         self._failed += failed
         self._final += final
+
+    def paused(self, window: int, ticks: Array) -> None:
+        """Add how long the pods stood still in a tick."""
+        row = self.pause[min(window, len(self.pause) - 1)]
+        row += np.bincount(self._pod_service, ticks, len(row)) * self.layout.tick_ns
 
     def pods(self, waiting: Array, held: Array, finished: Array) -> None:
         """Add the pods' state at the end of a tick."""
@@ -91,6 +143,12 @@ class Recorder:
         sums[0] += waiting
         sums[1] += held
         sums[2] += finished
+
+    def lanes(self, left: Array, refused: Array | None) -> None:
+        """Add the lanes' counts of a tick."""
+        self._lane_sums[0] += left
+        if refused is not None:
+            self._lane_sums[1] += refused
 
     def answered(self, t_ns: Array, amounts: Array) -> None:
         """Root requests (one entry for each root edge) that got their answer at these instants."""
@@ -156,12 +214,14 @@ class Recorder:
         ended = self.ok[:count, load] + np.add.reduce(self.final[:, :count, load], axis=0)
         waiting = np.cumsum(self.arrivals[:count, load]) - np.cumsum(ended)
         rows = []
+        known: list[Array] = next((parts for parts in self.latency[load].values() if parts), [])
         for w in range(count):
             row = LoadWindow(whole["arrivals"][w], whole["attempts"][w], whole["ok"][w])
             row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
             row.waiting = max(0, math.floor(float(waiting[w]) + 0.5))
-            fill(row.latency, self.latency[load].get(w, ()), row.ok, self.layout.tick_ns)
+            known = self.latency[load].get(w) or known
+            fill(row.latency, known, row.ok, self.layout.tick_ns)
             rows.append(row)
         return rows
 
@@ -201,6 +261,7 @@ def fill(histogram: Histogram, samples: list[Array] | tuple[()], count: int, tic
     if count <= 0 or not samples:
         return
     values = np.concatenate(samples)
+    values = values[values < _ENDLESS]
     if not len(values):
         return
     ns = np.floor(np.maximum(values, 0.0) * tick_ns + 0.5).astype(np.int64)

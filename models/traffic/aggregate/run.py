@@ -9,22 +9,32 @@ Everything between two ticks is plain arrays: a run can be pickled and goes on w
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import arithmetic
+from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.caches import Caches
 from simcluster.models.traffic.aggregate.callers import ERROR, Callers
+from simcluster.models.traffic.aggregate.countable import check_countable
 from simcluster.models.traffic.aggregate.disruptions import Disruptions
 from simcluster.models.traffic.aggregate.draws import PodNoise
+from simcluster.models.traffic.aggregate.gates import Gates
 from simcluster.models.traffic.aggregate.grid import tick_of
 from simcluster.models.traffic.aggregate.guards import Guards
-from simcluster.models.traffic.aggregate.layout import Edge, Graph, Layout
+from simcluster.models.traffic.aggregate.hedges import Hedges
+from simcluster.models.traffic.aggregate.layout import Graph, Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
+from simcluster.models.traffic.aggregate.pools import with_pools
 from simcluster.models.traffic.aggregate.queues import REFRESH, Queues
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
 from simcluster.models.traffic.aggregate.sources import Source
+from simcluster.models.traffic.aggregate.steady import Steady
 from simcluster.models.traffic.aggregate.triggers import Triggers
+from simcluster.models.traffic.aggregate.wide import LONGEST_NS, Wide
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
 
@@ -41,25 +51,38 @@ class AggregateRun:
         spec: the graph.
         seed: of all draws.
         tick_ns: length of a tick; None: a fraction of the shortest timeout (`grid.tick_of`).
+        pods: names of the replicas of services, by which they draw; else they are numbered.
+        counter: what counts.
 
     Example: `AggregateRun(load_spec(path), seed=7).run().load_totals["users"].ok`.
     """
 
-    def __init__(self, spec: GraphSpec, seed: int = 0, tick_ns: int | None = None) -> None:
+    def __init__(
+        self,
+        spec: GraphSpec,
+        seed: int = 0,
+        tick_ns: int | None = None,
+        *,
+        pods: Mapping[str, Sequence[str]] | None = None,
+        counter: type[Recorder] = Recorder,
+    ) -> None:
+        check_countable(spec)
+        self.shown = list(spec.services)
+        spec = with_pools(spec)
         self.spec = spec
         self.seed = seed
         self.graph = Graph(spec, seed)
         self.tick_ns = tick_ns or tick_of(self.graph)
-        self.layout = Layout(self.graph, self.tick_ns)
+        self.layout = Layout(self.graph, self.tick_ns, pods)
         self.tick = 0
         self.ticks = max(1, spec.run.duration // self.tick_ns)
-        self.callers = Callers(self.layout)
+        self.callers = Callers(self.layout, seed)
         self.queues = Queues(self.layout, self.layout.slots + ring_of(self.layout, spec))
         self.outcomes = Outcomes(self.layout, self.queues, self.callers.period)
         self.outcomes.set_shares(np.array([e.site.share if e.site is not None else 1.0 for e in self.graph.edges]))
         self.noise = PodNoise(seed, self.layout.pod_names)
         self.triggers = Triggers(spec.events, self.tick_ns)
-        self.recorder = Recorder(spec, self.layout)
+        self.recorder = counter(spec, self.layout)
         self.sampler = Sampler(self.layout, self.queues, self.outcomes, self.recorder, seed)
         self.sources = [self._source(name, seed) for name in spec.load]
         self.stopped = ""
@@ -77,7 +100,6 @@ class AggregateRun:
         self._window = 0
         self._late_fresh = np.zeros(edges)
         self._answered = np.zeros(edges)
-        self._staying = np.zeros(edges)
         self._pool = np.zeros(layout.lanes)
         self._refused = np.zeros(edges)
         self._share_of_edge = np.zeros(edges)
@@ -88,18 +110,21 @@ class AggregateRun:
             self.caches.refresh()
             self.outcomes.made = self.caches.made
         self.guards = Guards(layout, self.callers.callers)
-        self._flow = np.zeros(edges)
+        self.flow = np.zeros(edges)
         self._calm_limits()
         self._error_pairs()
         self._ratio = layout.calls_per_visit.copy()
         untimed = ~layout.timed & ~layout.asynchronous
         closed = any(load.closed is not None for load in self.spec.load.values())
+        self._left = np.zeros(layout.lanes)
+        self._any_timed = bool(layout.timed.any())
         self._untimed = bool(untimed.any()) or closed or bool(self.caches)
         self._below_now = np.zeros(edges)
         self._own_lag = np.zeros(layout.lanes)
         lagging = (layout.infinite | layout.holds)[layout.lane_pod]
+        lagging[self.queues.contended.lanes] = False
         self._lagging = lagging
-        self._any_lag = bool(lagging.any())
+        self._any_lag = bool(lagging.any()) or bool(self.queues.contended)
         self._below_then = np.zeros((layout.slots, edges))
         self._stay_of_pod = np.zeros(layout.pods)
         self._judged = False
@@ -107,33 +132,31 @@ class AggregateRun:
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
         self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
         self._wanted = np.zeros(edges)
-        self._gate = np.ones(edges)
-        self._earlier = self._gates()
-        self._done = np.zeros((2, edges))
+        self.gates = Gates(layout)
         self._closed = [s for s in self.sources if s.load.closed is not None]
+        self._answers = Answers(self)
+        self.flowed = np.zeros(edges)
+        self._hedges = Hedges(self)
+        self._extra = np.zeros(edges)
+        self.longest = LONGEST_NS // self.tick_ns
+        self.wide = Wide(self)
+        self.sampler.ordinary = self.wide
+        self.steady = Steady(self)
 
     def lose(self, service: str, count: int) -> None:
         """Lose replicas, or bring lost ones back (negative)."""
         self.cuts.lose(self, service, count)
 
+    def changed(self) -> None:
+        """Speeds, routes or rules were changed from outside: look at deadlines for a while."""
+        self._refresh()
+        self.wide.version += 1
+        self.steady.forget(self)
+        self._hot = self.layout.slots + 2
+
     def cut(self, edge: int, begins: bool, held: bool) -> None:
         """Begin or end an outage of an edge."""
         self.cuts.cut(self, edge, begins, held)
-
-    def _gates(self) -> list[tuple[int, list[int]]]:
-        """Calls that are only made after others succeeded: (edge, the required ones before it)."""
-        found = []
-        for node in sorted(self.layout.children):
-            edges = self.layout.children[node]
-            for edge in edges:
-                before = [
-                    other.index
-                    for other in edges
-                    if other is not edge and _precedes(other, edge) and not other.asynchronous
-                ]
-                if before:
-                    found.append((edge.index, before))
-        return found
 
     def _calm_limits(self) -> None:
         """How long the waits on a request's way may be so that nobody misses a deadline."""
@@ -194,20 +217,34 @@ class AggregateRun:
 
     def result(self) -> Result:
         """What was seen so far."""
+        self.sampler.finish(self.tick)
         self._finish_open()
         self._close_window(final=True)
         end = min(self.tick * self.tick_ns, self.spec.run.duration)
         if not self.stopped:
             end = self.spec.run.duration if self.tick >= self.ticks else end
-        return self.recorder.result(self.spec.name, self.seed, end, self.stopped)
+        result = self.recorder.result(self.spec.name, self.seed, end, self.stopped)
+        for tables in (result.services, result.service_totals):
+            for name in [name for name in tables if name not in self.shown]:
+                del tables[name]
+        return result
 
-    def step(self) -> None:
-        """One tick."""
+    def step(self, last: int | None = None) -> None:
+        """One tick; `last` is the tick before which a wide one must end (by default the end of the run)."""
+        span = self.wide.span(self, self.ticks if last is None else last)
+        if span > 1:
+            self.wide.step(self, span)
+            self._maybe_close()
+            return
+        span = self.steady.span(self, self.ticks if last is None else last)
+        if span > 1:
+            self.steady.leap(self, span)
+            self._maybe_close()
+            return
         tick, layout, queues, callers = self.tick, self.layout, self.queues, self.callers
         if self.triggers.next_tick <= tick:
             self.triggers.apply(self, tick)
-            self._refresh()
-            self._hot = layout.slots + 2
+            self.changed()
         elif tick % REFRESH == 0 or queues.has_holds or queues.unsteady:
             self._refresh()
         queues.begin(tick, self.noise.at(tick))
@@ -217,14 +254,39 @@ class AggregateRun:
         self._arrive(tick, fresh)
         self._forward(tick, fresh)
         self._below_then[tick % layout.slots] = self._below_now
+        if self.cuts.any_share:
+            self._refused = 1.0 - (1.0 - self._refused) * (1.0 - self.cuts.refused_share)
+        if self._refused.any() or self.outcomes.refused.any():
+            self.outcomes.refused += (self._refused - self.outcomes.refused) * 0.02
         attempts = callers.fly(tick, fresh, self._refused, self.cuts.dead)
         self.cuts.note(tick, attempts, self._dropped)
-        self._open_gates(fresh)
-        self._flow += (attempts - self._flow) * 0.05
+        self.gates.update(callers.succeeded, callers.final, hot=bool(self._hot))
+        if not self._any_timed:
+            self.outcomes.quality = self.gates.fine
+        self.flow += (attempts - self.flow) * 0.05
         queues.end(tick)
         self._errors(tick, attempts)
         self._note(tick, attempts, fresh)
         self.tick = tick + 1
+        self.steady.watch(self)
+        self._maybe_close()
+
+    def settled(self, tick: int, flow: Array) -> None:
+        """After a wide tick: nothing is left of what was in flight."""
+        self.flow = flow.copy()
+        self._answers.settle()
+        self._answered[:] = 0.0
+        self._pool[:] = 0.0
+        self._refused[:] = 0.0
+        self._dropped[:] = 0.0
+        self._below_then[:] = self._below_now
+        self.outcomes.quality[:] = 1.0
+
+    def window_end(self) -> int:
+        """The first tick after the end of this window."""
+        return -(-((self._window + 1) * self.spec.run.window) // self.tick_ns)
+
+    def _maybe_close(self) -> None:
         if (self.tick + self.spec.run.window // self.tick_ns // 1000) * self.tick_ns >= (
             self._window + 1
         ) * self.spec.run.window:
@@ -234,13 +296,13 @@ class AggregateRun:
         queues, layout = self.queues, self.layout
         self.outcomes.times(queues)
         self._below_now = self.outcomes.below[layout.child] + 2.0 * layout.network
-        weight = self.queues.share * np.maximum(self._flow[layout.lane_edge], 1e-12)
+        weight = self.queues.share * np.maximum(self.flow[layout.lane_edge], 1e-12)
         stay = (self.outcomes.lane_own + self.outcomes.below[layout.lane_node]) * weight
         total = np.bincount(layout.lane_pod, weight, layout.pods)
         self._stay_of_pod = np.bincount(layout.lane_pod, stay, layout.pods) / np.maximum(total, 1e-300)
         if queues.has_holds:
             held = self.outcomes.lane_own + self.outcomes.below[layout.lane_node]
-            weight = np.maximum(self._flow[layout.lane_edge], 1e-12) * queues.share
+            weight = np.maximum(self.flow[layout.lane_edge], 1e-12) * queues.share
             total = np.bincount(layout.lane_pod, held * weight, layout.pods)
             amount = np.bincount(layout.lane_pod, weight, layout.pods)
             queues.hold = np.where(amount > 0.0, total / np.maximum(amount, 1e-300), queues.hold)
@@ -248,7 +310,7 @@ class AggregateRun:
 
     def _calm(self) -> bool:
         """Whether nobody can miss a deadline by the waits of now."""
-        if (self.queues.factor < 1.0).any():
+        if self.queues.contended or (self.queues.factor < 1.0).any():
             return False
         layout, outcomes = self.layout, self.outcomes
         longest = np.maximum.reduceat(self.queues.wait(), layout.service_starts)[layout.edge_service]
@@ -264,16 +326,20 @@ class AggregateRun:
         callers = self.callers
         share = None
         self._is_calm = self._calm()
-        self._judged = bool(self._hot) or not self._is_calm
+        watchful = bool(self._hot) or not self._is_calm or bool(self._hedges)
+        self._judged = watchful and self._any_timed
         if self._judged:
             expiring = callers.slot_of_expiring(tick)
             share = self.outcomes.update(tick, self.queues, expiring)
+            self._hedges.judge(share)
             if len(self._withdrawing):
                 self._withdraw(tick)
             if self.cuts.any_void:
                 void = self.cuts.void[expiring, np.arange(self.layout.edges)]
                 share = share * (1.0 - np.where(expiring >= 0, void, 0.0))
         in_time = np.ones(self.layout.edges)
+        if callers.any_leave:
+            self._leave(tick)
         callers.judge(tick, share, self._answered, in_time)
         self._cool(share)
         if self.guards:
@@ -292,24 +358,17 @@ class AggregateRun:
         amounts[lanes] = cohort * self.queues.share[lanes] * self.queues.unbegun(lanes, np.maximum(begun, 0))
         self.queues.withdraw(amounts)
 
-    def _open_gates(self, fresh: Array) -> None:
-        """Later calls of an operation are made as often as the earlier ones succeed, by their recent shares."""
-        if not self._earlier:
-            return
-        if not self._hot:
-            self._gate[:] = 1.0
-            self._done[:] = 0.0
-            return
-        keep = 1.0 - 1.0 / (1.0 + self.layout.timeout)
-        self._done *= keep
-        self._done[0] += self.callers.succeeded
-        self._done[1] += fresh
-        share = np.where(self._done[1] > 0.0, np.minimum(self._done[0] / np.maximum(self._done[1], 1e-300), 1.0), 1.0)
-        for edge, before in self._earlier:
-            gate = 1.0
-            for other in before:
-                gate *= float(share[other])
-            self._gate[edge] = gate
+    def _leave(self, tick: int) -> None:
+        """Patience runs out: who waits leaves the queue where callers cancel; answers find some gone."""
+        layout, queues, callers = self.layout, self.queues, self.callers
+        waited = np.bincount(
+            layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges
+        )
+        stayed = arithmetic.exp_array(-callers.leaving * (waited * ~callers.takes_back + self.outcomes.own_of_edge))
+        self._answered = self._answered * stayed
+        gone = 1.0 - arithmetic.exp_array(-callers.leaving)
+        part = np.minimum(queues.waiting / np.maximum(queues.queued, 1e-300), 1.0)[layout.lane_pod]
+        queues.withdraw(queues.content * part * (gone * callers.takes_back)[layout.lane_edge])
 
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
@@ -353,7 +412,7 @@ class AggregateRun:
         lanes = np.nonzero(layout.lane_edge == edge)[0]
         pods = layout.lane_pod[lanes]
         share = queues.share[lanes]
-        age = float(np.cumsum((tick - np.minimum(queues.head[pods], tick)) * share)[-1])
+        age = float(np.cumsum(queues.age(tick)[pods] * share)[-1])
         took = age + float(self.outcomes.own_of_edge[edge] + self.outcomes.below[layout.child[edge]])
         took += 2.0 * float(layout.network[edge])
         amount = float(self._answered[edge]) * float(self._call_ok[edge])
@@ -379,6 +438,9 @@ class AggregateRun:
             self.guards.decide(tick, self._wanted + fresh)
             callers.refuse(callers.guard(self.guards.later))
         calls = np.add.reduce(callers.issue, axis=0)
+        if self._hedges:
+            self._extra = self._hedges.made(tick)
+            calls += self._extra
         if queues.bounded:
             queues.refused[:] = 0.0
         if self._untimed:
@@ -391,6 +453,7 @@ class AggregateRun:
                 self._guard_fresh(edges, fresh)
             calls[edges] += fresh[edges]
             left = queues.step(level, self.cuts.sent(calls))
+            self._left[lanes] = left
             if self._untimed:
                 self._answered += np.bincount(layout.lane_edge[lanes], left, layout.edges)
             if self._any_lag:
@@ -400,17 +463,18 @@ class AggregateRun:
             rows, below = layout.level_pairs[level]
             if len(rows):
                 made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
-                fresh += np.bincount(below, made * (per_visit * self._gate)[below], layout.edges)
+                fresh += np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
         if visits is not None:
-            self._flowed = self._answered.copy()
-            self.caches.step(tick, visits, self._flowed, self._in_time(tick), self.outcomes.latency)
+            ages = self.ages(tick)
+            self.caches.step(tick, visits, self._answered, self.in_time(ages), ages)
         if queues.bounded:
             self._refusals(calls)
         if self._untimed:
-            self._stay()
+            self.flowed = self._answered
+            self._answered = self._answers.given(self, tick, self.flowed)
 
     def _guard_fresh(self, edges: slice, fresh: Array) -> None:
         self._wanted[edges] += fresh[edges]
@@ -428,42 +492,36 @@ class AggregateRun:
         lost = np.bincount(layout.lane_edge, queues.refused - dropped, layout.edges)
         self._refused = np.where(calls > 0.0, lost * per_call, 0.0)
 
-    def _in_time(self, tick: int) -> Array:
-        """Share of the answers of now that come before their deadline, per edge: by the age of the queues' heads."""
+    def ages(self, tick: int) -> Array:
+        """How long ago the attempts began that are answered now, by edge, in ticks."""
         layout, queues, outcomes = self.layout, self.queues, self.outcomes
-        age = tick - np.minimum(queues.head, tick)
-        mean = np.bincount(layout.lane_edge, age[layout.lane_pod] * queues.share, layout.edges)
-        took = mean + outcomes.own_of_edge + self._below_now
-        return np.where(layout.timed & (took >= layout.timeout), 0.0, 1.0)
+        waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)
+        age: Array = waited + outcomes.own_of_edge + self._below_now
+        return age
+
+    def in_time(self, ages: Array) -> Array:
+        """Share of the answers of now that come before their deadline, per edge."""
+        return np.where(self.layout.timed & (ages >= self.layout.timeout), 0.0, 1.0)
 
     def _later(self, lanes: slice, left: Array) -> Array:
         """Where a request's own time begins when it leaves the queue, its calls come that much later."""
+        queues = self.queues
+        if queues.contended:
+            left = queues.contended.step(self.tick, lanes, left, queues.stretch, queues.factor * queues.up)
+            queues.busy[:] = queues.contended.inside()
         own = np.where(self._lagging[lanes], self.outcomes.lane_own[lanes], 0.0)
         pool = self._pool[lanes] + left
         out = np.where(own > 0.05, pool / (1.0 + own), pool)
         self._pool[lanes] = pool - out
-        if self.queues.unsteady:
-            self.queues.busy[:] = np.bincount(self.layout.lane_pod, self._pool, self.layout.pods)
         return out
-
-    def _stay(self) -> None:
-        """Answers on edges without timeout come when calls below, too, have ended."""
-        layout, queues = self.layout, self.queues
-        held = layout.holds[layout.lane_pod]
-        own = np.where(layout.infinite[layout.lane_pod], self.outcomes.lane_own, 0.0)
-        stay = np.where(held, self.outcomes.lane_own, own) + self.outcomes.below[layout.lane_node]
-        mean = np.bincount(layout.lane_edge, stay * queues.share, layout.edges)
-        pool = self._staying + self._answered
-        self._answered = np.where(mean > 0.05, pool / (1.0 + mean), pool)
-        self._staying = pool - self._answered
 
     def _errors(self, tick: int, attempts: Array) -> None:
         """Calls that failed for good fail the attempt their caller was working on."""
         layout, callers = self.layout, self.callers
         found: list[tuple[NDArray[np.int64], Array, Array]] = []
         if len(self._pair_below) and bool(callers.final.any()):
-            total = np.bincount(layout.child, self._flow, len(self.graph.nodes))
-            part = self._flow[self._pair_above] / np.maximum(total[layout.child[self._pair_above]], 1e-300)
+            total = np.bincount(layout.child, self.flow, len(self.graph.nodes))
+            part = self.flow[self._pair_above] / np.maximum(total[layout.child[self._pair_above]], 1e-300)
             wait = np.bincount(
                 layout.lane_edge, np.minimum(self.queues.wait(), 1e7)[layout.lane_pod] * self.queues.share, layout.edges
             )
@@ -492,9 +550,16 @@ class AggregateRun:
         self.sampler.arrived(tick, fresh)
         repeated = self.callers.repeated
         refused = attempts * (self._refused + self._dropped) + repeated
-        recorder.tick(attempts + repeated, refused, fresh, self.callers.succeeded)
+        recorder.tick(attempts + repeated + self._extra, refused, fresh, self.callers.succeeded)
         own = np.where(self.layout.infinite, self._stay_of_pod, queues.mean_service)
-        recorder.pods(queues.waiting, np.minimum(queues.finished * own, 1e12), queues.finished)
+        held = np.minimum(queues.finished * own, 1e12)
+        if queues.contended:
+            held = np.where(queues.busy > 0.0, queues.busy, held)
+        recorder.pods(np.floor(queues.waiting), held, queues.finished)
+        if queues.limits.has_heap:
+            recorder.paused(self._window, queues.finished * queues.limits.pause)
+        recorder.lanes(self._left, queues.refused if queues.bounded else None)
+        self.wide.watch(tick)
         self.sampler.after(tick)
 
     def _finish_open(self) -> None:
@@ -517,8 +582,6 @@ class AggregateRun:
         window = self._window
         if window >= self.recorder.windows or (final and self.tick * self.tick_ns <= window * self.spec.run.window):
             return
-        if final:
-            self.sampler.finish(self.tick)
         queues, layout = self.queues, self.layout
         share = np.where(layout.holds, layout.work / np.maximum(queues.hold, 1e-9), 1.0)
         self.recorder.close(window, queues.waiting, queues.up, np.minimum(share, 1.0))
@@ -527,18 +590,6 @@ class AggregateRun:
             self.recorder.lookups[window, service] = self.caches.looked[service]
         self.caches.hits, self.caches.looked = {}, {}
         self._window += 1
-
-
-def _precedes(first: Edge, second: Edge) -> bool:
-    """Whether a call comes before another one in the same operation, in the same branch, and must succeed."""
-    a, b = first.site, second.site
-    if a is None or b is None or not first.required:
-        return False
-    if a.unit == b.unit and a.arm != b.arm:
-        return False
-    if a.group == b.group and a.branch != b.branch:
-        return False
-    return a.order < b.order and a.share >= 1.0 if a.branch != b.branch else a.order < b.order
 
 
 def slots_of(tick: int, layout: Layout, edges: NDArray[np.int64]) -> NDArray[np.int64]:

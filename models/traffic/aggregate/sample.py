@@ -14,6 +14,7 @@ from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import Queues
 from simcluster.models.traffic.aggregate.record import Recorder
+from simcluster.models.traffic.aggregate.waits import CalmWaits
 from simcluster.models.traffic.aggregate.walk import Walker
 from simcluster.models.traffic.graph.spec import GraphSpec
 
@@ -21,8 +22,14 @@ Array = NDArray[np.float64]
 
 #: Latencies drawn in a window: for every load, and for all services together.
 LOAD_SAMPLES, SERVICE_SAMPLES = 400, 1500
+#: Of wide ticks, which cost less to walk.
+CALM_SAMPLES = 1500
+#: Under the same laws so many stretches are walked; afterwards these walks stand for all others in turn.
+_REPEATED, _STRETCH_NS = 4, 20_000_000_000
 #: Targets of one load walked in one batch, and ticks of the longest batch.
 _TARGETS, _BATCH = 2, 400
+#: Numbers that the rings of a batch hold at most.
+_NUMBERS = 20_000
 #: Ticks waited at least before a request's wait is read.
 _LAG = 32
 #: A load that succeeds less often than this is not walked.
@@ -36,12 +43,29 @@ def lag_of(layout: Layout) -> int:
 
 def batch_of(layout: Layout, spec: GraphSpec) -> int:
     """Ticks of a batch: a window, or part of it."""
-    return int(max(1, min(_BATCH, spec.run.window // layout.tick_ns)))
+    return int(max(1, min(_BATCH, spec.run.window // layout.tick_ns, max(16, _NUMBERS // layout.pods))))
 
 
 def ring_of(layout: Layout, spec: GraphSpec) -> int:
     """Slots that the recorded waits need beyond the longest timeout."""
     return lag_of(layout) + 2 * batch_of(layout, spec) + 4
+
+
+class _Walk:
+    """Times drawn at once: of loads, and of waits and sojourns of services."""
+
+    def __init__(self) -> None:
+        self.loads: dict[int, list[Array]] = {}
+        self.waits: dict[int, list[Array]] = {}
+        self.sojourns: dict[int, list[Array]] = {}
+
+
+class Ordinary:
+    """Says that queues never were."""
+
+    def laws(self, since: int) -> CalmWaits | None:
+        """Laws of the waits, if all queues were ordinary since a tick."""
+        return None
 
 
 class Sampler:
@@ -56,7 +80,120 @@ class Sampler:
         self._lag = lag_of(layout)
         self._batch = batch_of(layout, recorder.spec)
         self._done = 0
+        self._calm_begin, self._calm_end = -1, 0
+        self._calm_most = max(1, max(recorder.window_ns, _STRETCH_NS) // layout.tick_ns)
+        self._calm_fresh = np.zeros(len(recorder.roots))
+        self._waits: CalmWaits | None = None
+        self._laws, self._turn = -2, 0
+        self._walked: list[_Walk] = []
+        #: tells whether queues were as their stationary law says
+        self.ordinary: Ordinary = Ordinary()
         self._arrivals = np.zeros((queues.slots, len(recorder.roots)))
+
+    def start(self, tick: int) -> None:
+        """Begin at another tick than 0."""
+        self._done = tick
+
+    def calm(self, begin: int, end: int, fresh: Array, waits: CalmWaits, laws: int) -> None:
+        """Note a wide tick; its requests are walked together with those of the next ones under the same laws."""
+        if self._calm_begin < 0 or laws != self._laws:
+            self.flush()
+            self._calm_begin = begin
+        if laws != self._laws:
+            self._laws, self._walked = laws, []
+        self._calm_fresh += fresh[self._recorder.roots]
+        self._calm_end = self._done = end
+        self._waits = waits
+        if self._calm_end - self._calm_begin >= self._calm_most:
+            self.flush()
+
+    def flush(self) -> None:
+        """Walk the requests of the wide ticks so far."""
+        begin, end = self._calm_begin, self._calm_end
+        if begin < 0:
+            return
+        self._calm_begin = -1
+        weights, self._calm_fresh = self._calm_fresh, np.zeros_like(self._calm_fresh)
+        if len(self._walked) >= _REPEATED:
+            self._again(begin, end)
+            return
+        walker, walk = self._walker, _Walk()
+        walker.begin(begin << 22, end - 1)
+        walker.calm = self._waits
+        share = max(1.0, (end - begin) * self._layout.tick_ns / self._recorder.window_ns)
+        for load, columns in enumerate(self._recorder.columns):
+            total = np.cumsum(weights[columns])
+            if not len(total) or total[-1] <= 0.0:
+                continue
+            wanted = min(CALM_SAMPLES * share, 4.0 * float(total[-1])) + 1.0
+            number = min(2 * _TARGETS, len(columns))
+            drawn = (np.arange(number) + walker.uniform(number)) / number
+            picks = np.searchsorted(total, drawn * total[-1], side="right")
+            count = int(wanted / number) + 1
+            for pick in np.minimum(picks, len(columns) - 1).tolist():
+                took, ok = walker.call(int(self._recorder.roots[columns[pick]]), np.full(count, float(begin)))
+                walk.loads.setdefault(load, []).append(took[ok])
+        self._nodes(walk, begin, end, share)
+        walker.calm = None
+        self._walked.append(walk)
+        self._spread(walk, begin, end)
+
+    def leap(self, tick: int, ticks: int) -> None:
+        """Several ticks in which nothing moves: what was walked last stands for them."""
+        if self._calm_begin >= 0 or tick - self._done > 2 * self._lag + self._batch // 2:
+            self.finish(tick)
+        if self._laws != -1:
+            self._laws, self._walked = -1, []
+        if len(self._walked) < 1:
+            known = max(1, tick - self._lag)
+            walk = _Walk()
+            walker = self._walker
+            walker.begin(tick << 22, tick - 1)
+            chosen = np.arange(max(0, known - self._batch), known)
+            for load, columns in enumerate(self._recorder.columns):
+                for column in columns[: 4 * _TARGETS]:
+                    before = self._target(load, column, chosen, LOAD_SAMPLES / min(len(columns), 4 * _TARGETS))
+                    walk.loads.setdefault(load, []).append(before)
+            self._nodes(walk, max(0, known - self._batch), known, 1.0)
+            self._walked.append(walk)
+        self._again(tick, tick + ticks)
+        self._arrivals = np.roll(self._arrivals, ticks, axis=0)
+        self._done = tick + ticks
+
+    def restless(self) -> None:
+        """What was walked stands for nothing that comes."""
+        self._laws, self._walked = -2, []
+
+    def _again(self, begin: int, end: int) -> None:
+        """Let one of the walks before stand for a stretch."""
+        self._turn += 1
+        self._spread(self._walked[self._turn % len(self._walked)], begin, end)
+
+    def _spread(self, walk: _Walk, begin: int, end: int) -> None:
+        """Enter a walk's times into the windows from `begin` to `end`, in turn."""
+        recorder, tick_ns = self._recorder, self._layout.tick_ns
+        first = begin * tick_ns // recorder.window_ns
+        last = max(first, (end * tick_ns - 1) // recorder.window_ns)
+        windows = last - first + 1
+        for table, found in (
+            (recorder.latency, walk.loads), (recorder.wait, walk.waits), (recorder.sojourn, walk.sojourns),
+        ):  # fmt: skip
+            for key, parts in found.items():
+                for window in range(windows):
+                    table[key].setdefault(first + window, []).extend(part[window::windows] for part in parts)
+
+    def _nodes(self, walk: _Walk, begin: int, until: int, share: float) -> None:
+        layout = self._layout
+        nodes = len(layout.node_own)
+        count = max(1, int(min(SERVICE_SAMPLES * share / nodes, LOAD_SAMPLES) + 0.5))
+        node = np.repeat(np.arange(nodes), count)
+        at = begin + self._walker.uniform(nodes * count) * (until - begin)
+        wait, own = self._walker.visits(node, at)
+        sojourn = wait + own + self._outcomes.below[node]
+        for index, service in enumerate(layout.node_service.tolist()):
+            here = slice(index * count, (index + 1) * count)
+            walk.waits.setdefault(service, []).append(wait[here])
+            walk.sojourns.setdefault(service, []).append(sojourn[here])
 
     def arrived(self, tick: int, fresh: Array) -> None:
         """Note how many requests of each kind began in a tick."""
@@ -64,11 +201,15 @@ class Sampler:
 
     def after(self, tick: int) -> None:
         """Walk what is due after a tick."""
+        if self._calm_begin >= 0:
+            self.flush()
         if tick + 1 - self._lag - self._done >= self._batch:
             self._walk(self._done + self._batch, tick)
 
     def finish(self, ticks: int) -> None:
         """Walk all that began before a tick."""
+        if self._calm_begin >= 0 and ticks != self._calm_end:
+            self.flush()
         while self._done < ticks:
             self._walk(min(ticks, self._done + self._batch), ticks - 1)
 
@@ -76,6 +217,7 @@ class Sampler:
         begin, self._done = self._done, until
         walker = self._walker
         walker.begin(begin << 22, newest)
+        walker.calm = self.ordinary.laws(begin)
         share = (until - begin) * self._layout.tick_ns / self._recorder.window_ns
         ticks = np.arange(begin, until)
         weights = np.add.reduce(self._arrivals[ticks % self._queues.slots], axis=0)
@@ -86,21 +228,24 @@ class Sampler:
             number = min(_TARGETS, len(columns))
             picks = np.searchsorted(total, walker.uniform(number) * total[-1], side="right")
             for pick in np.minimum(picks, len(columns) - 1).tolist():
-                self._target(load, columns[pick], ticks, LOAD_SAMPLES * share / number)
+                self._target(load, columns[pick], ticks, LOAD_SAMPLES * share / number, enter=True)
         self._services(begin, until, share)
+        walker.calm = None
 
-    def _target(self, load: int, column: int, ticks: NDArray[np.int64], wanted: float) -> None:
+    def _target(self, load: int, column: int, ticks: NDArray[np.int64], wanted: float, *, enter: bool = False) -> Array:
         edge = int(self._recorder.roots[column])
         if self._outcomes.quality[edge] < _HOPELESS:
-            return
+            return np.zeros(0)
         weights = np.cumsum(self._arrivals[ticks % self._queues.slots, column])
         if weights[-1] <= 0.0:
-            return
+            return np.zeros(0)
         count = max(1, int(min(wanted, 4.0 * weights[-1]) + 0.999))
         place = np.searchsorted(weights, (np.arange(count) + 0.5) / count * weights[-1])
         at = ticks[np.minimum(place, len(ticks) - 1)] + self._walker.uniform(count)
         took, ok = self._walker.call(edge, at)
-        self._enter(self._recorder.latency[load], at[ok] + took[ok], took[ok])
+        if enter:
+            self._enter(self._recorder.latency[load], at[ok] + took[ok], took[ok])
+        return took[ok]
 
     def _enter(self, rows: dict[int, list[Array]], at: Array, took: Array) -> None:
         window = (at * self._layout.tick_ns // self._recorder.window_ns).astype(np.int64)
@@ -117,8 +262,10 @@ class Sampler:
         at = begin + self._walker.uniform(nodes * count) * (until - begin)
         wait, own = self._walker.visits(node, at)
         sojourn = wait + own + self._outcomes.below[node]
-        window = int(begin * layout.tick_ns // recorder.window_ns)
+        windows = (at * layout.tick_ns // recorder.window_ns).astype(np.int64)
         for index, service in enumerate(layout.node_service.tolist()):
             here = slice(index * count, (index + 1) * count)
-            recorder.wait[service].setdefault(window, []).append(wait[here])
-            recorder.sojourn[service].setdefault(window, []).append(sojourn[here])
+            for window in np.unique(windows[here]).tolist():
+                inside = windows[here] == window
+                recorder.wait[service].setdefault(window, []).append(wait[here][inside])
+                recorder.sojourn[service].setdefault(window, []).append(sojourn[here][inside])

@@ -20,6 +20,7 @@ from simcluster.engine.streams import (
     uniform_at,
     uniforms_at,
 )
+from simcluster.models.traffic.aggregate.draws import normals
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Edge, Graph
 from simcluster.models.traffic.graph.load import CURVE_STEP_NS, Load
@@ -56,6 +57,7 @@ class Source:
         self._instants = np.array(load.replay.instants() if load.replay is not None else [], dtype=np.int64)
         self.thinking = 0.0
         self.due = 0.0
+        self.users = 0
         self._rate_tick, self._rate = -1, 0.0
         if load.closed is not None:
             self._start_thinking(load, graph)
@@ -79,16 +81,45 @@ class Source:
         mean = load.closed.think.mean_ns / self._tick_ns
         spread = max(1, min(int(mean), len(self._ring) - 1))
         self._ring[:spread] += load.closed.users / spread
+        self.users = load.closed.users
         self.thinking = float(load.closed.users)
 
-    def arrivals(self, tick: int) -> list[float]:
-        """Requests that begin in a tick, for each of its edges."""
+    @property
+    def wild(self) -> bool:
+        """Whether the rate jumps by chance, so that queues are never stationary."""
+        return self.load.replay is not None or (self.load.open is not None and self.load.open.burst is not None)
+
+    def rates(self, tick: int) -> list[float]:
+        """Expected requests in a tick, for each of its edges; of a replay those of the coming second."""
+        if self.load.replay is not None:
+            span = max(1, 1_000_000_000 // self._tick_ns)
+            begin, end = np.searchsorted(self._instants, (tick * self._tick_ns, (tick + span) * self._tick_ns))
+            mean = float(end - begin) / span
+        else:
+            mean = self.mean(tick)
+        return [mean * weight for weight in self.weights]
+
+    def steady_until(self, tick: int) -> int:
+        """The tick before which the rate does not change."""
+        if self.load.open is None or self.fixed is not None:
+            return 1 << 60
+        now = tick * self._tick_ns
+        ends = [at for at in self.load.change_points() if at > now]
+        if self.load.is_curved():
+            ends.append((now // CURVE_STEP_NS + 1) * CURVE_STEP_NS)
+        if self.load.open.burst is not None:
+            self.mean(tick)
+            ends.append(int(self._burst_ends))
+        return max(tick + 1, min(ends) // self._tick_ns) if ends else 1 << 60
+
+    def arrivals(self, tick: int, ticks: int = 1) -> list[float]:
+        """Requests that begin in a tick (or several), for each of its edges."""
         if self.load.closed is not None:
             return self._split(self._closed(tick), tick)
         if self.load.replay is not None:
-            begin, end = np.searchsorted(self._instants, (tick * self._tick_ns, (tick + 1) * self._tick_ns))
+            begin, end = np.searchsorted(self._instants, (tick * self._tick_ns, (tick + ticks) * self._tick_ns))
             return self._split(int(end - begin), tick)
-        mean = self.mean(tick)
+        mean = self.mean(tick) * ticks
         assert self.load.open is not None
         if self.load.open.arrivals == "even":
             self._carried += mean
@@ -104,8 +135,12 @@ class Source:
 
     def _poisson(self, mean: float, u: Array) -> list[int]:
         """Poisson counts of one mean by inversion, as `poisson_from_uniform` has them."""
-        if mean <= 0.0 or mean > 64.0:
-            return [poisson_from_uniform(mean, x) for x in u.tolist()]
+        if mean > 64.0:  # Cornish and Fisher: the normal quantile, corrected for skewness
+            z = normals(u)
+            found: list[int] = np.maximum(np.floor(mean + np.sqrt(mean) * z + (z * z - 1.0) / 6.0 + 0.5), 0.0).tolist()
+            return found
+        if mean <= 0.0:
+            return [0] * len(u)
         if mean != self._table_mean:
             self._table_mean = mean
             self._table = np.cumsum(self._probabilities(mean))
@@ -165,6 +200,31 @@ class Source:
         self.due -= count
         self.thinking -= count
         return count
+
+    def resize(self, users: int) -> None:
+        """Another number of users of a closed load: new ones think first, others leave from among who thinks."""
+        more = users - self.users
+        self.users = users
+        if more > 0:
+            spread = max(1, min(len(self._ring) - 2, int(self._delays[len(self._delays) // 2]) + 1))
+            self._ring[:spread] += more / spread
+        elif more < 0:
+            there = float(np.cumsum(self._ring)[-1]) + self.due
+            part = max(0.0, 1.0 + more / there) if there > 0.0 else 1.0
+            self._ring *= part
+            self.due *= part
+        self.thinking = max(0.0, self.thinking + more)
+
+    def take_over(self, old: Source) -> None:
+        """Go on where the same load of an older graph stood."""
+        for name in ("factor", "fixed", "thinking", "due", "_bursting", "_burst_ends", "_carried"):
+            setattr(self, name, getattr(old, name))
+        if self.load.closed is not None and old.load.closed is not None:
+            users, self.users = self.users, old.users
+            self._ring[:] = 0.0
+            for slot, amount in enumerate(old._ring.tolist()):
+                self._ring[slot % len(self._ring)] += amount
+            self.resize(users)
 
     def returned(self, tick: int, users: float) -> None:
         """So many users got their answer (or gave up) and begin to think."""

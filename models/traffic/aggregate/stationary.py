@@ -37,7 +37,7 @@ def utilisation(point: int) -> float:
 
 
 def table(servers: int, scv: float) -> Array:
-    """Rows for the utilisations: shift, noise s2 (in units of mu')."""
+    """Rows for the utilisations: shift, noise s2, gamma, decay (in units of mu')."""
     rows = [_constants(utilisation(i), servers, scv) for i in range(POINTS)]
     return np.array(rows)
 
@@ -68,13 +68,23 @@ def erlang_c(servers: int, rho: float) -> float:
     return blocking / (1.0 - rho * (1.0 - blocking))
 
 
-def _constants(rho: float, servers: int, scv: float) -> tuple[float, float]:
+def _constants(rho: float, servers: int, scv: float) -> tuple[float, float, float, float]:
     gamma, decay = root(rho, scv)
     wait = erlang_c(servers, rho) / (1.0 - rho) * 0.5 * (1.0 + scv)  # in units of 1/mu'
     product = max(decay * wait, 1e-300)
     shift = min(max(-arithmetic.log(product) / gamma, 0.0), 4.0 * servers + 8.0)
     noise = 2.0 * (1.0 - rho) / gamma - rho
-    return shift, max(noise, 0.0)
+    return shift, max(noise, 0.0), gamma, decay
+
+
+def at_utilisation(tables: Array, kind: NDArray[np.int64], rho: Array) -> Array:
+    """Rows of the tables of these kinds, between their points."""
+    rho = np.minimum(rho, RHO_MAX)
+    at = np.maximum(rho / RHO_MAX * (POINTS - 0.75) - 0.25, 0.0)
+    low = np.minimum(at.astype(np.int64), POINTS - 2)
+    row: Array = tables[kind, low]
+    row = row + (at - low)[:, None] * (tables[kind, low + 1] - row)
+    return row
 
 
 def waiting_chance(rho: Array, servers: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simcluster.models.traffic.aggregate.pools import MARK, callee_of, caller_of
 from simcluster.models.traffic.graph.events import Event, Outage
 
 if TYPE_CHECKING:
@@ -87,13 +88,19 @@ class Triggers:
                 chosen = [pods.start + i for i in effect.replicas] if effect.replicas is not None else pods
                 run.queues.factor[chosen] *= effect.factor
 
-    def _edges(self, run: AggregateRun, caller: str, to: str) -> list[int]:
-        nodes = run.graph.nodes
-        return [e.index for e in run.graph.edges if e.caller_name == caller and nodes[e.child].service_name == to]
+    def _edges(self, run: AggregateRun, caller: str, to: str, *, calls: bool = False) -> list[int]:
+        """Edges between two services: over which messages go, or on which calls are made (before a pool)."""
+        nodes, found = run.graph.nodes, []
+        for e in run.graph.edges:
+            child = nodes[e.child].service_name
+            if caller_of(e.caller_name) == caller and callee_of(child) == to:
+                pooled = MARK in (e.caller_name if calls else child)
+                found += [] if pooled else [e.index]
+        return found
 
     def _retries(self, run: AggregateRun, event: Event, begins: bool) -> None:
         assert event.retries is not None
-        edges = self._edges(run, event.retries.caller, event.retries.to)
+        edges = self._edges(run, event.retries.caller, event.retries.to, calls=True)
         limit = np.minimum(run.layout.attempts, event.retries.attempts) if begins else run.layout.attempts
         run.callers.limit[edges] = limit[edges]
         run.callers.restrict()

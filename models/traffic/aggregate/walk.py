@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.callers import spread
 from simcluster.models.traffic.aggregate.draws import exponentials, uniforms
@@ -23,6 +24,8 @@ from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+from simcluster.models.traffic.aggregate.waits import CalmWaits
+from simcluster.models.traffic.graph.policy import Hedge
 from simcluster.models.traffic.graph.service import Step
 
 Array = NDArray[np.float64]
@@ -32,7 +35,7 @@ _TRIES = 6
 
 
 @dataclass
-class Branching:
+class Branching(Shared):
     """The steps of an operation with edges in place of calls; only what concerns calls is kept."""
 
     edge: int = -1
@@ -52,6 +55,8 @@ class Walker:
         self._key = np.array([Streams(seed).key("traffic", "walk")], dtype=np.uint64)
         self._counter = 0
         self._newest = 0
+        #: laws of the waits, while calm stretches are walked
+        self.calm: CalmWaits | None = None
         self._plans = self._programs()
         spec = layout.graph.spec
         tick = layout.tick_ns
@@ -85,10 +90,13 @@ class Walker:
         self._newest = newest
 
     def uniform(self, count: int) -> Array:
-        """The next draws."""
+        """The next draws; while calm stretches are walked one from each of `count` equal parts, in random order."""
         counters = np.arange(self._counter, self._counter + count, dtype=np.uint64)
         self._counter += count
-        return uniforms(self._key, counters + np.uint64(1))
+        drawn = uniforms(self._key, counters + np.uint64(1))
+        if self.calm is None or count < 4:
+            return drawn
+        return (np.argsort(uniforms(self._key, counters + np.uint64(1 << 60)), kind="stable") + drawn) / count
 
     def _draw(self, values: Array, count: int) -> Array:
         """Draws of a law, between its tabulated values too."""
@@ -106,6 +114,17 @@ class Walker:
         tries = min(_TRIES, int(layout.attempts[edge]))
         for number in range(tries):
             took, good = self._attempt(edge, at[left] + spent[left])
+            refused = float(self._outcomes.refused[edge])
+            if refused > 1e-4:
+                away = self.uniform(len(left)) < refused
+                took, good = np.where(away, 0.0, took), good & ~away
+            hedge = layout.graph.edges[edge].policy.hedge
+            if hedge is not None:
+                took, good = self._hedge(edge, at[left] + spent[left], took, good, hedge)
+            patience = layout.graph.edges[edge].policy.patience
+            if patience is not None:
+                limit = exponentials(self.uniform(len(left))) * (patience.mean_ns / layout.tick_ns)
+                took, good = np.minimum(took, limit), good & (took <= limit)
             if layout.timed[edge]:
                 good &= took <= layout.timeout[edge]
                 took = np.minimum(took, layout.timeout[edge])
@@ -117,6 +136,22 @@ class Walker:
             if self._backoff[edge]:
                 spent[left] += self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
         return spent, ok
+
+    def _hedge(
+        self, edge: int, at: Array, took: Array, good: NDArray[np.bool_], hedge: Hedge
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Attempts beside those that have no answer yet; the first answer counts."""
+        after = hedge.after / self._layout.tick_ns
+        for copy in range(1, hedge.extra + 1):
+            late = np.nonzero(took > copy * after)[0]
+            if not len(late):
+                break
+            second, fine = self._attempt(edge, at[late] + copy * after)
+            total = second + copy * after
+            better = fine & (~good[late] | (total < took[late]))
+            took[late] = np.where(better, total, took[late])
+            good[late] |= fine
+        return took, good
 
     def _attempt(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
         layout = self._layout
@@ -156,6 +191,8 @@ class Walker:
 
     def _wait(self, pod: Index, at: Array) -> Array:
         queues = self._queues
+        if self.calm is not None:
+            return self.calm.draw(pod, self.uniform(len(at)), self.uniform(len(at)), self.uniform(len(at)))
         tick = np.minimum(np.maximum(np.floor(at), self._newest - queues.slots + 2.0), float(self._newest)).astype(
             np.int64
         )

@@ -148,10 +148,11 @@ class AdaptiveThrottle:
 class Connections:
     """Free connections, and who waits for one."""
 
-    __slots__ = ("free", "queue", "waiting")
+    __slots__ = ("free", "handing", "queue", "waiting")
 
     def __init__(self, size: int) -> None:
         self.free = size
+        self.handing = False
         self.queue: deque[Attempt] = deque()
         self.waiting = 0
 

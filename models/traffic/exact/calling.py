@@ -299,16 +299,20 @@ class Calling:
         if not attempt.connected or connections is None:
             return
         attempt.connected = False
-        while connections.queue:
+        connections.free += 1
+        if connections.handing:
+            return  # whom the connection was just given was turned away at once; the loop below goes on
+        connections.handing = True
+        while connections.queue and connections.free:
             following = connections.queue.popleft()
             if following.settled:
                 continue
             connections.waiting -= 1
+            connections.free -= 1
             following.connected = True
             assert following.calling is not None
             following.calling.send(following)
-            return
-        connections.free += 1
+        connections.handing = False
 
     def _learn(self, ok: bool) -> None:
         caller, now = self.caller, self.edge.engine.loop.now

@@ -21,11 +21,11 @@ from simcluster.models.traffic.graph.spec import GraphSpec
 NEVER = 1 << 62
 
 
-def is_plain(spec: GraphSpec) -> bool:
-    """Whether this loop can run the graph."""
-    if len(spec.services) != 1 or len(spec.load) != 1 or spec.events or spec.network is not None:
+def one_queue(spec: GraphSpec) -> bool:
+    """Whether a graph is one first-come-first-served replica whose one operation only works, under one load."""
+    if len(spec.services) != 1 or len(spec.load) != 1 or spec.network is not None:
         return False
-    service, load = next(iter(spec.services.values())), next(iter(spec.load.values()))
+    service = next(iter(spec.services.values()))
     operation = next(iter(service.operations.values()))
     simple_service = (
         len(service.operations) == 1
@@ -33,18 +33,24 @@ def is_plain(spec: GraphSpec) -> bool:
         and service.workers is not None
         and service.cores in (None, service.workers)
         and service.queue.discipline == "fifo"
-        and service.queue.overflow == "reject"
         and service.shed is None
         and service.rate_limit is None
         and service.heap is None
     )
-    simple_operation = (
+    return simple_service and (
         operation.work is not None and not operation.steps and not operation.failure and not operation.contention
     )
+
+
+def is_plain(spec: GraphSpec) -> bool:
+    """Whether this loop can run the graph."""
+    if not one_queue(spec) or spec.events:
+        return False
+    service, load = next(iter(spec.services.values())), next(iter(spec.load.values()))
     simple_load = (
         load.open is not None and load.open.rate is not None and load.open.burst is None and load.open.diurnal is None
     )
-    return simple_service and simple_operation and simple_load and load.call == Policy(priority=load.call.priority)
+    return service.queue.overflow == "reject" and simple_load and load.call == Policy(priority=load.call.priority)
 
 
 class PlainRun:

@@ -9,6 +9,7 @@ from simcluster.models.traffic.exact.graph import Engine
 from simcluster.models.traffic.exact.loop import Full
 from simcluster.models.traffic.exact.plain import PlainRun, is_plain
 from simcluster.models.traffic.exact.sources import source_of
+from simcluster.models.traffic.exact.storm import StormRun, is_storm
 from simcluster.models.traffic.exact.triggers import Triggers
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
@@ -20,13 +21,15 @@ class ExactRun:
     Args:
         spec: the graph.
         seed: everything random follows from it.
-        plain: whether a graph of one plain queue may run in the loop made for that (with the same outcome).
+        plain: whether a graph of one plain queue, or of one whose callers retry at once, may run in the loop
+            made for that (with the same outcome).
     """
 
     def __init__(self, spec: GraphSpec, seed: int = 0, *, plain: bool = True) -> None:
         self.spec = spec
         self.seed = seed
         self.plain = plain and is_plain(spec)
+        self.storm = plain and not self.plain and is_storm(spec)
 
     def run(self, enough: Callable[[Result], bool] | None = None) -> Result:
         """Run it from the beginning to the end.
@@ -39,6 +42,8 @@ class ExactRun:
         try:
             if self.plain and enough is None:
                 return PlainRun(self.spec, self.seed).run()
+            if self.storm:
+                return StormRun(self.spec, self.seed).run(enough)
             return _GeneralRun(self.spec, self.seed).run(enough)
         finally:
             if enabled:

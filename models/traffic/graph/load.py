@@ -21,6 +21,8 @@ from simcluster.models.traffic.graph.policy import Policy
 Rate = Annotated[float, Field(ge=0.0, le=1e9)]
 #: Curves (ramps, the day) are followed in steps of this length.
 CURVE_STEP_NS = 100_000_000
+#: A trace with more arrivals than this is refused: every instant is kept in memory.
+ARRIVALS_MAX = 10_000_000
 _TWO_PI = 6.283185307179586
 #: (-1)**k/(2k)!: Taylor series of the cosine, exact to 1e-15 on |x| <= pi/2.
 _COS = (
@@ -120,6 +122,8 @@ class Replay(Part):
             raise ValueError("say either times or counts")
         if self.times is not None and list(self.times) != sorted(self.times):
             raise ValueError("the times of a trace do not go backwards")
+        if sum(self.counts or ()) > ARRIVALS_MAX:  # integers
+            raise ValueError(f"more than {ARRIVALS_MAX} arrivals: take a shorter trace, or an open load with stages")
         return self
 
     def instants(self) -> list[int]:

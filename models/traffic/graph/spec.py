@@ -21,6 +21,8 @@ from simcluster.models.traffic.graph.load import Load
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.service import Call, Send, Service, Step
 
+#: A day is 86 400 s; nobody waits for a longer run.
+DURATION_MAX = 31 * 86_400_000_000_000
 #: Series longer than this are refused: nobody reads them and they fill the memory.
 WINDOWS_MAX = 1_000_000
 
@@ -29,7 +31,7 @@ class Run(Part):
     """How long, and how finely shown.
 
     Attributes:
-        duration: simulated time from the first instant.
+        duration: simulated time from the first instant, at most 31 days.
         warmup: totals count from here on; the series shows all.
         window: length of one row of the series; by default a sixtieth of the run.
         requests: requests that may be inside the graph at once; a run that reaches it ends there and
@@ -43,6 +45,8 @@ class Run(Part):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Run:
+        if self.duration > DURATION_MAX:
+            raise ValueError("duration: a run is at most 31 days (744h)")
         if self.warmup >= self.duration:
             raise ValueError("the warm-up is not shorter than the run")
         if not self.window:
@@ -127,6 +131,9 @@ def spec_of(data: Mapping[str, Any], name: str = "graph") -> GraphSpec:
 
 
 def _checked(document: Document) -> GraphSpec:
+    if not isinstance(document.data, Mapping):
+        kind = "a list" if isinstance(document.data, list) else f"the value {str(document.data)[:40]!r}"
+        raise ContentError(document.path, 1, f"a call graph is a map with the keys services and load, not {kind}")
     spec = model_of(document, GraphSpec)
     _Check(spec, document).all()
     return spec

@@ -1,19 +1,22 @@
 """The admission plugins in the order of kube-apiserver's AllOrderedPlugins.
 
-Left out, being of no effect without what they serve: webhooks and admission policies,
-NodeRestriction, RuntimeClass, certificate plugins.
+Left out, being of no effect without what they serve: RuntimeClass, certificate plugins.
 """
 
 from __future__ import annotations
 
+import functools
+
 from simcluster.api.admission.default_toleration_seconds import DefaultTolerationSeconds
 from simcluster.api.admission.limit_ranger import LimitRanger
 from simcluster.api.admission.namespace_lifecycle import NamespaceLifecycle
+from simcluster.api.admission.node_restriction import NodeRestriction
 from simcluster.api.admission.plugin import Cluster, Plugin
 from simcluster.api.admission.pod_security import PodSecurity
 from simcluster.api.admission.policies.plugin import ValidatingAdmissionPolicy
 from simcluster.api.admission.priority import Priority
 from simcluster.api.admission.resource_quota import ResourceQuota
+from simcluster.api.admission.runtime_class import RuntimeClass
 from simcluster.api.admission.service_account import ServiceAccount
 from simcluster.api.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from simcluster.api.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
@@ -23,16 +26,29 @@ PLUGINS: tuple[Plugin, ...] = (
     NamespaceLifecycle(),
     LimitRanger(),
     ServiceAccount(),
+    NodeRestriction(),
     PodSecurity(),
     Priority(),
     DefaultTolerationSeconds(),
     DefaultStorageClass(),
     StorageObjectInUseProtection(),
+    RuntimeClass(),
     MutatingAdmissionWebhook(),
     ValidatingAdmissionPolicy(),
     ValidatingAdmissionWebhook(),
     ResourceQuota(),
 )
+
+
+@functools.cache
+def _candidates(operation: str, resource: str) -> tuple[Plugin, ...]:
+    """The plugins that may want writes of this kind."""
+    return tuple(
+        plugin
+        for plugin in PLUGINS
+        if type(plugin).wants is not Plugin.wants
+        or (operation in plugin.operations and (plugin.resources is None or resource in plugin.resources))
+    )
 
 
 class AdmissionChain:
@@ -43,7 +59,7 @@ class AdmissionChain:
 
     def mutate(self, attributes: Attributes) -> None:
         """Let every plugin change the new object. Raises ApiError."""
-        for plugin in PLUGINS:
+        for plugin in _candidates(attributes.operation, attributes.resource.storage):
             if plugin.wants(attributes):
                 plugin.mutate(attributes, self.cluster)
         if attributes.is_changed_by_webhooks:
@@ -55,8 +71,16 @@ class AdmissionChain:
             if not isinstance(plugin, MutatingAdmissionWebhook) and plugin.wants(attributes):
                 plugin.mutate(attributes, self.cluster)
 
+    def admit_part(self, attributes: Attributes) -> None:
+        """Ask those who care for writes of subresources, and for connections. Raises ApiError."""
+        concerned = [plugin for plugin in PLUGINS if plugin.sees_parts and plugin.wants(attributes)]
+        for plugin in concerned:
+            plugin.mutate(attributes, self.cluster)
+        for plugin in concerned:
+            plugin.validate(attributes, self.cluster)
+
     def validate(self, attributes: Attributes) -> None:
         """Ask every plugin whether it agrees. Raises ApiError."""
-        for plugin in PLUGINS:
+        for plugin in _candidates(attributes.operation, attributes.resource.storage):
             if plugin.wants(attributes):
                 plugin.validate(attributes, self.cluster)

@@ -18,6 +18,7 @@ class NamespaceLifecycle(Plugin):
     """The plugin."""
 
     operations: ClassVar[tuple[str, ...]] = (CREATE, UPDATE, DELETE)
+    sees_parts: ClassVar[bool] = True
 
     def mutate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Refuse writes into a missing namespace, creation in a terminating one."""

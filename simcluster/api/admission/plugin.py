@@ -16,6 +16,7 @@ from simcluster.api.store import Store
 from simcluster.engine import Simulation
 
 if TYPE_CHECKING:
+    from simcluster.api.authorization.authorizer import Authorizer
     from simcluster.api.registry.identity import Identities
 
 
@@ -25,6 +26,7 @@ class Cluster:
     Attributes:
         resources: what is served now.
         policies, hooks: the admission policies and webhooks in force.
+        authorizer: decides who may do what; None allows everything.
         backend: reaches the webhooks' servers; None if there is no network.
         spent_ns, warnings: what webhooks and policies cost and said during the present request.
     """
@@ -37,6 +39,7 @@ class Cluster:
         self.policies = PolicySource(sim, store)
         self.hooks = WebhookSource(sim, store)
         self.backend: WebhookBackend | None = None
+        self.authorizer: Authorizer | None = None
         self.spent_ns = 0
         self.warnings: list[str] = []
 
@@ -56,10 +59,12 @@ class Plugin:
     Attributes:
         operations: those it wants to see.
         resources: those it wants to see, by storage name; None for all.
+        sees_parts: whether it is asked about what is written to subresources, as Evictions.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("CREATE",)
     resources: ClassVar[tuple[str, ...] | None] = None
+    sees_parts: ClassVar[bool] = False
 
     def wants(self, attributes: Attributes) -> bool:
         """Whether the plugin is called for this write."""

@@ -38,7 +38,7 @@ def impersonated(user: User, wanted: Impersonation, authorizer: Authorizer | Non
         extra = AUTHENTICATED
     if extra not in groups:
         groups = (*groups, extra)
-    return User(wanted.user, groups, wanted.uid)
+    return User(wanted.user, groups, wanted.uid, tuple(sorted(wanted.extra)))
 
 
 def _without_user(wanted: Impersonation) -> str:
@@ -46,6 +46,9 @@ def _without_user(wanted: Impersonation) -> str:
     asked = [f"{{Group  {group}    }}" for group in wanted.groups]
     if wanted.uid:
         asked.append(f"{{UID  {wanted.uid}  authentication.k8s.io/v1  }}")
+    asked += [
+        f"{{UserExtra  {value}  authentication.k8s.io/v1  {key}}}" for key, values in wanted.extra for value in values
+    ]
     return f"requested [{' '.join(asked)}] without impersonating a user"
 
 
@@ -67,3 +70,6 @@ def _questions(wanted: Impersonation) -> Iterator[Question]:
         yield Question("impersonate", "", "groups", "", "", group, "v1")
     if wanted.uid:
         yield Question("impersonate", "authentication.k8s.io", "uids", "", "", wanted.uid, "v1")
+    for key, values in wanted.extra:
+        for value in values:
+            yield Question("impersonate", "authentication.k8s.io", "userextras", key, "", value, "v1")

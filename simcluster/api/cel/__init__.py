@@ -2,7 +2,7 @@
 
 `parse` makes plain nested tuples from a text (cached, a pure function), `evaluate` computes
 them over JSON values. Left out: type checking before evaluation, macros with two variables,
-`authorizer`, the cost estimate (a budget of steps stands for it).
+the cost estimate (a budget of steps stands for it).
 """
 
 from simcluster.api.cel.evaluate import Program, compile_expression, evaluate

@@ -7,10 +7,12 @@ budget of steps stands for the cost limit of the real server.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from simcluster.api.cel import formats, network
 from simcluster.api.cel.functions import GLOBAL, METHODS
 from simcluster.api.cel.lexer import CelSyntaxError, UInt, error_at
 from simcluster.api.cel.parser import Node, names_of, parse
@@ -24,6 +26,7 @@ from simcluster.api.cel.values import (
     equal,
     is_number,
     less,
+    need_text,
     no_overload,
 )
 from simcluster.engine import Shared
@@ -35,9 +38,12 @@ _TYPES = (
     "uint",
 )  # fmt: skip
 _FULL = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
-_NAMESPACES = ("optional", "sets")
+_NAMESPACES = ("format", "ip", "optional", "sets", "strings")
 #: Functions of the namespaces.
-_SPACED = ("contains", "equivalent", "intersects", "of", "none", "ofNonZeroValue")
+_SPACED = (
+    *("contains", "equivalent", "intersects", "isCanonical", "of", "none", "ofNonZeroValue", "quote"),
+    *formats.NAMES,
+)
 
 
 class Program(Shared):
@@ -146,8 +152,28 @@ class _Evaluation:
         if kind == "index":
             return self._index(node)
         if kind == "list":
-            return [self.value(item) for item in node[1]]
-        return {self.value(key): self.value(item) for key, item in node[1]}
+            return self._list(node[1])
+        return self._map(node[1])
+
+    def _list(self, items: tuple[Node, ...]) -> list[Any]:
+        found: list[Any] = []
+        for item in items:
+            if item[0] != "maybe":
+                found.append(self.value(item))
+            else:
+                found.extend(_optional(self.value(item[1])).items)
+        return found
+
+    def _map(self, pairs: tuple[tuple[Node, Node], ...]) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, item in pairs:
+            if key[0] != "maybe":
+                found[self.value(key)] = self.value(item)
+                continue
+            optional = _optional(self.value(item))
+            if optional.present:
+                found[self.value(key[1])] = optional.items[0]
+        return found
 
     def _truth(self, node: Node) -> bool:
         value = self.value(node)
@@ -200,8 +226,9 @@ class _Evaluation:
     def _each(self, node: Node) -> Any:
         _, macro, over, variable, body, result = node
         value = self.value(over)
-        if macro == "optMap":
-            return self._mapped(value, variable, body)
+        if macro in ("optMap", "optFlatMap"):
+            mapped = self._mapped(value, variable, body)
+            return _optional(mapped.items[0]) if macro == "optFlatMap" and mapped.present else mapped
         if not isinstance(value, (list, Mapping)):
             no_overload()
         outer = self.variables
@@ -246,6 +273,10 @@ class _Evaluation:
         if failure is not None:
             raise failure
         return not wanted
+
+
+def _optional(value: Any) -> Optional:
+    return value if isinstance(value, Optional) else no_overload()
 
 
 def _optionally(of: Optional, name: str) -> Optional:
@@ -303,6 +334,12 @@ def _namespaced(space: str, name: str, arguments: list[Any]) -> Any:
             return Optional()
         empty = arguments[0] in (None, "", 0, False, [], {})
         return Optional() if name == "ofNonZeroValue" and empty else Optional((arguments[0],))
+    if space == "ip":
+        return network.is_canonical(*arguments) if name == "isCanonical" and len(arguments) == 1 else no_overload()
+    if space == "format":
+        return formats.named(*arguments) if name == "named" else formats.of_name(name)
+    if space == "strings":
+        return json.dumps(need_text(arguments[0]), ensure_ascii=False) if name == "quote" else no_overload()
     if len(arguments) != 2 or not all(isinstance(a, list) for a in arguments):
         no_overload()
     a, b = arguments

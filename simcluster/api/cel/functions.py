@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from simcluster.api.cel import library
+from simcluster.api.cel import authority, formats, library, network
 from simcluster.api.cel.lexer import UInt
 from simcluster.api.cel.values import (
     CelError,
@@ -311,7 +311,10 @@ GLOBAL: dict[str, Callable[..., Any]] = {
     "duration": to_duration,
     "dyn": _dyn,
     "int": to_int,
-    "isIP": library.is_ip,
+    "cidr": network.to_cidr,
+    "ip": network.to_ip,
+    "isCIDR": network.is_cidr,
+    "isIP": network.is_ip,
     "isQuantity": library.is_quantity,
     "isURL": library.is_url,
     "matches": matches,
@@ -326,7 +329,39 @@ GLOBAL: dict[str, Callable[..., Any]] = {
 #: Called as `x.f(y)`.
 METHODS: dict[str, Callable[..., Any]] = {
     "add": library.added,
+    "allowed": authority.allowed,
+    "asApproximateFloat": library.as_float,
     "asInteger": library.as_integer,
+    "check": authority.check,
+    "containsCIDR": network.contains_cidr,
+    "containsIP": network.contains_ip,
+    "error": authority.error,
+    "errored": authority.errored,
+    "family": network.family,
+    "getDayOfMonth": library.day_of_month,
+    "getDayOfWeek": library.day_of_week,
+    "getDayOfYear": library.day_of_year,
+    "getHostname": library.host_name,
+    "getPort": library.port,
+    "getQuery": library.query,
+    "group": authority.group,
+    "ip": network.address_of,
+    "isGlobalUnicast": network.is_global_unicast,
+    "isInteger": library.is_integer,
+    "isLinkLocalMulticast": network.is_link_local_multicast,
+    "isLinkLocalUnicast": network.is_link_local_unicast,
+    "isLoopback": network.is_loopback,
+    "isUnspecified": network.is_unspecified,
+    "masked": network.masked,
+    "name": authority.name,
+    "namespace": authority.namespace,
+    "path": authority.path,
+    "prefixLength": network.prefix_length,
+    "reason": authority.reason,
+    "resource": authority.resource,
+    "serviceAccount": authority.service_account,
+    "subresource": authority.subresource,
+    "validate": formats.validate,
     "charAt": _char_at,
     "compareTo": library.compare,
     "contains": _contains,

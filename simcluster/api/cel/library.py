@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from simcluster.api import quantity as quantities
 from simcluster.api.cel.values import CelError, Duration, Quantity, Timestamp, need_text, no_overload, text_of
@@ -15,8 +16,6 @@ from simcluster.engine import MILLISECOND, MINUTE, SECOND
 from simcluster.engine.clock import HOUR
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?")
-_IPV4 = re.compile(r"((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)")
-_IPV6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 
 
 # Quantities.
@@ -83,19 +82,24 @@ def sign(value: Any) -> int:
     return (nano > 0) - (nano < 0)
 
 
-# Addresses.
+def is_integer(value: Any) -> bool:
+    """`q.isInteger()`: whether `asInteger` gives a value."""
+    nano = _quantity(value).nano
+    return not nano % 1_000_000_000 and abs(nano) < (1 << 63) * 1_000_000_000
+
+
+def as_float(value: Any) -> float:
+    """`q.asApproximateFloat()`."""
+    return _quantity(value).nano / 1_000_000_000
+
+
+# URLs.
 
 
 def is_url(value: Any) -> bool:
     """Whether a text is an absolute URL or path."""
     text = need_text(value)
     return _URL.fullmatch(text) is not None or text.startswith("/")
-
-
-def is_ip(value: Any) -> bool:
-    """Whether a text is an IP address."""
-    text = need_text(value)
-    return _IPV4.fullmatch(text) is not None or _IPV6.fullmatch(text) is not None
 
 
 def url(value: Any) -> dict[str, Any]:
@@ -113,6 +117,31 @@ def url_part(name: str) -> Callable[[Any], Any]:
         return value[name] if isinstance(value, Mapping) else no_overload()
 
     return part
+
+
+def host_name(value: Any) -> str:
+    """`url.getHostname()`: the host without port."""
+    host = _part(value, "host")
+    if host.startswith("["):
+        return host[1 : host.find("]")]
+    return host.partition(":")[0]
+
+
+def port(value: Any) -> str:
+    """`url.getPort()`, empty without one."""
+    return _part(value, "host").rpartition("]")[2].partition(":")[2]
+
+
+def query(value: Any) -> dict[str, list[str]]:
+    """`url.getQuery()`: the values of every parameter."""
+    found: dict[str, list[str]] = {}
+    for key, entry in parse_qsl(_part(value, "query"), keep_blank_values=True):
+        found.setdefault(key, []).append(entry)
+    return found
+
+
+def _part(value: Any, name: str) -> str:
+    return str(value[name]) if isinstance(value, Mapping) else no_overload()
 
 
 # Times.
@@ -157,3 +186,29 @@ def month(value: Any) -> int:
 def date(value: Any) -> int:
     """`t.getDate()`, counted from 1."""
     return _clock(value)[2]
+
+
+def day_of_month(value: Any) -> int:
+    """`t.getDayOfMonth()`, counted from 0."""
+    return _clock(value)[2] - 1
+
+
+def day_of_week(value: Any) -> int:
+    """`t.getDayOfWeek()`, Sunday is 0."""
+    # 1970-01-01, from which days are counted, was a Thursday.
+    return (_days(*_clock(value)[:3]) + 4) % 7
+
+
+def day_of_year(value: Any) -> int:
+    """`t.getDayOfYear()`, counted from 0."""
+    now = _clock(value)
+    return _days(*now[:3]) - _days(now[0], 1, 1)
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01."""
+    years = year - (month <= 2)
+    era = years // 400
+    of_era = years - era * 400
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468

@@ -4,7 +4,8 @@ A node is a tuple whose first item is its kind:
 `("lit", value)`, `("id", name)`, `("select", of, name, optional)`, `("has", of, name)`,
 `("index", of, at, optional)`, `("call", name, target or None, arguments)`, `("list", items)`,
 `("map", pairs)`, `("cond", test, then, else)`, `("and", a, b)`, `("or", a, b)`, `("not", a)`,
-`("neg", a)`, `("op", sign, a, b)`, `("each", macro, range, variable, body, result or None)`.
+`("neg", a)`, `("op", sign, a, b)`, `("maybe", x)`
+within lists and as keys of maps, `("each", macro, range, variable, body, result or None)`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ __all__ = ["CelSyntaxError", "Node", "names_of", "parse"]
 Node = tuple[Any, ...]
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_MACROS = {"all": (2,), "exists": (2,), "exists_one": (2,), "filter": (2,), "map": (2, 3), "optMap": (2,)}
+_MACROS = {
+    "all": (2,),
+    "exists": (2,),
+    "exists_one": (2,),
+    "filter": (2,),
+    "map": (2, 3),
+    "optMap": (2,),
+    "optFlatMap": (2,),
+}
 _RESERVED = (
     "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
     "namespace", "return", "var", "void", "while",
@@ -156,6 +165,18 @@ class _Parser:
                 break
         return tuple(found)
 
+    def elements(self, *, maybe: bool) -> tuple[Node, ...]:
+        """Of a list; one behind a `?` (`maybe` the first) is left out if it is an optional without value."""
+        found: list[Node] = []
+        while not self.take("]"):
+            maybe = maybe or self.take("?") is not None
+            found.append(("maybe", self.expression()) if maybe else self.expression())
+            maybe = False
+            if not self.take(","):
+                self.need("]")
+                break
+        return tuple(found)
+
     def primary(self) -> Node:
         token = self.next
         if token.kind == "literal":
@@ -165,8 +186,8 @@ class _Parser:
             node = self.expression()
             self.need(")")
             return node
-        if self.take("["):
-            return ("list", self.arguments("]"))
+        if opening := self.take("[", "[?"):
+            return ("list", self.elements(maybe=opening.text == "[?"))
         if self.take("{"):
             return self.mapping()
         self.take(".")
@@ -187,7 +208,10 @@ class _Parser:
     def mapping(self) -> Node:
         pairs: list[tuple[Node, Node]] = []
         while not self.take("}"):
+            maybe = self.take("?") is not None
             key = self.expression()
+            if maybe:
+                key = ("maybe", key)
             self.need(":")
             pairs.append((key, self.expression()))
             if not self.take(","):

@@ -149,4 +149,5 @@ def text_of(value: Any) -> str:
         whole, rest = divmod(abs(value.ns), SECOND)
         fraction = f".{rest:09d}".rstrip("0") if rest else ""
         return f"{'-' if value.ns < 0 else ''}{whole}{fraction}s"
-    return no_overload()
+    text = getattr(value, "text", None)
+    return text if isinstance(text, str) else no_overload()

@@ -3,7 +3,7 @@
 A new definition's names are accepted (or refused, if another kind has them), then it is
 established and served; a deleted one loses its objects first.
 Source: k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,finalizer}.
-Left out: conversion webhooks, the condition NonStructuralSchema (such schemas are refused).
+Left out: the condition NonStructuralSchema (such schemas are refused).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simcluster.api.cel import CelError, CelSyntaxError, compile_expression
+from simcluster.api.cel import CelError, CelSyntaxError, Optional, compile_expression
 from simcluster.api.cel.functions import to_duration, to_timestamp
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
@@ -73,7 +73,9 @@ def _try(rule: Schema, value: Any, old: Any, schema: Schema, path: str, causes: 
         _add(rule, schema, path, f"rule compile error: {error}", causes)
         return
     variables: Json = {"self": typed(value, schema)}
-    if "oldSelf" in program.names:
+    if rule.get("optionalOldSelf"):
+        variables["oldSelf"] = Optional() if old is _ABSENT else Optional((typed(old, schema),))
+    elif "oldSelf" in program.names:
         if old is _ABSENT:
             return  # a rule about the change of a value that is new
         variables["oldSelf"] = typed(old, schema)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol
 from simcluster.api.customresources import rules, structural
 from simcluster.api.customresources.validation import validate
 from simcluster.api.errors import Cause
+from simcluster.api.names import dns_subdomain
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.schema.decoding import Decoded, decode
 from simcluster.api.validation.causes import Causes
 from simcluster.api.validation.metadata import validate_metadata, validate_metadata_update
-from simcluster.api.validation.names import dns_subdomain
 from simcluster.engine import Shared
 
 
@@ -68,6 +68,7 @@ class CustomVersion(Shared):
         selectable: paths that field selectors may name.
         scale: paths of the scale subresource, or None.
         storage_version: the version in which objects are stored.
+        converter: `clientConfig` of the conversion webhook; None if versions differ by name only.
         deprecation: what clients of this version are warned of, or empty.
         is_terminating: whether the definition is being deleted.
     """
@@ -84,6 +85,10 @@ class CustomVersion(Shared):
         subresources = version.get("subresources") or {}
         self.scale: Mapping[str, Any] | None = subresources.get("scale")
         self.storage_version: str = next(v["name"] for v in spec["versions"] if v.get("storage"))
+        conversion = spec.get("conversion") or {}
+        self.converter: Mapping[str, Any] | None = None
+        if conversion.get("strategy") == "Webhook":
+            self.converter = (conversion.get("webhook") or {}).get("clientConfig") or {}
         self.is_terminating = "deletionTimestamp" in definition["metadata"]
         self.deprecation = ""
         if version.get("deprecated"):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from simcluster.api.printing import access, cluster, pods, services, workloads
-from simcluster.api.printing.cells import NAME, Column, Obj, Printer
+from simcluster.api.printing import access, cluster, infrastructure, pods, services, workloads
+from simcluster.api.printing.cells import NAME, Obj, Printer
 from simcluster.api.printing.custom import custom_cells, custom_columns
+from simcluster.api.printing.descriptions import custom_definitions, definitions
 from simcluster.api.schema import KindOf, type_of
 
 #: Printers by group and kind; every version of a kind prints alike.
 PRINTERS: dict[tuple[str, str], Printer] = {
     ("", "Pod"): pods.POD,
+    ("", "PodTemplate"): infrastructure.POD_TEMPLATE,
     ("", "ReplicationController"): workloads.REPLICAS,
     ("", "Service"): services.SERVICE,
     ("", "Endpoints"): services.ENDPOINTS,
@@ -42,6 +44,12 @@ PRINTERS: dict[tuple[str, str], Printer] = {
     ("events.k8s.io", "Event"): cluster.EVENT,
     ("coordination.k8s.io", "Lease"): cluster.LEASE,
     ("storage.k8s.io", "StorageClass"): cluster.STORAGE_CLASS,
+    ("storage.k8s.io", "CSIDriver"): infrastructure.CSI_DRIVER,
+    ("storage.k8s.io", "CSINode"): infrastructure.CSI_NODE,
+    ("storage.k8s.io", "CSIStorageCapacity"): infrastructure.CSI_STORAGE_CAPACITY,
+    ("storage.k8s.io", "VolumeAttachment"): infrastructure.VOLUME_ATTACHMENT,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): infrastructure.FLOW_SCHEMA,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): infrastructure.PRIORITY_LEVEL,
     ("scheduling.k8s.io", "PriorityClass"): access.PRIORITY_CLASS,
     ("node.k8s.io", "RuntimeClass"): access.RUNTIME_CLASS,
     ("rbac.authorization.k8s.io", "RoleBinding"): access.BINDING,
@@ -84,7 +92,10 @@ def table(
     if printer is None:
         known = type_of(resource.group, resource.version, resource.kind) is not None
         printer = access.DEFAULT if known else access.CUSTOM
-    definitions = (NAME, *custom_columns(custom)) if custom else printer.columns
+    if custom:
+        described = custom_definitions((NAME, *custom_columns(custom)), custom)
+    else:
+        described = list(definitions(resource.group, resource.kind, printer.columns))
     rows = []
     for obj in objects:
         if custom:
@@ -102,7 +113,7 @@ def table(
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {"resourceVersion": str(version)} if version else {},
-        "columnDefinitions": [_definition(column) for column in definitions],
+        "columnDefinitions": described,
         "rows": rows or (None if not custom and printer in (access.DEFAULT, access.CUSTOM) else []),
     }
 
@@ -113,13 +124,3 @@ def _row_object(obj: Obj, include: str) -> Any:
     if include == "None":
         return None
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
-
-
-def _definition(column: Column) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "type": column.type,
-        "format": column.format,
-        "description": "",
-        "priority": column.priority,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.request import ADMIN, User
@@ -12,6 +12,23 @@ from simcluster.api.resources import Resource
 CREATE = "CREATE"
 UPDATE = "UPDATE"
 DELETE = "DELETE"
+CONNECT = "CONNECT"
+
+
+class Part(NamedTuple):
+    """What a write through a subresource is about, if it is no object of the resource.
+
+    Attributes:
+        group, version, kind: of the objects.
+        new, old: as admission sees them.
+    """
+
+    group: str
+    version: str
+    kind: str
+    subresource: str
+    new: Any
+    old: Any
 
 
 @dataclass(slots=True)
@@ -19,13 +36,14 @@ class Attributes:
     """A write.
 
     Attributes:
-        operation: CREATE, UPDATE or DELETE.
+        operation: CREATE, UPDATE, DELETE or CONNECT.
         name: of the URL; empty on create.
         obj: the new object, private to this request; None on delete.
         old: the stored object; None on create.
         manager: field manager.
         manager_operation: Update, or Apply for server-side apply.
-        scale: the new and the old Scale of a write through the scale subresource.
+        part: the object of a subresource that is written, as a Scale or an Eviction.
+        requested: the resource in the version of the request, where objects are stored in another.
         is_changed_by_webhooks: whether a mutating webhook has changed the object.
         entries: the managed fields of an object that server-side apply creates.
         options: DeleteOptions of a delete.
@@ -44,7 +62,8 @@ class Attributes:
     dry_run: bool = False
     options: Any = None
     entries: tuple[Json, ...] | list[Json] = ()
-    scale: tuple[Json, Json] | None = None
+    part: Part | None = None
+    requested: Resource | None = None
     is_changed_by_webhooks: bool = False
 
     @property

@@ -55,7 +55,7 @@ def delete(registry: Registry, attributes: Attributes) -> Deletion:
     changed: Json = {**old, "metadata": metadata}
     if attributes.dry_run or metadata == old["metadata"]:
         return Deletion(changed, False)
-    return Deletion(registry.store.put(resource.storage, changed), False)
+    return Deletion(registry.stored(resource, changed), False)
 
 
 def _remove(registry: Registry, attributes: Attributes) -> Deletion:

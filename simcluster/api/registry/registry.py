@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import errors, managedfields, vetting
+from simcluster.api import conversion, errors, managedfields, vetting
 from simcluster.api.customresources.types import type_of_resource
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
@@ -19,6 +19,7 @@ from simcluster.api.registry.attributes import Attributes
 from simcluster.api.registry.identity import Identities
 from simcluster.api.registry.strategies import strategy_of
 from simcluster.api.registry.strategy import Strategy, needs_version
+from simcluster.api.resources import Resource
 from simcluster.api.store import Store
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 
@@ -84,7 +85,7 @@ class Registry:
             return obj
         if entries:
             metadata["managedFields"] = entries
-        stored = self.store.put(resource.storage, obj)
+        stored = self.stored(resource, obj)
         strategy.after_create(stored, self)
         return stored
 
@@ -106,7 +107,7 @@ class Registry:
             _keep_server_metadata(attributes.new, old)
             self._prepare_update(strategy, attributes)
         obj = attributes.new
-        if _is_same(obj, old):
+        if _is_same(obj, old) and not self._is_stored_otherwise(attributes):
             return old
         if is_status:
             self._refuse(attributes, vetting.refuse_status_update(resource, obj, old))
@@ -121,11 +122,23 @@ class Registry:
             removed = self.store.remove(resource.storage, attributes.namespace, attributes.name)
             strategy.after_delete(removed, self)
             return removed
-        stored = self.store.put(resource.storage, obj)
+        stored = self.stored(resource, obj)
         strategy.after_update(stored, old, self)
         return stored
 
     # Inside.
+
+    def stored(self, resource: Resource, obj: Json) -> ApiObject:
+        """Store what a write has made. Raises ApiError 500 if it cannot be converted."""
+        return self.store.put(resource.storage, conversion.encoded(resource, obj, self.admission.cluster))
+
+    def _is_stored_otherwise(self, attributes: Attributes) -> bool:
+        """Whether a custom resource lies there in a version that is not the storage version any more."""
+        custom = attributes.resource.custom
+        if custom is None:
+            return False
+        found = self.store.get(attributes.resource.storage, attributes.namespace, attributes.name)
+        return found is not None and found["apiVersion"] != f"{attributes.resource.group}/{custom.storage_version}"
 
     def _prepare_update(self, strategy: Strategy, attributes: Attributes) -> None:
         if attributes.subresource == "status":

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from simcluster.api import quantity
+from simcluster.api.schema import swiftly
 from simcluster.api.schema.omitempty import KEPT_WHEN_EMPTY, ZERO_DROPPED
 from simcluster.api.schema.types import Field, TypeSchema, type_of
 from simcluster.engine import format_rfc3339, parse_rfc3339
@@ -275,6 +276,11 @@ def decode(resource: KindOf, body: Any) -> Decoded:
     schema = type_of(resource.group, resource.version, resource.kind)
     if schema is None:
         return Decoded(_copy(body), [], None)
+    if isinstance(body, Mapping):
+        try:
+            return Decoded(swiftly.read(body, schema), [], None)
+        except swiftly.Strange:
+            pass  # the careful walk says what is wrong
     walk = _Walk(schema)
     if not isinstance(body, Mapping):
         return Decoded({}, [], walk._type_error(_go_value(body), schema.go_type))

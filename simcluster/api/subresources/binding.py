@@ -14,6 +14,7 @@ from simcluster.api.reading import need
 from simcluster.api.request import Request, Response
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
+from simcluster.api.subresources.admitting import admit_part
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
@@ -23,13 +24,14 @@ _BINDING = Resource("", "v1", "Binding", "bindings", "binding", True)
 
 def serve(api: Api, request: Request, route: Route) -> Response:
     """POST of a Binding, to the pod's subresource or to `bindings`. Raises ApiError."""
-    body = codec.read_object(request, _BINDING).value
+    body = dict(codec.read_object(request, _BINDING).value)
     metadata = body.get("metadata") or {}
     if route.resource.name == "bindings":
         route = Route(api.resources.by_name["pods"], route.namespace, metadata.get("name", ""), "binding")
     elif metadata.get("name") != route.name:
         raise errors.bad_request("name in URL does not match name in Binding object")
-    target = body.get("target") or {}
+    body = admit_part(api, request, route, _BINDING, body)
+    metadata, target = body.get("metadata") or {}, body.get("target") or {}
     _validate(route.name, target)
     pod = need(api, route)
     _check(route, pod, metadata)

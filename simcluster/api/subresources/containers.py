@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 from simcluster.api import errors
 from simcluster.api.backends import KubeletProxy, LogOptions
 from simcluster.api.errors import ApiError, Cause
-from simcluster.api.objects import ApiObject
+from simcluster.api.objects import ApiObject, Json
 from simcluster.api.reading import need
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
+from simcluster.api.subresources.admitting import admit_connection
 from simcluster.engine import SECOND, parse_rfc3339
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
 
 _TEXT = "text/plain"
+#: What a kubelet answers to a request that does not ask for a stream (WebSocket or SPDY).
+_NO_UPGRADE = "Upgrade request required"
 
 
 def logs(api: Api, request: Request, route: Route) -> Response:
@@ -43,8 +46,33 @@ def execute(api: Api, request: Request, route: Route) -> Response:
     container = chosen_container(pod, request.param("container"))
     if not pod["spec"].get("nodeName"):
         raise errors.bad_request(f"pod {route.name} does not have a host assigned")
-    answer = _kubelets(api).exec(pod, container, argv, _stdin(request))
+    options: Json = {"container": container, "command": argv}
+    for name in ("stdin", "stdout", "stderr", "tty"):
+        if request.flag(name):
+            options[name] = True
+    options = admit_connection(api, request, route, "PodExecOptions", options)
+    answer = _kubelets(api).exec(pod, options["container"], options["command"], _stdin(request))
     return Response(200, {"stdout": answer.stdout, "stderr": answer.stderr, "code": answer.code})
+
+
+def attach(api: Api, request: Request, route: Route) -> Response:
+    """Connect to a running container. Raises ApiError 400: a plain request cannot be connected."""
+    pod = need(api, route)
+    container = chosen_container(pod, request.param("container"))
+    if not pod["spec"].get("nodeName"):
+        raise errors.bad_request(f"pod {route.name} does not have a host assigned")
+    admit_connection(api, request, route, "PodAttachOptions", {"container": container})
+    raise errors.bad_request(_NO_UPGRADE)
+
+
+def forward(api: Api, request: Request, route: Route) -> Response:
+    """Connect to ports of a pod. Raises ApiError 400: a plain request cannot be connected."""
+    pod = need(api, route)
+    if not pod["spec"].get("nodeName"):
+        raise errors.bad_request(f"pod {route.name} does not have a host assigned")
+    ports = [int(port) for text in request.params("ports") for port in text.split(",") if port.isdecimal()]
+    admit_connection(api, request, route, "PodPortForwardOptions", {"ports": ports} if ports else {})
+    raise errors.bad_request(_NO_UPGRADE)
 
 
 def chosen_container(pod: ApiObject, name: str) -> str:

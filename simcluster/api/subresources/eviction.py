@@ -17,6 +17,7 @@ from simcluster.api.request import Request, Response
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.api.selectors import matches, of_label_selector
+from simcluster.api.subresources.admitting import admit_part
 from simcluster.api.writing import attributes_of
 
 if TYPE_CHECKING:
@@ -28,19 +29,38 @@ _BUDGETS = "poddisruptionbudgets.policy"
 
 def serve(api: Api, request: Request, route: Route) -> Response:
     """POST of an Eviction. Raises ApiError 404, 429."""
-    body = codec.read_object(request, _EVICTION).value
+    body = dict(codec.read_object(request, _EVICTION).value)
     name = (body.get("metadata") or {}).get("name", route.name)
     if name != route.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     pod = need(api, route)
+    body = admit_part(api, request, route, _EVICTION, body)
     options = dict(body.get("deleteOptions") or {})
     dry_run = "All" in (options.get("dryRun") or request.params("dryRun"))
     if not _ignores_budgets(pod):
         _consult_budgets(api, pod, dry_run=dry_run)
+    if not dry_run:
+        pod = api.store.put("pods", _marked(pod, api.registry.now_text()))
     attributes = attributes_of(api, request, route._replace(subresource=""), DELETE)
     attributes.old, attributes.options, attributes.dry_run = pod, options, dry_run
     deletion.delete(api.registry, attributes)
     return Response(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+
+
+def _marked(pod: ApiObject, now: str) -> Json:
+    """The pod with the condition that tells why it goes."""
+    status: Json = dict(pod.get("status") or {})
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    others = [c for c in status.get("conditions") or () if c["type"] != "DisruptionTarget"]
+    status["conditions"] = [*others, condition]
+    return {**pod, "metadata": dict(pod["metadata"]), "status": status}
 
 
 def _ignores_budgets(pod: ApiObject) -> bool:
@@ -85,12 +105,16 @@ def _allows_unhealthy(budget: ApiObject, status: Json) -> bool:
 
 def _too_many(budget: ApiObject, status: Json) -> ApiError:
     name = budget["metadata"]["name"]
+    later: Json = {}
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 1):
         text = f"The disruption budget {name} is still being processed by the server."
+        later = {"retryAfterSeconds": 10}
     else:
         text = (
             f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
             f"and has {status.get('currentHealthy', 0)} currently"
         )
     message = "Cannot evict pod as it would violate the pod's disruption budget."
-    return ApiError(429, "TooManyRequests", message, {"causes": [{"reason": "DisruptionBudget", "message": text}]})
+    return ApiError(
+        429, "TooManyRequests", message, {"causes": [{"reason": "DisruptionBudget", "message": text}], **later}
+    )

@@ -1,30 +1,25 @@
-"""Questions that are answered and not stored: who am I, may I, tokens.
+"""Questions that are answered and not stored: who am I, may I, whose token is this.
 
 Source: pkg/registry/authorization and pkg/apis/authorization/validation of Kubernetes.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from typing import TYPE_CHECKING
 
 from simcluster.api import codec, errors
+from simcluster.api.authentication import requests as tokenrequests
+from simcluster.api.authentication.identity import user_info
 from simcluster.api.authorization.question import Question
 from simcluster.api.errors import Cause
 from simcluster.api.objects import Json
-from simcluster.api.reading import need
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
-from simcluster.engine import SECOND, format_rfc3339
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
-
-_TOKEN_REQUEST = Resource("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests", "tokenrequest", True)
-_TOKEN_LIFE_S = 3600
 
 
 def is_review(resource: Resource) -> bool:
@@ -41,23 +36,16 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     spec = body.get("spec") or {}
     if resource.kind == "SelfSubjectReview":
         metadata["creationTimestamp"] = api.registry.now_text()
-        answer["status"] = {"userInfo": _user_info(request.user)}
+        answer["status"] = {"userInfo": user_info(request.user)}
     elif resource.kind == "SelfSubjectRulesReview":
         answer["spec"], answer["status"] = {}, _rules(api, request.user, spec.get("namespace", ""))
     elif resource.kind == "TokenReview":
-        answer["spec"], answer["status"] = spec, {"user": {}, "error": "invalid bearer token"}
+        answer["spec"], answer["status"] = spec, tokenrequests.review(api, spec)
     else:
         if route.namespace:
             metadata["namespace"] = route.namespace
         answer["spec"], answer["status"] = spec, _access(api, request.user, resource, route.namespace, spec)
     return Response(201, answer)
-
-
-def _user_info(user: User) -> Json:
-    info: Json = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    return {**info, "groups": list(user.groups)}
 
 
 def _rules(api: Api, user: User, namespace: str) -> Json:
@@ -118,32 +106,3 @@ def _causes(resource: Resource, namespace: str, spec: Json) -> list[Cause]:
 
 def _invalid(field: str, shown: str, why: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", field)
-
-
-def token(api: Api, request: Request, route: Route) -> Response:
-    """POST of a TokenRequest: a token in the form of a JWT, which no server will ever accept."""
-    account = need(api, route)
-    body = codec.read_object(request, _TOKEN_REQUEST).value if request.body else {}
-    spec = body.get("spec") or {}
-    life_s = spec.get("expirationSeconds") or _TOKEN_LIFE_S
-    subject = f"system:serviceaccount:{route.namespace}:{route.name}"
-    claims = {"iss": "https://kubernetes.default.svc.cluster.local", "sub": subject, "exp": life_s}
-    head = _part(json.dumps({"alg": "RS256"})) + "." + _part(json.dumps(claims, separators=(",", ":")))
-    seal = hashlib.blake2b(f"{head}:{account['metadata']['uid']}:{api.sim.now}".encode()).digest()
-    signed = head + "." + base64.urlsafe_b64encode(seal).decode().rstrip("=")
-    status = {
-        "token": signed,
-        "expirationTimestamp": format_rfc3339(api.sim.now + life_s * SECOND),
-    }
-    filled = {"audiences": [claims["iss"]], "boundObjectRef": None, **spec, "expirationSeconds": life_s}
-    metadata = {
-        "name": route.name,
-        "namespace": route.namespace,
-        "creationTimestamp": api.registry.now_text(),
-    }
-    answer = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata}
-    return Response(201, {**answer, "spec": filled, "status": status})
-
-
-def _part(text: str) -> str:
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import codec, errors, patching
+from simcluster.api import codec, errors, patching, reading
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.reading import need
-from simcluster.api.registry.attributes import UPDATE
+from simcluster.api.registry.attributes import UPDATE, Part
 from simcluster.api.request import Request, Response
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
@@ -109,9 +109,9 @@ def _scaled(api: Api, request: Request, route: Route, obj: ApiObject, wanted: Ma
         if (wanted.get("metadata") or {}).get(name):
             metadata[name] = wanted["metadata"][name]
     current = _shown(route, obj)
-    attributes.scale = ({**current, "spec": {"replicas": replicas}}, current)
+    attributes.part = Part("autoscaling", "v1", "Scale", "scale", {**current, "spec": {"replicas": replicas}}, current)
     custom = route.resource.custom
     path = custom.scale["specReplicasPath"] if custom is not None and custom.scale is not None else ".spec.replicas"
     attributes.obj = _with({**obj, "metadata": metadata}, path.removeprefix(".").split("."), replicas)
-    stored = api.registry.update(attributes)
-    return _shown(route, api.store.get(route.resource.storage, route.namespace, route.name) or ApiObject(stored))
+    made = api.registry.update(attributes)
+    return _shown(route, reading.stored(api, route) or ApiObject(made))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from simcluster.api import names
 from simcluster.api.cel import CelSyntaxError, compile_expression
-from simcluster.api.validation import names
 from simcluster.api.validation.causes import Causes, Obj
 
 _OBJECTS = ("object", "oldObject", "request", "namespaceObject", "authorizer")
@@ -132,11 +132,12 @@ def _validate_webhook(webhook: Obj, path: str, causes: Causes, *, mutating: bool
     if mutating:
         policy = webhook.get("reinvocationPolicy")
         causes.one_of(f"{path}.reinvocationPolicy", policy, ("IfNeeded", "Never"), required=False)
-    _validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
+    validate_webhook_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
     _validate_conditions(webhook.get("matchConditions") or (), f"{path}.matchConditions", _OBJECTS, causes)
 
 
-def _validate_client(config: Obj, path: str, causes: Causes) -> None:
+def validate_webhook_client(config: Obj, path: str, causes: Causes) -> None:
+    """How a webhook's server is named: by a URL or by a Service."""
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         causes.required(path, "exactly one of url or service is required")

@@ -51,6 +51,14 @@ class Causes(list[Cause]):
         """A text has more than `limit` bytes."""
         self._add("FieldValueTooLong", "Too long", field, f"may not be more than {limit} bytes")
 
+    def too_many(self, field: str, number: int, limit: int) -> None:
+        """A list has more than `limit` items."""
+        self._add("FieldValueTooMany", f"Too many: {number}", field, f"must have at most {limit} items")
+
+    def refused(self, field: str, detail: str) -> None:
+        """An invalid value that is not shown."""
+        self._add("FieldValueInvalid", "Invalid value", field, detail)
+
     def _add(self, reason: str, message: str, field: str, detail: str) -> None:
         self.append(Cause(reason, f"{message}: {detail}" if detail else message, field))
 

@@ -5,8 +5,11 @@ Source: pkg/apis/{core,rbac,storage,scheduling,coordination}/validation.
 
 from __future__ import annotations
 
-from simcluster.api import quantity
-from simcluster.api.validation import names
+import base64
+import json
+
+from simcluster.api import names, quantity
+from simcluster.api.codec import go_json_error
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, quoted
 from simcluster.api.validation.metadata import validate_selector
 from simcluster.api.validation.resources import validate_amount, validate_quota_name
@@ -189,6 +192,18 @@ _SECRET_KEYS = {
 }
 
 
+_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
+_ACCOUNT_NAME = "kubernetes.io/service-account.name"
+
+
+def _validate_docker_config(key: str, encoded: str, causes: Causes) -> None:
+    text = base64.b64decode(encoded).decode(errors="replace")
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        causes.invalid(f"data[{key}]", "<secret contents redacted>", go_json_error(text, error))
+
+
 def validate_secret(secret: Obj, causes: Causes) -> None:
     """core/v1 Secret."""
     data = secret.get("data") or {}
@@ -197,6 +212,11 @@ def validate_secret(secret: Obj, causes: Causes) -> None:
     if sum(len(value) * 3 // 4 for value in data.values()) > MAX_DATA_BYTES:
         causes.too_long("data", MAX_DATA_BYTES)
     kind = secret.get("type", "")
+    if kind == _ACCOUNT_TOKEN and not (secret["metadata"].get("annotations") or {}).get(_ACCOUNT_NAME):
+        causes.required(f"metadata.annotations[{_ACCOUNT_NAME}]")
+    for key in ("dockerconfigjson", "dockercfg"):
+        if kind == f"kubernetes.io/{key}" and f".{key}" in data:
+            _validate_docker_config(f".{key}", data[f".{key}"], causes)
     for key in _SECRET_KEYS.get(kind, ()):
         if key not in data:
             causes.required(f"data[{key}]")
@@ -221,6 +241,11 @@ def validate_quota(quota: Obj, causes: Causes) -> None:
         path = f"spec.hard[{name}]"
         validate_quota_name(name, path, causes)
         validate_amount(name, hard[name], path, causes)
+    scopes = list((quota.get("spec") or {}).get("scopes") or ())
+    for pair in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
+        if all(scope in scopes for scope in pair):
+            shown = GoText("[]core.ResourceQuotaScope{" + ", ".join(quoted(scope) for scope in scopes) + "}")
+            causes.invalid("spec.scopes", shown, "conflicting scopes")
 
 
 def validate_limit_range(limit_range: Obj, causes: Causes) -> None:

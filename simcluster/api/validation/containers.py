@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simcluster.api.validation import names
+from simcluster.api import names
 from simcluster.api.validation.causes import Causes, Obj
 from simcluster.api.validation.resources import validate_requirements
 

@@ -1,8 +1,8 @@
 """CustomResourceDefinitions: names, versions, structural schemas, rules in CEL.
 
 Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation and
-pkg/apiserver/schema/{validation,structural}. Left out: the cost of CEL rules, conversion
-webhooks, whether defaults fit their schemas.
+pkg/apiserver/schema/{validation,structural}. Left out: the cost of CEL rules, whether defaults
+fit their schemas.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simcluster.api import names
 from simcluster.api.cel import CelSyntaxError, compile_expression
 from simcluster.api.objects import condition
-from simcluster.api.validation import names
+from simcluster.api.validation.admission import validate_webhook_client
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -90,6 +91,30 @@ def _validate_spec(spec: Obj, causes: Causes) -> None:
         seen[name] = None
         _validate_version(version, path, causes)
     _validate_names(spec.get("names") or {}, causes)
+    _validate_conversion(spec.get("conversion") or {}, causes)
+
+
+def _validate_conversion(conversion: Obj, causes: Causes) -> None:
+    """The strategy and its webhook; fields are named as in the internal version."""
+    path = "spec.conversion"
+    strategy = conversion.get("strategy", "")
+    causes.one_of(f"{path}.strategy", strategy, ("None", "Webhook"))
+    webhook: Obj = conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or ()
+    if strategy != "Webhook":
+        for name, given in (("webhookClientConfig", client), ("conversionReviewVersions", versions)):
+            if given:
+                causes.forbidden(f"{path}.{name}", "should not be set when strategy is not set to Webhook")
+        return
+    if client is None:
+        causes.required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook")
+    else:
+        validate_webhook_client(client, f"{path}.webhookClientConfig", causes)
+    if not versions:
+        causes.required(f"{path}.conversionReviewVersions")
+    elif not any(version in ("v1", "v1beta1") for version in versions):
+        why = "must include at least one of v1, v1beta1"
+        causes.invalid(f"{path}.conversionReviewVersions", list(versions), why)
 
 
 def _validate_names(wanted: Obj, causes: Causes) -> None:

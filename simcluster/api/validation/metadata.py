@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from simcluster.api.validation import names
+from simcluster.api import names
 from simcluster.api.validation.causes import IMMUTABLE, Causes, Obj, go_selector
 
 #: Annotations of one object may not take more bytes than this.

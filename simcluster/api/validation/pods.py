@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simcluster.api.validation import names
+from simcluster.api import names
 from simcluster.api.validation.causes import Causes, Obj
 from simcluster.api.validation.containers import (
     validate_containers,
@@ -68,6 +68,9 @@ def validate_pod_spec(spec: Obj, path: str, causes: Causes) -> None:
     causes.one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     causes.one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)
     validate_labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
+    if spec.get("os") is not None:
+        causes.one_of(f"{path}.os.name", spec["os"].get("name"), ("linux", "windows"))
+    _validate_users(spec.get("securityContext") or {}, f"{path}.securityContext", causes)
     _validate_pull_secrets(spec.get("imagePullSecrets") or (), f"{path}.imagePullSecrets", causes)
     validate_affinity(spec.get("affinity"), f"{path}.affinity", causes)
     _validate_dns(spec, path, causes)
@@ -79,6 +82,17 @@ def validate_pod_spec(spec: Obj, path: str, causes: Causes) -> None:
     for key in ("priorityClassName", "runtimeClassName"):
         if spec.get(key):
             causes.checked(f"{path}.{key}", spec[key], names.dns_subdomain(spec[key]))
+
+
+def _validate_users(security: Obj, path: str, causes: Causes) -> None:
+    """Users and groups of the whole pod."""
+    for key in ("fsGroup", "runAsUser", "runAsGroup"):
+        value = security.get(key)
+        if value is not None and not 0 <= value < 2**31:
+            causes.invalid(f"{path}.{key}", value, "must be between 0 and 2147483647, inclusive")
+    for index, group in enumerate(security.get("supplementalGroups") or ()):
+        if not 0 <= group < 2**31:
+            causes.invalid(f"{path}.supplementalGroups[{index}]", group, "must be between 0 and 2147483647, inclusive")
 
 
 def _validate_host_network(containers: Sequence[Obj], path: str, causes: Causes) -> None:

@@ -5,8 +5,7 @@ Source: pkg/apis/core/validation/validation.go, ValidateContainerResourceRequire
 
 from __future__ import annotations
 
-from simcluster.api import quantity
-from simcluster.api.validation import names
+from simcluster.api import names, quantity
 from simcluster.api.validation.causes import NOT_NEGATIVE, Causes, Obj
 
 _CONTAINER = ("cpu", "memory", "ephemeral-storage")

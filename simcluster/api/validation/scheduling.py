@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.api.validation import names
+from simcluster.api import names
 from simcluster.api.validation.causes import Causes, GoText, Obj, quoted
 from simcluster.api.validation.metadata import validate_selector
 

@@ -6,9 +6,10 @@ free is the allocators' question.
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any
 
-from simcluster.api.validation import names
+from simcluster.api import names
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, go_int_or_string, quoted
 from simcluster.api.validation.containers import PROTOCOLS
 from simcluster.api.validation.metadata import validate_labels, validate_selector
@@ -45,6 +46,8 @@ def validate_service(service: Obj, causes: Causes) -> None:
             if port.get("nodePort"):
                 where = f"spec.ports[{index}].nodePort"
                 causes.forbidden(where, "may not be used when `type` is 'ClusterIP'")
+    if spec.get("loadBalancerSourceRanges") and kind != "LoadBalancer":
+        causes.forbidden("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
     _validate_distinct(ports, causes)
     _validate_policies(spec, kind, causes)
 
@@ -213,6 +216,8 @@ def validate_ingress(ingress: Obj, causes: Causes) -> None:
         host = rule.get("host", "")
         if host:
             plain = host.removeprefix("*.")
+            if not names.ip_address(host):
+                causes.invalid(f"spec.rules[{index}].host", host, "must be a DNS name, not an IP address")
             causes.checked(f"spec.rules[{index}].host", host, names.dns_subdomain(plain))
         for position, path in enumerate((rule.get("http") or {}).get("paths") or ()):
             _validate_path(path, f"spec.rules[{index}].http.paths[{position}]", causes)
@@ -230,6 +235,13 @@ def _validate_path(entry: Obj, path: str, causes: Causes) -> None:
     target = entry.get("path", "")
     if kind in ("Exact", "Prefix") and not target.startswith("/"):
         causes.invalid(f"{path}.path", target, "must be an absolute path")
+    elif kind in ("Exact", "Prefix"):
+        for part in ("//", "/./", "/../", "%2f", "%2F"):
+            if part in target:
+                causes.invalid(f"{path}.path", target, f"must not contain '{part}'")
+        for part in ("/..", "/."):
+            if target.endswith(part):
+                causes.invalid(f"{path}.path", target, f"cannot end with '{part}'")
     _validate_backend(entry.get("backend") or {}, f"{path}.backend", causes)
 
 
@@ -269,6 +281,13 @@ def validate_network_policy(policy: Obj, causes: Causes) -> None:
                 where = f"{path}.ports[{position}]"
                 if number is not None:
                     causes.checked(f"{where}.port", number, names.port_number_or_name(number))
+                last = port.get("endPort")
+                if last is not None and number is None:
+                    causes.invalid(f"{where}.endPort", last, "may not be specified when `port` is not specified")
+                elif last is not None and isinstance(number, str):
+                    causes.invalid(f"{where}.endPort", last, "may not be specified when `port` is non-numeric")
+                elif last is not None and last < number:
+                    causes.invalid(f"{where}.endPort", last, "must be greater than or equal to `port`")
                 causes.one_of(f"{where}.protocol", port.get("protocol"), PROTOCOLS, required=False)
             for position, peer in enumerate(rule.get(peers) or ()):
                 _validate_peer(peer, f"{path}.{peers}[{position}]", causes)
@@ -290,3 +309,19 @@ def _validate_peer(peer: Obj, path: str, causes: Causes) -> None:
             causes.required(f"{path}.ipBlock.cidr")
         else:
             causes.checked(f"{path}.ipBlock.cidr", block, names.cidr(block))
+            if not names.cidr(block):
+                _validate_exceptions(peer["ipBlock"], f"{path}.ipBlock", causes)
+
+
+def _validate_exceptions(block: Obj, path: str, causes: Causes) -> None:
+    outer = ipaddress.ip_network(block["cidr"], strict=False)
+    for index, text in enumerate(block.get("except") or ()):
+        where = f"{path}.except[{index}]"
+        problems = names.cidr(text)
+        causes.checked(where, text, problems)
+        if problems:
+            continue
+        inner = ipaddress.ip_network(text, strict=False)
+        same = inner.version == outer.version and inner.prefixlen > outer.prefixlen
+        if not same or inner.network_address not in outer:
+            causes.invalid(where, text, "must be a strict subset of `cidr`")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simcluster.api import names
 from simcluster.api.errors import Cause
 from simcluster.api.schema import KindOf
-from simcluster.api.validation import admission, cluster, definitions, names, pods, services, workloads
+from simcluster.api.validation import admission, classes, cluster, definitions, pods, services, workloads
 from simcluster.api.validation.causes import Causes, Obj
 from simcluster.api.validation.metadata import NameRule, validate_metadata, validate_metadata_update
 
@@ -36,6 +37,8 @@ CREATE: dict[tuple[str, str], Callable[[Obj, Causes], None]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): workloads.validate_autoscaler,
     ("policy", "PodDisruptionBudget"): workloads.validate_budget,
     ("networking.k8s.io", "Ingress"): services.validate_ingress,
+    ("networking.k8s.io", "IngressClass"): classes.validate_ingress_class,
+    ("certificates.k8s.io", "CertificateSigningRequest"): classes.validate_signing_request,
     ("networking.k8s.io", "NetworkPolicy"): services.validate_network_policy,
     ("discovery.k8s.io", "EndpointSlice"): services.validate_endpointslice,
     ("coordination.k8s.io", "Lease"): cluster.validate_lease,
@@ -67,6 +70,7 @@ UPDATE: dict[tuple[str, str], Callable[[Obj, Obj, Causes], None]] = {
     ("apps", "DaemonSet"): workloads.validate_daemonset_update,
     ("batch", "Job"): workloads.validate_job_update,
     ("discovery.k8s.io", "EndpointSlice"): services.validate_endpointslice_update,
+    ("networking.k8s.io", "IngressClass"): classes.validate_ingress_class_update,
     ("storage.k8s.io", "StorageClass"): cluster.validate_storage_class_update,
     ("scheduling.k8s.io", "PriorityClass"): cluster.validate_priority_class_update,
     (_RBAC, "RoleBinding"): cluster.validate_role_binding_update,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.api import quantity
-from simcluster.api.validation import names
+from simcluster.api import names, quantity
 from simcluster.api.validation.causes import Causes, Obj
 
 _HOST_PATH_TYPES = (

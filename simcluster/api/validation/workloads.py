@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simcluster.api.validation import names
+from simcluster.api import names
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, go_int_or_string, go_map, go_selector
+from simcluster.api.validation.jobpolicies import validate_policies, validate_time_zone
 from simcluster.api.validation.metadata import (
     is_empty_selector,
     is_matching,
@@ -18,6 +19,7 @@ from simcluster.api.validation.metadata import (
     validate_template_metadata,
 )
 from simcluster.api.validation.pods import validate_template
+from simcluster.api.validation.scaling import validate_behavior
 
 _MISMATCH = "`selector` does not match template `labels`"
 
@@ -229,6 +231,7 @@ def _validate_job_spec(spec: Obj, path: str, causes: Causes) -> None:
         causes.one_of(f"{path}.completionMode", mode, ("Indexed", "NonIndexed"))
         if mode == "Indexed" and spec.get("completions") is None:
             causes.required(f"{path}.completions", "when completion mode is Indexed")
+    validate_policies(spec, path, causes)
     template = spec.get("template") or {}
     validate_template(template, f"{path}.template", causes)
     policy = (template.get("spec") or {}).get("restartPolicy")
@@ -249,7 +252,7 @@ def validate_job_update(job: Obj, old: Obj, causes: Causes) -> None:
     suspended = before.get("suspend") and not (old.get("status") or {}).get("startTime")
     if spec.get("template") != before.get("template") and not suspended:
         causes.invalid("spec.template", GoText("core.PodTemplateSpec{...}"), IMMUTABLE)
-    for key in ("completionMode", "backoffLimitPerIndex", "podFailurePolicy"):
+    for key in ("completionMode", "backoffLimitPerIndex", "podFailurePolicy", "successPolicy"):
         if spec.get(key) != before.get(key):
             causes.invalid(f"spec.{key}", spec.get(key) if isinstance(spec.get(key), str) else None, IMMUTABLE)
 
@@ -257,6 +260,7 @@ def validate_job_update(job: Obj, old: Obj, causes: Causes) -> None:
 #: Longest name of a CronJob: its Jobs get 11 characters more.
 _MAX_CRONJOB_NAME = 52
 
+_ZONE_PREFIX = re.compile(r"^(CRON_)?TZ=\S+ ")
 _MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 
 
@@ -267,9 +271,13 @@ def validate_cronjob(cronjob: Obj, causes: Causes) -> None:
     if not schedule:
         causes.required("spec.schedule")
     else:
-        problem = schedule_problem(schedule)
+        problem = schedule_problem(_ZONE_PREFIX.sub("", schedule))
         if problem:
             causes.invalid("spec.schedule", schedule, problem)
+        if "TZ" in schedule:
+            why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+            causes.invalid("spec.schedule", schedule, why)
+    validate_time_zone(spec.get("timeZone"), "spec.timeZone", causes)
     causes.not_negative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
     causes.one_of("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), ("Allow", "Forbid", "Replace"))
     causes.not_negative("spec.successfulJobsHistoryLimit", spec.get("successfulJobsHistoryLimit"))
@@ -349,6 +357,8 @@ def validate_autoscaler(autoscaler: Obj, causes: Causes) -> None:
             causes.required(f"spec.scaleTargetRef.{key}")
     for index, metric in enumerate(spec.get("metrics") or ()):
         _validate_metric(metric, f"spec.metrics[{index}]", causes)
+    if spec.get("behavior"):
+        validate_behavior(spec["behavior"], "spec.behavior", causes)
 
 
 _METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
@@ -392,3 +402,6 @@ def validate_budget(budget: Obj, causes: Causes) -> None:
             validate_count_or_percent(value, f"spec.{key}", causes)
             _validate_at_most_all(value, f"spec.{key}", causes)
     validate_selector(spec.get("selector"), "spec.selector", causes)
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None:
+        causes.one_of("spec.unhealthyPodEvictionPolicy", policy, ("AlwaysAllow", "IfHealthyBudget"))

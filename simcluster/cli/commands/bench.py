@@ -7,7 +7,7 @@ from rich.table import Table
 
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
-from simcluster.eval.bench import Measurement, measure, measure_scale
+from simcluster.eval.bench import Measurement, measure, measure_scale, measure_traffic
 
 
 @click.command("bench", short_help="Measure how fast the simulation runs here.")
@@ -17,13 +17,19 @@ from simcluster.eval.bench import Measurement, measure, measure_scale
 @click.option("--seed", default=0, show_default=True)
 @click.option("--gate", is_flag=True, help="Exit with 1 if a promised figure is missed.")
 @click.option("--scale", default="", metavar="N,N,...", help="Measure clusters of so many nodes instead.")
+@click.option("--traffic", is_flag=True, help="Measure what requests cost in large applications instead (minutes).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(repeats: int, seed: int, gate: bool, scale: str, as_json: bool) -> None:
+def command(repeats: int, seed: int, gate: bool, scale: str, traffic: bool, as_json: bool) -> None:
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
     sizes = _sizes(scale)
+    if sizes and traffic:
+        raise click.UsageError("--scale and --traffic are measured one at a time")
     remarks = console(stderr=True)
     with remarks.status("booting a cluster") as status:
-        found = measure_scale(sizes, seed, status.update) if sizes else measure(repeats, seed, status.update)
+        if traffic:
+            found = measure_traffic(status.update)
+        else:
+            found = measure_scale(sizes, seed, status.update) if sizes else measure(repeats, seed, status.update)
     if as_json:
         print_json([one.to_dict() for one in found])
     else:

@@ -11,16 +11,16 @@ from rich.table import Table
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import Library, UnknownName
 
-KINDS = ("agents", "apps", "faults", "noises", "suites", "tasks")
+KINDS = ("agents", "apps", "faults", "lessons", "noises", "suites", "tasks")
 Row = dict[str, Any]
 
 
-@click.command("list", short_help="List apps, faults, noises, tasks, suites or agents.")
+@click.command("list", short_help="List apps, faults, noises, tasks, suites, agents or lessons.")
 @click.argument("kind")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
-    """List what there is of a KIND: agents, apps, faults, noises, suites or tasks."""
+    """List what there is of a KIND: agents, apps, faults, lessons, noises, suites or tasks."""
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     rows = rows_of(kind, Library(tuple(Path(folder) for folder in folders)))
@@ -39,6 +39,7 @@ def rows_of(kind: str, library: Library) -> list[Row]:
         "agents": _agents,
         "apps": _apps,
         "faults": _faults,
+        "lessons": _lessons,
         "noises": _noises,
         "suites": _suites,
         "tasks": _tasks,
@@ -55,7 +56,7 @@ def _apps(library: Library) -> list[Row]:
     from simcluster.engine import Simulation
     from simcluster.models.apps.catalog import AppCatalog
     from simcluster.models.machine.network import Network
-    from simcluster.models.traffic.engine import TrafficEngine
+    from simcluster.models.traffic.cluster.engine import TrafficEngine
 
     sim = Simulation(0)
     catalog = AppCatalog(sim, TrafficEngine(sim, Network()))
@@ -67,6 +68,12 @@ def _faults(library: Library) -> list[Row]:
 
     specs = [registry.load(fault_id, library) for fault_id in registry.ids(library)]
     return [{"id": spec.id, "mechanism": spec.mechanism, "description": spec.description} for spec in specs]
+
+
+def _lessons(library: Library) -> list[Row]:
+    from simcluster.cli.commands.learn import rows_of as lessons_of
+
+    return lessons_of(library)
 
 
 def _noises(library: Library) -> list[Row]:

@@ -27,8 +27,12 @@ def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, a
     from simcluster.eval.validation.context import has_aggregate, run_graph
     from simcluster.eval.validation.picture import run_svg
     from simcluster.models.traffic.graph import load_spec
+    from simcluster.models.traffic.graph.limits import refuse_for
 
     graph = load_spec(spec)
+    refuse_for(engine, graph, spec)
+    if plot is not None and not plot.absolute().parent.is_dir():
+        raise click.BadParameter(f"{plot.parent} is no folder", param_hint="--plot")
     if engine == "aggregate" and not has_aggregate():
         raise CheckFailed("the aggregate engine is not installed here; run with --engine exact")
     results = []

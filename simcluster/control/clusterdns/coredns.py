@@ -1,8 +1,8 @@
 """CoreDNS: one process, its Corefile, and how it answers a question.
 
-Plugins act in CoreDNS' compiled order: rewrite, template, hosts, kubernetes, forward. The
-records of the kubernetes plugin are the network's zone. Left out: the cache (records change
-at once), transfers, the loop check, upstreams that are slow.
+Plugins act in CoreDNS' compiled order: cache, rewrite, template, hosts, kubernetes, forward.
+The records of the kubernetes plugin are the network's zone. A server that forwards to itself
+is found by the loop plugin. Left out: transfers, prefetching, upstreams that are slow.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from simcluster.control.clusterdns.answercache import AnswerCache
 from simcluster.control.clusterdns.corefile import CorefileError, Directive, ServerBlock, parse_corefile
-from simcluster.engine import SECOND, Timer
+from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.names import NameAnswer
+from simcluster.models.machine.names import NameAnswer, is_address
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shellfiles import FileError, FileTree
@@ -25,6 +26,10 @@ PUBLIC = ("1.1.1.1", "1.0.0.1", "8.8.8.8", "8.8.4.4", "9.9.9.9")
 #: Port and the plugin that opens it.
 _EXTRA_PORTS = {8080: "health", 8181: "ready", 9153: "prometheus"}
 _ALIAS_DEPTH = 8
+#: Time to live of records: the kubernetes plugin's default, and a common one of the world outside.
+KUBERNETES_TTL_S, OUTSIDE_TTL_S = 5, 300
+#: The loop plugin asks for a name of its own right after the start; the answer comes back within this time.
+_LOOP_NS = 80 * MILLISECOND
 
 
 class Question(NamedTuple):
@@ -48,6 +53,7 @@ class CoreDns(WrappedProgram):
         self._text = ""
         self._path = _configuration(container)
         self._timer: Timer | None = None
+        self._cache = AnswerCache(network, self._ask)
 
     def start(self) -> None:
         """Read the Corefile; a mistake in it ends the process."""
@@ -67,6 +73,9 @@ class CoreDns(WrappedProgram):
             container.exit(1)
             return
         self.inner.start()
+        self._cache.sim = container.sim
+        if container.running and self._has("loop"):
+            container.sim.after(_LOOP_NS, self._look_for_loop)
         if container.running and self._has("reload"):
             jitter = container.sim.stream("reload", container.container_id).uniform_ns(0, RELOAD_JITTER_NS)
             self._timer = container.sim.every(RELOAD_NS, self._reload, first_ns=container.sim.now + RELOAD_NS + jitter)
@@ -89,6 +98,30 @@ class CoreDns(WrappedProgram):
     def _has(self, plugin: str) -> bool:
         return any(block.find(plugin) for block in self.blocks)
 
+    def _look_for_loop(self) -> None:
+        """End if a question that goes out comes back (plugin/loop)."""
+        container = self.container
+        if not container.running:
+            return
+        own = ("127.0.0.1", "localhost", container.sandbox.address, self.network.dns)
+        for block in self.blocks:
+            if not block.find("loop"):
+                continue
+            for directive in block.find("forward"):
+                upstreams = [word.removeprefix("dns://").partition(":")[0] for word in directive.arguments[1:]]
+                if not any(address and address in own for address in upstreams):
+                    continue
+                zone = directive.arguments[0] if directive.arguments[0] == "." else f"{directive.arguments[0]}."
+                stream = container.sim.stream("loop", container.container_id)
+                name = f"{stream.bits()}.{stream.bits()}.{zone}".replace("..", ".")
+                port = 32768 + stream.bits() % 28000
+                container.write(
+                    f'[FATAL] plugin/loop: Loop (127.0.0.1:{port} -> :{block.port}) detected for zone "{zone}", '
+                    f'see https://coredns.io/plugins/loop#troubleshooting. Query: "HINFO {name}"'
+                )
+                container.exit(1)
+                return
+
     def _reload(self) -> None:
         try:
             text = FileTree(self.container).read(self._path)
@@ -104,6 +137,7 @@ class CoreDns(WrappedProgram):
             container.write(f"[ERROR] Restart failed: {error}")
             container.write(f"[ERROR] plugin/reload: Corefile changed but reload failed: {error}")
             return
+        self._cache.clear()
         container.write("[INFO] plugin/reload: Running configuration SHA512 = " + container.container_id * 2)
         container.write("[INFO] Reloading complete")
         self.network.version += 1
@@ -112,7 +146,34 @@ class CoreDns(WrappedProgram):
 
     def query(self, name: str) -> NameAnswer:
         """The A records of a full name."""
-        return self._answer(Question(name.lower()))
+        name = name.lower()
+        block = self._block(name)
+        caches = [] if block is None else block.find("cache")
+        known = self._cache.find(name) if caches else None
+        if known is not None:
+            return known
+        answer = self._ask(name)
+        if block is not None:
+            if answer.code == "SERVFAIL" and block.find("errors"):
+                self._complain(block, name)
+            for directive in caches:
+                self._cache.keep(directive, name, answer, _lifetime_s(block, name))
+        return answer
+
+    def _complain(self, block: ServerBlock, name: str) -> None:
+        """What the errors plugin writes of a question that nobody answered."""
+        container = self.container
+        upstreams = [word for directive in block.find("forward") for word in directive.arguments[1:]]
+        address = upstreams[0].removeprefix("dns://").partition(":")[0] if upstreams else ""
+        if is_address(address):
+            port = 32768 + container.sim.stream("dns-source-port", container.container_id).bits() % 28000
+            text = f"read udp {container.sandbox.address}:{port}->{address}:53: i/o timeout"
+        else:
+            text = "plugin/kubernetes: no next plugin found"
+        container.write(f"[ERROR] plugin/errors: 2 {name}. A: {text}")
+
+    def _ask(self, name: str) -> NameAnswer:
+        return self._answer(Question(name))
 
     def _answer(self, question: Question) -> NameAnswer:
         block = self._block(question.name)
@@ -134,7 +195,7 @@ class CoreDns(WrappedProgram):
                 return NameAnswer("NOERROR", address)
         for directive in block.find("kubernetes"):
             if any(_within(name, zone) for zone in directive.arguments or block.zones):
-                answer = self._from_cluster(question._replace(name=name))
+                answer = self._from_cluster(question._replace(name=name), directive)
                 if answer.code != "NXDOMAIN" or directive.option("fallthrough") != ():
                     return answer
         for directive in block.find("forward"):
@@ -151,8 +212,8 @@ class CoreDns(WrappedProgram):
                     best, length = block, len(zone)
         return best
 
-    def _from_cluster(self, question: Question) -> NameAnswer:
-        addresses = self.network.addresses_of(question.name)
+    def _from_cluster(self, question: Question, directive: Directive) -> NameAnswer:
+        addresses = self.network.addresses_of(question.name) or self._of_pod(question.name, directive)
         if addresses:
             return NameAnswer("NOERROR", addresses)
         target = self.network.aliases.get(question.name)
@@ -161,6 +222,20 @@ class CoreDns(WrappedProgram):
         if question.depth >= _ALIAS_DEPTH:
             return NameAnswer("SERVFAIL")
         return self._answer(Question(target.lower(), question.depth + 1))
+
+    def _of_pod(self, name: str, directive: Directive) -> tuple[str, ...]:
+        """`10-244-1-7.shop.pod.cluster.local`, as far as the option `pods` allows."""
+        labels = name.split(".")
+        mode = (directive.option("pods") or ("disabled",))[0]
+        if len(labels) != 5 or labels[2] != "pod" or mode == "disabled":
+            return ()
+        address = labels[0].replace("-", ".")
+        if not is_address(address):
+            return ()
+        owner = self.network.sandboxes.get(address)
+        if mode == "verified" and getattr(owner, "namespace", "") != labels[1]:
+            return ()
+        return (address,)
 
     def _forward(self, upstreams: tuple[str, ...], name: str) -> NameAnswer:
         for upstream in upstreams:
@@ -188,6 +263,15 @@ def _configuration(container: Container) -> str:
         if word in ("-conf", "--conf") and at + 1 < len(words):
             return words[at + 1]
     return "/Corefile"
+
+
+def _lifetime_s(block: ServerBlock, name: str) -> int:
+    """The time to live of what the plugins answer: the kubernetes plugin's `ttl`, or that of the world."""
+    for directive in block.find("kubernetes"):
+        if any(_within(name, zone) for zone in directive.arguments or block.zones):
+            words = directive.option("ttl")
+            return int(words[0]) if words and words[0].isdigit() else KUBERNETES_TTL_S
+    return OUTSIDE_TTL_S
 
 
 def _within(name: str, zone: str) -> bool:

@@ -2,17 +2,20 @@
 
 A Service with a cluster IP has one record. A headless Service has one per ready pod, and one
 for each pod with a host name below it; a Service of type ExternalName is an alias. These are
-the records that CoreDNS' kubernetes plugin knows. Left out: SRV, PTR and pod records.
+the records that CoreDNS' kubernetes plugin knows, with their ports (SRV) and the way back (PTR).
 """
 
 from __future__ import annotations
 
-from simcluster.api.objects import ApiObject, name_of, namespace_of
+from collections.abc import Sequence
+
+from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
 from simcluster.engine import Simulation
 from simcluster.models.machine.network import Network
+from simcluster.models.machine.toolsdns import reverse_name
 
 DOMAIN = "svc.cluster.local"
 
@@ -24,6 +27,7 @@ class ClusterDns:
         self.api = api
         self.network = network
         self._hosts: dict[str, tuple[str, ...]] = {}  # name of a headless Service -> names below it
+        self._more: dict[str, tuple[tuple[str, str], ...]] = {}  # name of a Service -> its other records
         for resource, handler in (("services", self._service), ("endpoints", self._endpoints)):
             informer = Informer(sim, "coredns", resource, handler)
             for obj in api.store.objects(resource):
@@ -38,6 +42,7 @@ class ClusterDns:
         if change.kind == "DELETED":
             self._set(name, ())
             self._set_hosts(name, {})
+            self._tell(name, {}, {})
         elif spec.get("type") == "ExternalName":
             target = str(spec.get("externalName") or "")
             if self.network.aliases.get(name) != target.rstrip("."):
@@ -46,6 +51,7 @@ class ClusterDns:
             self._headless(service)
         elif address:
             self._set(name, (address,))
+            self._tell(name, _ports(spec.get("ports") or (), [name], name), {address: (f"{name}.",)})
 
     def _endpoints(self, change: Change) -> None:
         service = self.api.store.get("services", namespace_of(change.object), name_of(change.object))
@@ -57,17 +63,36 @@ class ClusterDns:
         endpoints = self.api.store.get("endpoints", namespace_of(service), name_of(service))
         addresses: dict[str, None] = {}
         hosts: dict[str, tuple[str, ...]] = {}
+        ports: list[Json] = []
+        back: dict[str, tuple[str, ...]] = {}
         for subset in () if endpoints is None else endpoints.get("subsets") or ():
             ready = list(subset.get("addresses") or ())
             if service["spec"].get("publishNotReadyAddresses"):
                 ready += subset.get("notReadyAddresses") or ()
+            ports = ports or list(subset.get("ports") or ())
             for entry in ready:
+                label = entry.get("hostname") or entry["ip"].replace(".", "-")
+                back[entry["ip"]] = (f"{label}.{name}.",)
                 addresses[entry["ip"]] = None
                 if entry.get("hostname"):
                     host = f"{entry['hostname']}.{name}"
                     hosts[host] = (*hosts.get(host, ()), entry["ip"])
         self._set(name, tuple(addresses))
         self._set_hosts(name, hosts)
+        targets = [found[0].rstrip(".") for found in back.values()]
+        self._tell(name, _ports(ports, targets, name), back)
+
+    def _tell(self, name: str, ports: dict[str, tuple[str, ...]], back: dict[str, tuple[str, ...]]) -> None:
+        """Set the SRV records of a Service, and the PTR records of its addresses."""
+        known = {(entry, "SRV"): texts for entry, texts in ports.items()}
+        known.update({(reverse_name(address), "PTR"): texts for address, texts in back.items()})
+        records = self.network.more_records
+        for key in self._more.pop(name, ()):
+            if key not in known:
+                records.pop(key, None)
+        records.update(known)
+        if known:
+            self._more[name] = tuple(known)
 
     def _set_hosts(self, name: str, hosts: dict[str, tuple[str, ...]]) -> None:
         for host in self._hosts.get(name, ()):
@@ -83,6 +108,19 @@ class ClusterDns:
     def _set(self, name: str, addresses: tuple[str, ...]) -> None:
         if self.network.addresses_of(name) != addresses or name in self.network.aliases:
             self.network.set_names(name, addresses)
+
+
+def _ports(ports: Sequence[Json], targets: list[str], name: str) -> dict[str, tuple[str, ...]]:
+    """SRV records: all ports below the Service's name, and each named one below `_port._protocol`."""
+    weight = max(1, 100 // max(1, len(targets) * len(ports)))
+    found: dict[str, tuple[str, ...]] = {}
+    for port in ports:
+        number = port["port"]
+        texts = tuple(f"0 {weight} {number} {target}." for target in targets)
+        found[name] = (*found.get(name, ()), *texts)
+        if port.get("name"):
+            found[f"_{port['name']}._{port.get('protocol', 'TCP').lower()}.{name}"] = texts
+    return {entry: texts for entry, texts in found.items() if texts}
 
 
 def _full_name(service: ApiObject) -> str:

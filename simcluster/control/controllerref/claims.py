@@ -21,7 +21,7 @@ from simcluster.api.objects import (
     uid_of,
 )
 from simcluster.control.controllerref.podwatch import PodWatch, controlling_reference
-from simcluster.control.replicaset.selector import selector_matches
+from simcluster.control.labelselector import selector_matches
 
 
 class PodClaims:
@@ -76,25 +76,34 @@ class PodClaims:
             if selector_matches(selector, labels_of(pod)) and (accepts is None or accepts(pod)):
                 claimed.append(pod)
             elif not is_terminating(owner):
-                self._release(owner, pod)
-        if is_terminating(owner):
-            return claimed
+                self.release(owner, pod)
+        if not is_terminating(owner):
+            claimed += [
+                self.adopt(owner, orphan) for orphan in self.adoptable(owner) if accepts is None or accepts(orphan)
+            ]
+        return claimed
+
+    def adoptable(self, owner: ApiObject) -> list[ApiObject]:
+        """Orphans of the owner's namespace that its selector matches, in order of name."""
+        selector, found = owner["spec"].get("selector"), []
         for name in sorted(self.watch.orphans.get(namespace_of(owner), ())):
             orphan = self.client.cache.get("pods", namespace_of(owner), name)
             if orphan is None or is_terminating(orphan) or controlling_reference(orphan) is not None:
                 continue
-            if selector_matches(selector, labels_of(orphan)) and (accepts is None or accepts(orphan)):
-                claimed.append(self._adopt(owner, orphan))
-        return claimed
+            if selector_matches(selector, labels_of(orphan)):
+                found.append(orphan)
+        return found
 
-    def _adopt(self, owner: ApiObject, pod: ApiObject) -> ApiObject:
+    def adopt(self, owner: ApiObject, pod: ApiObject) -> ApiObject:
+        """Make an orphan the owner's. Raises ApiError."""
         kept = [thaw(entry) for entry in pod["metadata"].get("ownerReferences") or ()]
         metadata: Json = {"uid": uid_of(pod), "ownerReferences": [*kept, owner_reference(owner)]}
         if self.adopted is not None:
             metadata.update(self.adopted(pod))
         return self.client.patch("pods", namespace_of(pod), name_of(pod), {"metadata": metadata}, kind="merge")
 
-    def _release(self, owner: ApiObject, pod: ApiObject) -> None:
+    def release(self, owner: ApiObject, pod: ApiObject) -> None:
+        """Give up a pod that no longer matches. Raises ApiError."""
         kept = [thaw(entry) for entry in pod["metadata"]["ownerReferences"] if entry["uid"] != uid_of(owner)]
         patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": kept or None}}
         try:

@@ -25,7 +25,7 @@ from simcluster.control.disruption.budget import (
     status_of,
     still_disrupted,
 )
-from simcluster.control.replicaset.selector import selector_matches
+from simcluster.control.labelselector import selector_matches
 from simcluster.engine import Simulation, parse_rfc3339
 
 BUDGETS = "poddisruptionbudgets.policy"

@@ -75,7 +75,7 @@ class GarbageCollector(Controller):
             return
         if change.previous is not None and references_of(change.previous) == references_of(obj):
             return
-        if any(self._owner(reference, namespace_of(obj)) is None for reference in references_of(obj)):
+        if any(not self._is_observed(reference, namespace_of(obj)) for reference in references_of(obj)):
             self._enqueue(change.resource, namespace_of(obj), name_of(obj))
         if change.previous is not None:
             for reference in references_of(change.previous):
@@ -99,6 +99,15 @@ class GarbageCollector(Controller):
         found = self.client.cache.get(entry.storage, namespace if entry.namespaced else "", reference["name"])
         return (entry.storage, found) if found is not None and uid_of(found) == reference["uid"] else None
 
+    def _is_observed(self, reference: dict[str, Any], namespace: str) -> bool:
+        """Whether the owner is there and a watch will tell of its end.
+
+        The dependents of any other owner are looked at again and again, as the real collector does with
+        the "virtual node" of an owner that none of its monitors has seen.
+        """
+        owner = self._owner(reference, namespace)
+        return owner is not None and owner[0] in self._watched
+
     def _knows_kind(self, reference: dict[str, Any]) -> bool:
         group, _, version = reference["apiVersion"].rpartition("/")
         return (group, version, reference["kind"]) in self.api.resources.by_kind
@@ -115,17 +124,27 @@ class GarbageCollector(Controller):
         try:
             if is_terminating(obj):
                 self._go_on_deleting(resource, obj)
-            else:
+            elif self._can_judge(obj):
                 self._delete_if_ownerless(resource, obj)
         except ApiError as error:
             if error.code not in (404, 409):
                 raise
-            self._enqueue_again_if_there(resource, obj)
+            if self._is_there(resource, obj):
+                raise
+        else:
+            if not is_terminating(obj) and not self._is_settled(obj) and self._is_there(resource, obj):
+                raise ApiError(409, "Conflict", "an owner has not been observed yet", {})  # look again, with back-off
 
-    def _enqueue_again_if_there(self, resource: str, obj: ApiObject) -> None:
+    def _can_judge(self, obj: ApiObject) -> bool:
+        """Whether every owner is of a kind that is served: of any other one nothing can be said."""
+        return all(self._knows_kind(reference) for reference in references_of(obj))
+
+    def _is_settled(self, obj: ApiObject) -> bool:
+        return all(self._is_observed(reference, namespace_of(obj)) for reference in references_of(obj))
+
+    def _is_there(self, resource: str, obj: ApiObject) -> bool:
         current = self.client.cache.get(resource, namespace_of(obj), name_of(obj))
-        if current is not None and uid_of(current) == uid_of(obj):
-            self.queue.add_rate_limited(f"{resource}/{namespace_of(obj)}/{name_of(obj)}")
+        return current is not None and uid_of(current) == uid_of(obj)
 
     def _go_on_deleting(self, resource: str, obj: ApiObject) -> None:
         if ORPHAN in finalizers_of(obj):
@@ -163,10 +182,8 @@ class GarbageCollector(Controller):
                     waiting.append(reference["uid"])
                 else:
                     solid = True
-            elif self._knows_kind(reference):
-                gone.append(reference["uid"])
             else:
-                solid = True  # a kind nobody serves: leave it alone
+                gone.append(reference["uid"])
         if solid:
             if gone or waiting:
                 self._drop_references(resource, namespace_of(obj), name_of(obj), [*gone, *waiting])

@@ -24,7 +24,7 @@ from simcluster.api.objects import (
     uid_of,
 )
 from simcluster.control.deployment.hashing import safe_encode
-from simcluster.control.replicaset.selector import selector_matches
+from simcluster.control.labelselector import selector_matches
 
 CONTROLLER_REVISIONS = "controllerrevisions.apps"
 #: Label of a StatefulSet's revision (history.ControllerRevisionHashLabel).

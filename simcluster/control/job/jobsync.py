@@ -176,12 +176,12 @@ class JobSync:
 
     def _manage(self) -> None:
         if self.is_suspended:
-            self._delete(self.tally.active)
+            self._delete(self.tally.active, counted=False)
             return
         wanted = self._wanted_active()
         doomed = self._to_remove(max(0, self.active - wanted))[:MOST_PODS_PER_SYNC]
         if doomed:
-            self._delete(doomed)
+            self._delete(doomed, counted=False)
             return
         terminating = self.terminating if replaces_only_failed(self.job) else 0
         missing = min(wanted - terminating - self.active, MOST_PODS_PER_SYNC)
@@ -210,9 +210,12 @@ class JobSync:
         rest = [pod for pod in self.tally.active if uid_of(pod) not in gone]
         return [*doomed, *pods_to_delete(rest, (), at_least - len(doomed), self.now_ns)]
 
-    def _delete(self, pods: list[ApiObject]) -> None:
+    def _delete(self, pods: list[ApiObject], *, counted: bool = True) -> None:
+        """Delete pods; those that are too many, or of a suspended Job, are not counted as failed (deleteJobPods)."""
         for pod in pods:
             try:
+                if not counted and has_finalizer(pod):
+                    release(self.client, pod)
                 self.client.delete("pods", namespace_of(pod), name_of(pod), uid=uid_of(pod))
             except ApiError as error:
                 if error.code != 404:

@@ -18,6 +18,7 @@ from simcluster.control.kubelet.podspec import (
     is_sidecar,
     memory_bytes,
 )
+from simcluster.control.nodelifecycle.taints import NO_EXECUTE, find_untolerated, taints_of
 from simcluster.models.machine.machine import Machine
 
 
@@ -35,6 +36,14 @@ def admit(pod: Pod, others: Iterable[Pod], machine: Machine, node: ApiObject | N
             "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
         )
     running = list(others)
+    if any(_clash(mine, theirs) for mine in host_ports(pod) for other in running for theirs in host_ports(other)):
+        text = "node(s) didn't have free ports for the requested pod ports"
+        return Rejection("NodePorts", f"Predicate NodePorts failed: {text}")
+    if node is not None and not is_static(pod):
+        tolerations = pod["spec"].get("tolerations") or ()
+        if find_untolerated(taints_of(node), tolerations, (NO_EXECUTE,)) is not None:
+            text = "node(s) had taints that the pod didn't tolerate"
+            return Rejection("TaintToleration", f"Predicate TaintToleration failed: {text}")
     used = [requests_of(other) for other in running]
     wanted = requests_of(pod)
     capacity = (machine.cpu_cores * 1000, machine.memory_bytes)
@@ -50,6 +59,26 @@ def admit(pod: Pod, others: Iterable[Pod], machine: Machine, node: ApiObject | N
 def _short(name: str, wanted: int, used: int, capacity: int) -> Rejection:
     text = f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}"
     return Rejection(f"OutOf{name}", text)
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod comes from the node itself: taints do not concern it."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return bool(annotations.get("kubernetes.io/config.source", "api") != "api")
+
+
+def host_ports(pod: Pod) -> list[tuple[str, str, int]]:
+    """(address, protocol, port) of every port of the node that the pod wants."""
+    return [
+        (port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", int(port["hostPort"]))
+        for container in containers_of(pod)
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    ]
+
+
+def _clash(mine: tuple[str, str, int], theirs: tuple[str, str, int]) -> bool:
+    return mine[1:] == theirs[1:] and (mine[0] == theirs[0] or "0.0.0.0" in (mine[0], theirs[0]))
 
 
 def requests_of(pod: Pod) -> tuple[int, int]:

@@ -15,6 +15,15 @@ CONTROL_PLANE_LABELS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class SoftThreshold(Shared):
+    """A threshold that must be crossed for a while before pods are evicted."""
+
+    signal: str
+    value: str
+    grace_ns: int
+
+
+@dataclass(frozen=True)
 class KubeletConfig(Shared):
     """What differs between kubelets that register nodes of the same size.
 
@@ -22,6 +31,9 @@ class KubeletConfig(Shared):
         port: of the kubelet's server (default 10250).
         eviction_memory_kib: hard eviction threshold `memory.available` in KiB (default 100Mi).
         eviction_disk_percent: hard eviction threshold `nodefs.available` (default 10%).
+        eviction_pids: hard eviction threshold `pid.available`, a number or a percentage (default: none).
+        eviction_soft: soft eviction thresholds (default: none).
+        eviction_max_pod_grace_s: longest grace period of a pod that a soft threshold evicts, in seconds.
         enforce_allocatable: whether pods as a whole live in a limited cgroup (enforceNodeAllocatable).
         cluster_dns: name server of pods with dnsPolicy ClusterFirst (kubeadm: 10.96.0.10).
         addresses: node addresses besides InternalIP and Hostname, as (type, address).
@@ -31,6 +43,9 @@ class KubeletConfig(Shared):
     port: int = 10250
     eviction_memory_kib: int = 100 << 10
     eviction_disk_percent: int = 10
+    eviction_pids: str = ""
+    eviction_soft: tuple[SoftThreshold, ...] = ()
+    eviction_max_pod_grace_s: int = 0
     enforce_allocatable: bool = True
     cluster_dns: str = "10.96.0.10"
     addresses: tuple[tuple[str, str], ...] = ()

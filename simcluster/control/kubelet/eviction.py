@@ -1,9 +1,9 @@
 """Node-pressure eviction: the kubelet kills pods before the node runs out of memory or disk.
 
 Source: pkg/kubelet/eviction/{eviction_manager,helpers}.go of 1.32: every 10 s the signals are
-compared with the hard thresholds; a crossed one is a node condition for at least five
-minutes, and the worst pod of the node is evicted, one a round. Pods that exceed their own
-limits of local storage go before. Left out: soft thresholds, PID pressure, logs as storage.
+compared with the thresholds; a crossed one is a node condition for at least five minutes, and
+the worst pod of the node is evicted, one a round; a soft one waits for its grace period. Pods
+that exceed their own limits of local storage go before. Left out: logs as storage.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.api import quantity
 from simcluster.api.objects import Json
 from simcluster.control.kubelet.admission import Rejection
-from simcluster.control.kubelet.podspec import Pod, containers_of, memory_bytes, qos_class
+from simcluster.control.kubelet.podspec import Pod, containers_of, disk_limit, memory_bytes, qos_class
+from simcluster.control.kubelet.thresholds import amount_of
 from simcluster.engine import MINUTE, SECOND, Timer
-from simcluster.models.machine.disk import layer_bytes, usage_of, written_bytes
+from simcluster.models.machine.storage import layer_bytes, usage_of, written_bytes
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
@@ -30,32 +31,47 @@ CLEANUP_NS = 30 * SECOND
 CRITICAL_PRIORITY = 2_000_000_000
 #: immediateEvictionGracePeriodSeconds: what a pod gets when a hard threshold is crossed.
 GRACE_S = 1
-_MEMORY, _NODEFS, _IMAGEFS, _INODES = (
+_MEMORY, _NODEFS, _IMAGEFS, _INODES, _PIDS = (
     "memory.available",
     "nodefs.available",
     "imagefs.available",
     "nodefs.inodesFree",
+    "pid.available",
 )
 _CONDITION = {
     _MEMORY: "MemoryPressure",
     _NODEFS: "DiskPressure",
     _IMAGEFS: "DiskPressure",
     _INODES: "DiskPressure",
+    _PIDS: "PIDPressure",
 }
-_RESOURCE = {_MEMORY: "memory", _NODEFS: "ephemeral-storage", _IMAGEFS: "ephemeral-storage", _INODES: "inodes"}
+_RESOURCE = {
+    _MEMORY: "memory",
+    _NODEFS: "ephemeral-storage",
+    _IMAGEFS: "ephemeral-storage",
+    _INODES: "inodes",
+    _PIDS: "pids",
+}
 #: Condition -> reason and message while it is True.
 PRESSURE = {
     "MemoryPressure": ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
     "DiskPressure": ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    "PIDPressure": ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
 }
 
 
 class Crossed(NamedTuple):
-    """A threshold that is crossed: its signal, its quantity as text, and what is left, in bytes or inodes."""
+    """A threshold that is crossed: its signal, its quantity as text, and what is left.
+
+    Attributes:
+        available: bytes, inodes or process ids.
+        grace_ns: how long it must be crossed before pods are evicted.
+    """
 
     signal: str
     quantity: str
     available: int
+    grace_ns: int = 0
 
 
 class EvictionManager:
@@ -64,7 +80,7 @@ class EvictionManager:
     def __init__(self, kubelet: Kubelet) -> None:
         self.kubelet = kubelet
         self._seen_ns: dict[str, int] = {}  # condition -> when a threshold of it was last crossed
-        self._crossed: dict[str, None] = {}
+        self._crossed: dict[tuple[str, str], int] = {}  # signal and quantity -> crossed since
         self._busy_until_ns = 0
         self._victim = ""
         self._timer: Timer | None = None
@@ -82,7 +98,7 @@ class EvictionManager:
             self._timer = None
 
     def under(self, condition: str) -> bool:
-        """Whether the node is under `MemoryPressure` or `DiskPressure`, or was less than 5 minutes ago."""
+        """Whether the node is under a pressure, or was less than 5 minutes ago."""
         seen = self._seen_ns.get(condition)
         return seen is not None and self.kubelet.sim.now - seen < TRANSITION_NS
 
@@ -90,10 +106,10 @@ class EvictionManager:
         """Whether a pod may start here under pressure: critical pods may, others by their quality of service."""
         if not self._seen_ns or is_critical(pod):
             return None
-        memory, disk = self.under("MemoryPressure"), self.under("DiskPressure")
-        if memory and not disk and (qos_class(pod) != "BestEffort" or _tolerates_memory_pressure(pod)):
+        memory, disk, pids = (self.under(kind) for kind in ("MemoryPressure", "DiskPressure", "PIDPressure"))
+        if memory and not disk and not pids and (qos_class(pod) != "BestEffort" or _tolerates_memory_pressure(pod)):
             return None
-        found = [name for name, is_true in (("DiskPressure", disk), ("MemoryPressure", memory)) if is_true]
+        found = [name for name, is_true in _kinds(disk, memory, pids) if is_true]
         if not found:
             return None
         return Rejection("Evicted", f"The node had condition: [{' '.join(found)}]. ")
@@ -109,8 +125,10 @@ class EvictionManager:
         if before != [condition for condition in PRESSURE if self.under(condition)]:
             kubelet.sim.after(0, kubelet.reporter.report)
         self._seen_ns = {name: at for name, at in self._seen_ns.items() if now - at < TRANSITION_NS}
+        since = self._crossed
+        self._crossed = {entry[:2]: since.get(entry[:2], now) for entry in crossed}
+        crossed = [entry for entry in crossed if now - self._crossed[entry[:2]] >= entry.grace_ns]
         if not crossed:
-            self._crossed = {}
             return
         victim = kubelet.workers.get(self._victim)
         if victim is not None and victim.state != "terminated" and now < self._busy_until_ns:
@@ -119,7 +137,8 @@ class EvictionManager:
 
     def _evict_over_limits(self) -> bool:
         """Evict pods that wrote more than their own limits of local storage allow; whether there were any."""
-        over = [(w, text) for w in self.kubelet.workers.values() if w.state == "syncing" and (text := self._excess(w))]
+        bounded = [w for w in self.kubelet.workers.values() if w.bounded and w.state == "syncing"]
+        over = [(worker, text) for worker in bounded if (text := self._excess(worker))]
         for worker, text in over:
             worker.evict(text, GRACE_S)
         return bool(over)
@@ -134,21 +153,37 @@ class EvictionManager:
             if limit and layer is not None and layer_bytes(layer) > quantity.to_bytes(limit):
                 return f'Usage of EmptyDir volume "{volume["name"]}" exceeds the limit "{limit}". '
         for container in spec["containers"]:
-            limit = ((container.get("resources") or {}).get("limits") or {}).get("ephemeral-storage")
-            run = worker.container(container["name"]) if limit is not None else None
-            if limit is not None and run is not None and written_bytes(run) > quantity.to_bytes(limit):
+            limit = disk_limit(container)
+            run = worker.container(container["name"]) if limit else None
+            if run is not None and written_bytes(run) > quantity.to_bytes(limit):
                 return f'Container {container["name"]} exceeded its local ephemeral storage limit "{limit}". '
-        return ""
+        return self._pod_excess(worker)
+
+    def _pod_excess(self, worker: PodWorker) -> str:
+        """The limits of all containers together also hold for what they wrote into volumes."""
+        texts = [disk_limit(container) for container in containers_of(worker.pod)]
+        sandbox = self.kubelet.machine.runtime.sandboxes.get(worker.uid)
+        if sandbox is None or not all(texts):
+            return ""
+        total = sum(quantity.to_bytes(text) for text in texts)  # integers
+        disks = [v["name"] for v in worker.pod["spec"].get("volumes") or () if _on_disk(v)]
+        used = sum(layer_bytes(sandbox.volumes[name]) for name in disks if name in sandbox.volumes)  # integers
+        runs = [worker.container(name) for name in _names(worker.pod)]
+        used += sum(written_bytes(run) for run in runs if run is not None)  # integers
+        if used <= total:
+            return ""
+        return f"Pod ephemeral local storage usage exceeds the total limit of containers {_binary(total)}. "
 
     def _observe(self) -> list[Crossed]:
         machine, config = self.kubelet.machine, self.kubelet.reporter.config
         found = []
         limit = config.eviction_memory_kib << 10
         # Cheap bound first: the system's own use stays below a quarter of any node.
-        if machine.container_memory > machine.memory_bytes >> 1:
+        if machine.container_memory + machine.host_memory > machine.memory_bytes >> 1:
             available = machine.memory_bytes - machine.memory_used()
             if available < limit:
                 found.append(Crossed(_MEMORY, _binary(limit), max(0, available)))
+        found += self._observe_more()
         if not config.eviction_disk_percent:
             return found
         disk = usage_of(machine)
@@ -161,18 +196,42 @@ class EvictionManager:
                 found.append(Crossed(signal, str(total * percent // 100), amount))
         return found
 
+    def _observe_more(self) -> list[Crossed]:
+        """Process ids, and the soft thresholds: nothing by default."""
+        machine, config = self.kubelet.machine, self.kubelet.reporter.config
+        if not config.eviction_pids and not config.eviction_soft:
+            return []
+        disk = usage_of(machine)
+        most = min(machine.os.sysctls.number("kernel.pid_max"), machine.os.sysctls.number("kernel.threads-max"))
+        measured = {
+            _MEMORY: (machine.memory_bytes - machine.memory_used(), machine.memory_bytes),
+            _NODEFS: (disk.available_bytes, disk.total_bytes),
+            _IMAGEFS: (disk.available_bytes, disk.total_bytes),
+            _INODES: (disk.free_inodes, disk.total_inodes),
+            _PIDS: (most - machine.os.tasks(), most),
+        }
+        wanted = [(_PIDS, config.eviction_pids, 0)] if config.eviction_pids else []
+        wanted += [(one.signal, one.value, one.grace_ns) for one in config.eviction_soft if one.signal in measured]
+        found = []
+        for signal, value, grace_ns in wanted:
+            available, total = measured[signal]
+            limit = amount_of(value, total)
+            if available < limit:
+                text = str(limit) if signal in (_INODES, _PIDS) or value.endswith("%") else _binary(limit)
+                found.append(Crossed(signal, text, max(0, available), grace_ns))
+        return found
+
     def _reclaim(self, crossed: list[Crossed]) -> None:
         kubelet = self.kubelet
         # Memory first, as evictions of memory go before everything else.
         threshold = crossed[0]
         resource = _RESOURCE[threshold.signal]
-        if threshold.signal not in self._crossed:
-            self._crossed[threshold.signal] = None
         kubelet.klog.info("eviction_manager.go:376", "Eviction manager: attempting to reclaim", resourceName=resource)
         kubelet.node_event("Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
-        if threshold.signal != _MEMORY:
+        grace_s = kubelet.reporter.config.eviction_max_pod_grace_s if threshold.grace_ns else GRACE_S
+        if _CONDITION[threshold.signal] == "DiskPressure":
             kubelet.image_gc.delete_unused()
-            if not any(entry.signal != _MEMORY for entry in self._observe()):
+            if not any(_CONDITION[entry.signal] == "DiskPressure" for entry in self._observe()):
                 return
         for worker in self._ranked(threshold.signal):
             if is_critical(worker.pod):
@@ -180,7 +239,7 @@ class EvictionManager:
                 kubelet.klog.error("eviction_manager.go:614", "", text, pod=worker.reference)
                 continue
             self._victim, self._busy_until_ns = worker.uid, kubelet.sim.now + CLEANUP_NS
-            worker.evict(self._message(worker, threshold), GRACE_S)
+            worker.evict(self._message(worker, threshold), grace_s)
             kubelet.klog.info(
                 "eviction_manager.go:627", "Eviction manager: pod is evicted successfully", pod=worker.reference
             )
@@ -203,13 +262,17 @@ class EvictionManager:
         container = worker.container(name)
         if container is None or not container.running:
             return 0
+        if signal == _PIDS:
+            return 1 + self.kubelet.machine.os.pids.extra(worker.uid)
         return container.memory_bytes if signal == _MEMORY else written_bytes(container)
 
     def _message(self, worker: PodWorker, threshold: Crossed) -> str:
         resource = _RESOURCE[threshold.signal]
         text = f"The node was low on resource: {resource}. "
-        text += f"Threshold quantity: {threshold.quantity}, available: {_kibi(threshold.available)}. "
-        if threshold.signal == _INODES:
+        countable = threshold.signal in (_INODES, _PIDS)
+        available = str(threshold.available) if countable else _kibi(threshold.available)
+        text += f"Threshold quantity: {threshold.quantity}, available: {available}. "
+        if countable:
             return text
         for container in containers_of(worker.pod):
             used = self._used(worker, container["name"], threshold.signal)
@@ -222,11 +285,20 @@ class EvictionManager:
         return text
 
 
+def _kinds(disk: bool, memory: bool, pids: bool) -> tuple[tuple[str, bool], ...]:
+    return (("DiskPressure", disk), ("MemoryPressure", memory), ("PIDPressure", pids))
+
+
 def is_critical(pod: Pod) -> bool:
     """Whether the kubelet never evicts the pod: static pods, mirrors, system priorities."""
     annotations = pod["metadata"].get("annotations") or {}
     static = annotations.get("kubernetes.io/config.source", "api") != "api"
     return static or "kubernetes.io/config.mirror" in annotations or _priority(pod) >= CRITICAL_PRIORITY
+
+
+def _on_disk(volume: Json) -> bool:
+    """Whether what is written to the volume lies on the node's disk (an emptyDir that is no memory)."""
+    return "emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory"
 
 
 def _priority(pod: Pod) -> int:

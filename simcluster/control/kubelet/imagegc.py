@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.engine import MINUTE
-from simcluster.models.machine.disk import image_bytes, usage_of
+from simcluster.models.machine.storage import image_bytes, usage_of
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simcluster.api.client import Client
 from simcluster.api.events import EventRecorder
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, uid_of
 from simcluster.api.request import User
@@ -32,6 +31,8 @@ from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.probing import Prober
 from simcluster.control.kubelet.staticpods import StaticPods, mirror_hash
+from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
+from simcluster.control.kubelet.uplink import Uplink
 from simcluster.control.kubelet.volumes import VolumeBuilder
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
 from simcluster.models.machine.machine import Machine
@@ -96,13 +97,14 @@ class Kubelet:
         self.api = api
         self.machine = machine
         self.name = machine.name
-        self.client = Client(api, User(f"system:node:{self.name}", ("system:nodes", "system:authenticated")), "kubelet")
+        user = User(f"system:node:{self.name}", ("system:nodes", "system:authenticated"))
+        self.client = Uplink(api, user, "kubelet", machine, self.handle)
         self.recorder = EventRecorder(sim, self.client, "kubelet", self.name)
         self.klog = KubeletLog(machine)
         self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
         self.prober = Prober(machine.runtime)
-        self.volumes = VolumeBuilder(self.client.cache, sim.streams, self.facts, machine.files)
-        config = config or KubeletConfig()
+        self.volumes = VolumeBuilder(sim, self.client.cache, self.facts, machine.network, machine.files)
+        config = self.given = config or KubeletConfig()
         role = (config.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
         self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints], config)
         self.running = False
@@ -136,8 +138,10 @@ class Kubelet:
         self.started_ns = self.sim.now
         self.images = ImageManager(self.sim, self.machine.images)
         self.backoff = Backoff(self.sim)
+        self.client.reconnect()
         self.klog.info("server.go:520", "Kubelet version", kubeletVersion=KUBELET_VERSION)
         self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
+        self.reporter.config = self._configuration()
         self.reporter.start()
         self.static.start()
         self.eviction.start()
@@ -149,6 +153,13 @@ class Kubelet:
         self._gc_timer = self.sim.every(MINUTE, self._collect_garbage, first_ns=self.sim.now + MINUTE)
         self._image_timer = self.sim.every(IMAGE_GC_NS, self.image_gc.collect, first_ns=self.sim.now + IMAGE_GC_NS)
         self.sim.after(2 * SECOND, self._reap_orphans, self.started_ns)
+
+    def _configuration(self) -> KubeletConfig:
+        """What the process reads when it starts."""
+        file = self.machine.files.find(CONFIG_FILE)
+        if file is None:
+            return self.given
+        return configured(self.given, file.text, self.machine.memory_bytes)
 
     def stop(self) -> None:
         """The process ends: nothing is watched, probed or reported; containers run on."""
@@ -175,7 +186,7 @@ class Kubelet:
 
     def handle(self, change: Change) -> None:
         """A pod of this node changed."""
-        if not self.running:
+        if not self.running or self.client.holds(change):
             return
         pod = change.object
         if mirror_hash(pod):
@@ -212,6 +223,7 @@ class Kubelet:
         self.workers.pop(worker.uid, None)
         self.backoff.forget(worker.uid)
         self.images.forget_pod(worker.uid)
+        self.volumes.forget_pod(worker.uid)
         if worker.static:
             self.static.forgotten(worker)
 
@@ -307,10 +319,13 @@ class Kubelet:
         """Counters of every pod with a running container (`/stats/summary`); changes nothing."""
         found = []
         for runs in self.machine.runtime.runs.values():
-            running = [r[0] for r in runs.values() if r and r[0].running]
-            if running:
-                spec = running[0].spec
-                usage = {c.spec.name: ContainerUsage(c.cpu_ns, c.memory_bytes, c.started_ns) for c in running}
+            usage = {}
+            for name, newest in runs.items():
+                if newest and newest[0].running:
+                    run = newest[0]
+                    usage[name] = ContainerUsage(run.cpu_ns, run.memory_bytes, run.started_ns)
+            if usage:
+                spec = run.spec
                 found.append(PodUsage(spec.namespace, spec.pod_name, usage))
         return found
 

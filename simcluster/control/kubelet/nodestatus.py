@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, condition, uid_of
+from simcluster.api.request import ADMIN
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.eviction import PRESSURE
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
@@ -30,6 +32,9 @@ LEASE_NAMESPACE = "kube-node-lease"
 #: Size of a node's file system in KiB, as the recorded nodes had it.
 _DISK_KIB = 101202000
 
+#: Labels that say what a node is for.
+_ROLE = "node-role.kubernetes.io/"
+
 _FINE = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -39,6 +44,7 @@ _FINE = {
 _PRESSURE_EVENTS = {
     "MemoryPressure": ("NodeHasSufficientMemory", "NodeHasInsufficientMemory"),
     "DiskPressure": ("NodeHasNoDiskPressure", "NodeHasDiskPressure"),
+    "PIDPressure": ("NodeHasSufficientPID", "NodeHasInsufficientPID"),
 }
 _FINE_EVENTS = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID")
 
@@ -56,6 +62,7 @@ class NodeReporter:
         self._stream = kubelet.sim.stream("node-status", kubelet.name)
         self._sent: Json = {}
         self._sent_ns = 0
+        self._told_of: tuple[object, ...] = ()  # what the status that was sent last is made of
         self._unschedulable = False
         self._registered = False  # a Node that is deleted afterwards is not registered again
         self._settled = False  # the first status after a start says NotReady
@@ -108,7 +115,7 @@ class NodeReporter:
                 "kind": "Node",
                 "metadata": {
                     "name": kubelet.name,
-                    "labels": self._labels(),
+                    "labels": {key: value for key, value in self._labels().items() if not key.startswith(_ROLE)},
                     "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
                 },
                 "spec": {"podCIDR": machine.pod_cidr, "podCIDRs": [machine.pod_cidr]},
@@ -123,9 +130,17 @@ class NodeReporter:
                     "kubelet_node_status.go:99", error.message, "Unable to register node with API server"
                 )
                 return
+            self._mark()
         self._registered = True
         self._sent = {}
         self.report()
+
+    def _mark(self) -> None:
+        """What kubeadm does when a node has joined: labels of its role, which no kubelet may set."""
+        roles = {key: value for key, value in self._labels().items() if key.startswith(_ROLE)}
+        if roles:
+            kubeadm = Client(self.kubelet.api, ADMIN, "kubeadm")
+            kubeadm.patch("nodes", "", self.kubelet.name, {"metadata": {"labels": roles}}, kind="merge")
 
     def _labels(self) -> dict[str, str]:
         identity = self.kubelet.machine.identity
@@ -146,9 +161,13 @@ class NodeReporter:
                 self._register()
             return
         self._tell_schedulable(node)
-        status = self._status(node)
         now = self.kubelet.sim.now
-        if self._sent and _essence(status) == _essence(self._sent) and now - self._sent_ns < REPORT_PERIOD_NS:
+        ingredients, is_young = self._ingredients(node), now - self._sent_ns < REPORT_PERIOD_NS
+        if self._sent and is_young and ingredients == self._told_of:
+            return
+        status = self._status(node)
+        if self._sent and is_young and _essence(status) == _essence(self._sent):
+            self._told_of = ingredients
             return
         was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
         turned = [kind for kind in PRESSURE if _status_of(node, kind) not in ("", _status_of({"status": status}, kind))]
@@ -214,6 +233,15 @@ class NodeReporter:
             },
             "images": self._images(),
         }
+
+    def _ingredients(self, node: ApiObject) -> tuple[object, ...]:
+        """Everything that the status without heartbeats depends on."""
+        machine, eviction = self.kubelet.machine, self.kubelet.eviction
+        size = (machine.cpu_cores, machine.memory_bytes, machine.pods, machine.address)
+        pressure = [eviction.under(kind) for kind in PRESSURE]
+        ready = (self._settled, *self.kubelet.runtime_errors())
+        version, images = node["metadata"]["resourceVersion"], tuple(machine.images.images.values())
+        return (version, self.config, machine.identity, size, pressure, ready, images)
 
     def _images(self) -> list[Json]:
         # The 50 largest, as nodeStatusMaxImages cuts the list.

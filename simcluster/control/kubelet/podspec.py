@@ -94,6 +94,20 @@ def pod_memory_limit(pod: Pod) -> int | None:
     return sum(known) if len(known) == len(limits) else None
 
 
+def is_bounded(pod: Pod) -> bool:
+    """Whether anything limits what a pod may write to its node."""
+    volumes = pod["spec"].get("volumes") or ()
+    if any((volume.get("emptyDir") or {}).get("sizeLimit") for volume in volumes):
+        return True
+    return any(disk_limit(container) for container in containers_of(pod))
+
+
+def disk_limit(container: Json) -> str:
+    """`resources.limits.ephemeral-storage`, empty if there is none."""
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return str(limits.get("ephemeral-storage", ""))
+
+
 def qos_class(pod: Pod) -> str:
     """`status.qosClass`: Guaranteed, Burstable or BestEffort."""
     guaranteed, any_set = True, False

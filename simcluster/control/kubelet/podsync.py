@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.api.objects import Json, namespace_of
 from simcluster.control.kubelet.environment import ConfigError, build_environment, expand
 from simcluster.control.kubelet.goduration import go_duration
+from simcluster.control.kubelet.mounting import Mounting
 from simcluster.control.kubelet.poddns import host_aliases, resolver_of
 from simcluster.control.kubelet.podspec import (
     container_named,
@@ -27,22 +28,17 @@ from simcluster.control.kubelet.podspec import (
 )
 from simcluster.control.kubelet.runs import Run
 from simcluster.control.kubelet.status import Waiting
-from simcluster.control.kubelet.volumes import Volume, VolumeError, mounts_of
-from simcluster.engine import MILLISECOND, SECOND
+from simcluster.control.kubelet.volumes import mounts_of
+from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container, ContainerSpec
 from simcluster.models.machine.runtime import RuntimeFailure
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.podworker import PodWorker
 
-#: The worker looks at once and then every 300 ms (volumemanager, podAttachAndMountRetryInterval);
-#: at first nothing is mounted, because the volume manager's own loops run every 100 ms.
-_MOUNT_NS = 300 * MILLISECOND
-#: podAttachAndMountTimeout: 2 min 3 s.
-_MOUNT_TIMEOUT_NS = 123 * SECOND
-#: Back-off of a failing mount: 0.5 s doubling to 2 min 2 s (exponentialbackoff).
-_MOUNT_RETRY_NS = 500 * MILLISECOND
-_MOUNT_RETRY_MAX_NS = 122 * SECOND
+
+#: The handlers that containerd is configured with (its default configuration).
+RUNTIME_HANDLERS = ("", "runc")
 
 
 class Kill(NamedTuple):
@@ -59,60 +55,38 @@ class Start(NamedTuple):
 
 
 class PodSync:
-    """The steps of a pod's syncs; one sync at a time."""
+    """The steps of a pod's syncs; one sync at a time.
+
+    Attributes:
+        idle: whether the last one found everything set up and nothing to do.
+    """
 
     def __init__(self, worker: PodWorker) -> None:
         self.worker = worker
         self._steps: list[Kill | Start] = []
         self._failed = False
+        self.idle = False
         self._seen = worker.picture
-        self._mount_began_ns = 0
-        self._mount_retry_ns = _MOUNT_RETRY_NS
+        self._mounting: Mounting | None = None
 
     def begin(self) -> None:
         """Bring the pod one step nearer to its spec; ends with `worker.sync_finished`."""
-        self._steps, self._failed = [], False
+        self._steps, self._failed, self.idle = [], False, False
         worker = self.worker
         if worker.volumes is not None:
             worker.refresh_volumes()
             self._sandbox()
             return
-        self._mount_began_ns = worker.kubelet.sim.now
-        self._mount_retry_ns = _MOUNT_RETRY_NS
-        delay = 0 if worker.picture.runs or not worker.pod["spec"].get("volumes") else _MOUNT_NS
-        worker.kubelet.sim.after(delay, self._mount)
+        if self._mounting is None:
+            self._mounting = Mounting(worker, self._volumes_set_up)
+        self._mounting.begin()
 
-    def _mount(self) -> None:
-        worker = self.worker
-        if not worker.active:
-            return
-        volumes: dict[str, Volume] = {}
-        missing: list[str] = []
-        for volume in worker.pod["spec"].get("volumes") or ():
-            try:
-                volumes[volume["name"]] = worker.build_volume(volume)
-            except VolumeError as error:
-                missing.append(volume["name"])
-                worker.pod_event("Warning", "FailedMount", str(error))
-                worker.kubelet.klog.error(
-                    "nestedpendingoperations.go:348", str(error), "Operation failed", pod=worker.reference
-                )
-        if not missing:
-            worker.volumes = volumes
+    def _volumes_set_up(self, complete: bool) -> None:
+        if complete:
+            self._mounting = None
             self._sandbox()
-            return
-        now = worker.kubelet.sim.now
-        if now - self._mount_began_ns + self._mount_retry_ns > _MOUNT_TIMEOUT_NS:
-            listed = " ".join(missing)
-            text = (
-                f"Unable to attach or mount volumes: unmounted volumes=[{listed}], unattached volumes=[], "
-                "failed to process volumes=[]: context deadline exceeded"
-            )
-            worker.pod_event("Warning", "FailedMount", text)
-            worker.sync_finished(failed=True)
-            return
-        worker.kubelet.sim.after(self._mount_retry_ns, self._mount)
-        self._mount_retry_ns = min(_MOUNT_RETRY_MAX_NS, 2 * self._mount_retry_ns)
+        else:
+            self.worker.sync_finished(failed=True)
 
     # Sandbox.
 
@@ -140,7 +114,8 @@ class PodSync:
             return
         pod = worker.pod
         try:
-            worker.kubelet.machine.runtime.create_sandbox(
+            self._check_handler()
+            sandbox = worker.kubelet.machine.runtime.create_sandbox(
                 namespace_of(pod),
                 worker.name,
                 worker.uid,
@@ -156,7 +131,20 @@ class PodSync:
             )
             worker.sync_finished(failed=True)
             return
+        worker.kubelet.volumes.attach(pod, sandbox)
         self._plan()
+
+    def _check_handler(self) -> None:
+        """Whether the node's runtime has the handler of the pod's runtime class. Raises RuntimeFailure."""
+        name = self.worker.pod["spec"].get("runtimeClassName")
+        if not name:
+            return
+        found = self.worker.kubelet.client.cache.get("runtimeclasses.node.k8s.io", "", name)
+        if found is None:
+            raise RuntimeFailure(f'runtimeclass.node.k8s.io "{name}" not found')
+        if found.get("handler") not in RUNTIME_HANDLERS:
+            text = f'failed to get sandbox runtime: no runtime for "{found.get("handler")}" is configured'
+            raise RuntimeFailure(f"rpc error: code = Unknown desc = {text}")
 
     # Containers.
 
@@ -170,6 +158,7 @@ class PodSync:
         if self._plan_init():
             for container in containers_of(self.worker.pod):
                 self._plan_container(container)
+        self.idle = not self._steps
         self._next()
 
     def _plan_init(self) -> bool:
@@ -367,6 +356,7 @@ class PodSync:
             mounts=mounts_of(container, worker.volumes or {}),
             labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
             termination_path=container.get("terminationMessagePath") or "/dev/termination-log",
+            read_only_root=bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem")),
             termination_fallback=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
         )
 

@@ -18,10 +18,12 @@ from simcluster.control.kubelet.podspec import (
     field_path,
     grace_period_s,
     init_containers_of,
+    is_bounded,
 )
 from simcluster.control.kubelet.podsync import PodSync
 from simcluster.control.kubelet.probeworker import KINDS, ProbeWorker
 from simcluster.control.kubelet.runs import NOTHING, PodPicture, Run, take_picture
+from simcluster.control.kubelet.standstill import Standstill, standstill_of
 from simcluster.control.kubelet.staticpods import SOURCE, mirror_hash
 from simcluster.control.kubelet.status import Observed, Waiting, pod_status
 from simcluster.control.kubelet.stopping import Stop, Termination
@@ -37,6 +39,8 @@ RESYNC_NS = (60 * SECOND, 90 * SECOND)
 RETRY_NS = (10 * SECOND, 15 * SECOND)
 #: From the end of a relist to the start of the sync that waited for it.
 _CACHE_NS = 5 * MILLISECOND
+TERMINAL = ("Succeeded", "Failed")
+_OF_PHASE = ("phase", "reason", "message")
 #: syncPeriod of the status manager: what could not be sent is sent again.
 _SYNC_STATUS_NS = 10 * SECOND
 
@@ -47,6 +51,7 @@ class PodWorker:
     Attributes:
         state: `syncing`, `terminating` or `terminated`.
         static: whether the pod comes from a file of the node; then the API holds a mirror of it.
+        bounded: whether anything limits what the pod may write to the node.
         dead: this worker's kubelet has stopped; nothing of it may act any more.
         picture: the last relist; `reported`: the one the last status was made of.
         waiting: container name -> why it does not run.
@@ -61,6 +66,7 @@ class PodWorker:
         self.name = name_of(pod)
         self.reference = f"{self.namespace}/{self.name}"
         self.static = (pod["metadata"].get("annotations") or {}).get(SOURCE) == "file"
+        self.bounded = is_bounded(pod)
         self.state = "syncing"
         self.dead = False
         self.picture: PodPicture = NOTHING
@@ -75,7 +81,7 @@ class PodWorker:
         self.stops: dict[str, Stop] = {}
         self.stream = kubelet.sim.stream("pod-worker", kubelet.name, self.uid)
         self.sync = PodSync(self)
-        self.termination = Termination(self)
+        self._termination: Termination | None = None
         self._attempts: dict[str, int] = {}
         self._busy = False
         self._wanted = False
@@ -84,9 +90,17 @@ class PodWorker:
         self._grace_s: int | None = None  # set by an eviction
         self._flush_timer: Timer | None = None
         self._ended_ns = -1
+        self._standstill: Standstill | None = None
         self._sync_timer: Timer | None = None
         self._resync_timer: Timer | None = None
         self._deadline_timer: Timer | None = None
+
+    @property
+    def termination(self) -> Termination:
+        """The end of the pod; made when it is thought of, for most pods live long."""
+        if self._termination is None:
+            self._termination = Termination(self)
+        return self._termination
 
     @property
     def active(self) -> bool:
@@ -99,7 +113,7 @@ class PodWorker:
         """First sync, or adoption of what a former kubelet left running."""
         self.look()
         phase = self.status.get("phase")
-        if phase in ("Succeeded", "Failed") and not self.picture.address:
+        if phase in TERMINAL and not self.picture.address:
             self.state = "terminated"
             if is_terminating(self.pod):
                 self.termination.schedule_removal()
@@ -142,19 +156,38 @@ class PodWorker:
             kubelet.static.reconcile(self)
         self.update_status()
         self._watch_deadline()
-        if self.status["phase"] in ("Succeeded", "Failed"):
-            self.terminate()
+        if self.status["phase"] in TERMINAL:
+            self._sync_timer = kubelet.sim.at(kubelet.next_relist_ns() + _CACHE_NS, self._end)
             return
         self.sync.begin()
+
+    def _end(self) -> None:
+        """Terminate what has ended by itself: like every step of a pod worker, after a newer relist."""
+        self._sync_timer = None
+        if self.active:
+            self.terminate()
 
     def sync_finished(self, *, failed: bool) -> None:
         """The sync has done what it could."""
         self._busy = False
         self._ended_ns = self.kubelet.sim.now
         delay = self.stream.uniform_ns(*(RETRY_NS if failed else RESYNC_NS))
-        self._resync_timer = self.kubelet.sim.at(self.kubelet.sync_tick_ns(delay), self.request_sync)
+        self._resync_timer = self.kubelet.sim.at(self.kubelet.sync_tick_ns(delay), self._resync)
+        self._standstill = standstill_of(self) if self.sync.idle and not failed else None
         if self._wanted:
             self._wanted = False
+            self.request_sync()
+
+    def _resync(self) -> None:
+        """Time to look again; where nothing has changed since a look that found nothing to do, that was it."""
+        self._resync_timer = None
+        known, kubelet = self._standstill, self.kubelet
+        rests = known is not None and self._sync_timer is None and self.active and not self._busy
+        if rests and known is not None and kubelet.machine.runtime.up and known.lasts(self):
+            self._ended_ns = kubelet.sim.now
+            delay = self.stream.uniform_ns(*RESYNC_NS)
+            self._resync_timer = kubelet.sim.at(kubelet.sync_tick_ns(delay), self._resync)
+        else:
             self.request_sync()
 
     def _cancel_resync(self) -> None:
@@ -344,7 +377,7 @@ class PodWorker:
             for spec in [*init_containers_of(self.pod), *containers_of(self.pod)]:
                 container = self.container(spec["name"])
                 if container is not None:
-                    container.mounts = mounts_of(spec, self.volumes)
+                    container.mounts = mounts_of(spec, self.volumes, container.mounts)
 
     # Probes.
 
@@ -422,6 +455,7 @@ class PodWorker:
 
     def reject(self, reason: str, message: str) -> None:
         """The pod was not admitted to this node: it fails without having run."""
+        self.state = "terminated"
         self.status = ApiObject({**self.status, "phase": "Failed", "reason": reason, "message": message})
         self._flush()
 
@@ -448,13 +482,14 @@ class PodWorker:
         self.terminate()
 
     def _flush(self) -> None:
-        if self.status == self.sent:
+        status = self._sendable()
+        if status == self.sent:
             return
-        patch: Json = {key: value for key, value in self.status.items() if self.sent.get(key) != value}
-        patch.update({key: None for key in self.sent if key not in self.status and key in _OURS})
+        patch: Json = {key: value for key, value in status.items() if self.sent.get(key) != value}
+        patch.update({key: None for key in self.sent if key not in status and key in _OURS})
         if self.api_pod() is None:
             return
-        self.sent = self.status
+        self.sent = status
         try:
             self.kubelet.client.patch(
                 "pods", self.namespace, self.name, {"status": patch}, kind="merge", subresource="status"
@@ -465,6 +500,17 @@ class PodWorker:
             self.kubelet.klog.error("status_manager.go:890", error.message, text, pod=self.reference)
             if self._flush_timer is None:
                 self._flush_timer = self.kubelet.sim.after(_SYNC_STATUS_NS, self._flush_again)
+
+    def _sendable(self) -> Json:
+        """The status as it may be known: a terminal phase only once nothing of the pod can run any more.
+
+        Source: status_manager.go (mergePodStatus, couldHaveRunningContainers).
+        """
+        before = self.sent.get("phase")
+        if self.state == "terminated" or self.status.get("phase") not in TERMINAL or before in (None, *TERMINAL):
+            return self.status
+        held = {key: value for key, value in self.status.items() if key not in _OF_PHASE}
+        return ApiObject({**held, **{key: self.sent[key] for key in _OF_PHASE if key in self.sent}})
 
     def _flush_again(self) -> None:
         self._flush_timer = None

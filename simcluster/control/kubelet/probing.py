@@ -11,6 +11,7 @@ from typing import NamedTuple
 from simcluster.api.objects import Json
 from simcluster.control.kubelet.goduration import go_duration
 from simcluster.engine import SECOND
+from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Listener
@@ -96,6 +97,9 @@ class Prober:
         owner = self._owner(container, host)
         if owner is None:
             return Outcome("failure", f"dial tcp {host}:{port}: i/o timeout", timeout_ns)
+        way_ns = self._way_ns(container, host)
+        if way_ns is None or way_ns > timeout_ns:
+            return Outcome("failure", f"dial tcp {host}:{port}: i/o timeout", timeout_ns)
         if not owner.listens_on(port):
             return Outcome("failure", f"dial tcp {host}:{port}: connect: connection refused")
         return Outcome("success")
@@ -120,8 +124,26 @@ class Prober:
     def _call(self, container: Container, host: str, call: Call) -> Answer:
         if self._owner(container, host) is None:
             return Answer("timeout")
+        way_ns = self._way_ns(container, host)
+        if way_ns is None:
+            return Answer("timeout")
         listener = self._listener(container, host, call.port)
-        return Answer("refused") if listener is None else listener.program.answer(call)
+        if listener is None:
+            return Answer("refused", delay_ns=way_ns)
+        answer = listener.program.answer(call)
+        return answer._replace(delay_ns=answer.delay_ns + way_ns) if way_ns else answer
+
+    def _way_ns(self, container: Container, host: str) -> int | None:
+        """What the link to the pod adds (its interface may be shaped); None if nothing arrives."""
+        links, machine = self.runtime.network.links, self.runtime.machine
+        dropped = machine.os.conntrack.dropped_share
+        chance = mix(machine.sim.streams.key("probe-entry", container.container_id), machine.sim.now) if dropped else 0
+        if dropped and chance < dropped * (1 << 64):
+            return None  # a full table has no room for the probe's connection either
+        if links.calm:
+            return 0
+        draw = mix(machine.sim.streams.key("probe-link", container.container_id), machine.sim.now)
+        return links.path(machine.name, machine.name, "", host).sample(draw / (1 << 64))
 
     def _owner(self, container: Container, host: str) -> Listener | None:
         """Whoever owns the address: this container's pod, or another one named in the handler."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from simcluster.engine import Shared
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.runtime import Runtime
 
@@ -24,7 +26,8 @@ class Run(NamedTuple):
     message: str
 
 
-class PodPicture(NamedTuple):
+@dataclass(frozen=True)
+class PodPicture(Shared):
     """A pod's sandbox address (empty when it has none) and its runs, newest first."""
 
     address: str

@@ -31,6 +31,10 @@ class KubeletServers:
         path = f"containerLogs/{namespace_of(pod)}/{name_of(pod)}/{options.container}"
         kubelet = self._dial(pod, path)
         container = self._log_source(kubelet, pod, options)
+        missing = container.log.missing
+        if missing:  # the answer has begun when the kubelet finds out: the error is its text
+            text = f'failed to try resolving symlinks in path "{missing}": lstat {missing}: no such file or directory'
+            return text
         lines = container.log.read(tail=options.tail_lines, since_ns=options.since_ns)
         if options.timestamps:
             text = "".join(f"{format_rfc3339(line.t_ns, digits=9)} {line.text}\n" for line in lines)
@@ -65,6 +69,9 @@ class KubeletServers:
             address = f"{kubelet.machine.address}:{kubelet.reporter.config.port}"
             message = f"dial tcp {address}: connect: connection refused"
             raise ApiError(500, "", f'Get "https://{address}/{path}": {message}')
+        if kubelet.client.path().cut:
+            address = f"{kubelet.machine.address}:{kubelet.reporter.config.port}"
+            raise ApiError(500, "", f'Get "https://{address}/{path}": dial tcp {address}: i/o timeout')
         return kubelet
 
     def _log_source(self, kubelet: Kubelet, pod: ApiObject, options: LogOptions) -> Container:

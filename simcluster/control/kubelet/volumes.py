@@ -6,41 +6,55 @@ Source of the wording: pkg/volume/{configmap,secret,projected}, operation_genera
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from simcluster.api.objects import Json, namespace_of
+from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
 from simcluster.control.kubelet.environment import NodeFacts, data_of, field_value, resource_value
 from simcluster.control.kubelet.podspec import Pod
-from simcluster.engine import Shared
-from simcluster.engine.streams import Streams
-from simcluster.models.machine.container import Mount
+from simcluster.control.kubelet.tokenfile import Identified, TokenFile
+from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.models.machine.container import Mount, Sandbox
 from simcluster.models.machine.hostfiles import HostFiles
+from simcluster.models.machine.network import Network
+from simcluster.models.machine.shellfiles import Layer
 
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+#: Names within a volume and their texts.
+Files = tuple[tuple[str, str | TokenFile], ...]
 
 
 class VolumeError(Exception):
     """A volume cannot be set up (yet); the message is that of the FailedMount event."""
 
 
+class ClaimError(VolumeError):
+    """A claim cannot be used: the sync that found it fails at once."""
+
+
 @dataclass(frozen=True)
 class Volume(Shared):
-    """A volume that is set up: its kind and its files."""
+    """A volume that is set up: its kind, its files, and where it lies on the node if it has a path there."""
 
     source: str
-    files: tuple[tuple[str, str], ...] = ()
+    files: Files = ()
+    host: str = ""
 
 
 class VolumeBuilder:
     """Sets up the volumes of one node's pods."""
 
-    def __init__(self, cache: Store, streams: Streams, node: NodeFacts, files: HostFiles | None = None) -> None:
+    def __init__(
+        self, sim: Simulation, cache: Store, node: NodeFacts, network: Network, files: HostFiles | None = None
+    ) -> None:
+        self.sim = sim
         self.cache = cache
+        self.network = network
         self.files = files
-        self.streams = streams
         self.node = node
-        self._tokens: dict[tuple[str, str], str] = {}  # as the kubelet's token manager keeps them
+        self._host_layers: dict[str, Layer] = {}  # path on the node -> what pods wrote there
+        self._tokens_since: dict[str, int] = {}  # pod uid -> second of its first token
 
     def build(self, pod: Pod, volume: Json, address: str) -> Volume:
         """Set up one volume. Raises VolumeError."""
@@ -49,15 +63,48 @@ class VolumeBuilder:
             if kind == "name":
                 continue
             if kind == "persistentVolumeClaim":
-                return self._claim(pod, name, reference)
+                return self._claim(pod, name, reference["claimName"])
+            if kind == "ephemeral":
+                return self._claim(pod, name, claim_of(pod, volume))
             try:
-                return Volume(kind, self._files(pod, kind, reference or {}, address))
+                host = str(reference["path"]) if kind == "hostPath" else ""
+                return Volume(kind, self._files(pod, kind, reference or {}, address), host)
             except VolumeError as error:
                 raise VolumeError(f'MountVolume.SetUp failed for volume "{name}" : {error}') from None
         return Volume("emptyDir")
 
-    def _claim(self, pod: Pod, name: str, reference: Json) -> Volume:
-        namespace, claim_name = namespace_of(pod), reference["claimName"]
+    def sources(self, pod: Pod) -> tuple[object, ...]:
+        """What the files of a running pod's volumes are made of, besides the pod itself."""
+        found: list[object] = []
+        for volume in pod["spec"].get("volumes") or ():
+            projected = volume.get("projected")
+            for part in (volume,) if projected is None else projected.get("sources") or ():
+                if "configMap" in part:
+                    found.append(self.cache.get("configmaps", namespace_of(pod), part["configMap"].get("name") or ""))
+                elif "secret" in part:
+                    name = part["secret"].get("secretName") or part["secret"].get("name") or ""
+                    found.append(self.cache.get("secrets", namespace_of(pod), name))
+                elif "serviceAccountToken" in part:
+                    name = pod["spec"].get("serviceAccountName") or "default"
+                    node = self.cache.get("nodes", "", self.node.name)
+                    found += (self.cache.get("serviceaccounts", namespace_of(pod), name), node and uid_of(node))
+        return tuple(found)
+
+    def attach(self, pod: Pod, sandbox: Sandbox) -> None:
+        """Give a new sandbox what others wrote to its persistent volumes and to its paths of the node."""
+        namespace = namespace_of(pod)
+        for volume in pod["spec"].get("volumes") or ():
+            if "hostPath" in volume:
+                path = str(volume["hostPath"]["path"]).rstrip("/") or "/"
+                sandbox.volumes[volume["name"]] = self._host_layers.setdefault(path, Layer())
+                continue
+            claim = self.cache.get("persistentvolumeclaims", namespace, claim_of(pod, volume))
+            bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))
+            if bound is not None:
+                sandbox.volumes[volume["name"]] = self.network.volumes.setdefault(uid_of(bound), Layer())
+
+    def _claim(self, pod: Pod, name: str, claim_name: str) -> Volume:
+        namespace = namespace_of(pod)
         claim = self.cache.get("persistentvolumeclaims", namespace, claim_name)
         why = ""
         if claim is None:
@@ -65,13 +112,14 @@ class VolumeBuilder:
         elif (claim.get("status") or {}).get("phase") != "Bound":
             why = "PVC is not bound"
         if why:
-            raise VolumeError(
+            raise ClaimError(
                 f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], "
                 f"failed to process volumes=[{name}]: error processing PVC {namespace}/{claim_name}: {why}"
             )
-        return Volume("persistentVolumeClaim")
+        bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))
+        return Volume("persistentVolumeClaim", host=_local_path(bound))
 
-    def _files(self, pod: Pod, kind: str, reference: Json, address: str) -> tuple[tuple[str, str], ...]:
+    def _files(self, pod: Pod, kind: str, reference: Json, address: str) -> Files:
         if kind == "configMap":
             return self._object_files(pod, "configmaps", "configmap", reference["name"], reference)
         if kind == "secret":
@@ -80,7 +128,7 @@ class VolumeBuilder:
         if kind == "downwardAPI":
             return self._downward_files(pod, reference, address)
         if kind == "projected":
-            found: list[tuple[str, str]] = []
+            found: list[tuple[str, str | TokenFile]] = []
             for source in reference.get("sources") or ():
                 for part, inner in source.items():
                     found.extend(self._projected(pod, part, inner, address))
@@ -89,22 +137,31 @@ class VolumeBuilder:
             return _host_files(self.files, reference["path"], reference.get("type") or "")
         return ()
 
-    def _projected(self, pod: Pod, kind: str, reference: Json, address: str) -> tuple[tuple[str, str], ...]:
+    def _projected(self, pod: Pod, kind: str, reference: Json, address: str) -> Files:
         if kind == "serviceAccountToken":
-            return ((reference["path"], self._token(pod)),)
+            return ((reference["path"], self._token(pod, reference)),)
         return self._files(pod, kind, reference, address)
 
-    def _token(self, pod: Pod) -> str:
+    def _token(self, pod: Pod, reference: Json) -> TokenFile:
         namespace = namespace_of(pod)
-        account = pod["spec"].get("serviceAccountName") or "default"
-        if self.cache.get("serviceaccounts", namespace, account) is None:
-            raise VolumeError(f'failed to fetch token: serviceaccounts "{account}" not found')
-        known = self._tokens.get((namespace, account))
-        if known is None:
-            stream = self.streams.stream("service-account-token", namespace, account)
-            parts = ("eyJhbGciOiJSUzI1NiIs" + stream.text(_ALPHABET, 40), stream.text(_ALPHABET, 320))
-            known = self._tokens[namespace, account] = ".".join((*parts, stream.text(_ALPHABET, 342)))
-        return known
+        name = pod["spec"].get("serviceAccountName") or "default"
+        account = self.cache.get("serviceaccounts", namespace, name)
+        if account is None:
+            raise VolumeError(f'failed to fetch token: serviceaccounts "{name}" not found')
+        node = self.cache.get("nodes", "", self.node.name)
+        return TokenFile(
+            namespace,
+            Identified(name, uid_of(account)),
+            Identified(name_of(pod), uid_of(pod)),
+            Identified(self.node.name, uid_of(node)) if node is not None else None,
+            reference.get("audience") or "",
+            int(reference.get("expirationSeconds") or 3600),
+            self._tokens_since.setdefault(uid_of(pod), self.sim.now // SECOND),
+        )
+
+    def forget_pod(self, uid: str) -> None:
+        """A pod is gone for good."""
+        self._tokens_since.pop(uid, None)
 
     def _object_files(
         self, pod: Pod, resource: str, kind: str, name: str, reference: Json
@@ -139,6 +196,23 @@ class VolumeBuilder:
         return tuple(files)
 
 
+def claim_of(pod: Pod, volume: Json) -> str:
+    """Name of the claim behind a volume; empty if there is none."""
+    if "persistentVolumeClaim" in volume:
+        return str(volume["persistentVolumeClaim"]["claimName"])
+    return f"{name_of(pod)}-{volume['name']}" if "ephemeral" in volume else ""
+
+
+def _volume_name(claim: Mapping[str, Any]) -> str:
+    return str((claim.get("spec") or {}).get("volumeName") or "")
+
+
+def _local_path(volume: Mapping[str, Any] | None) -> str:
+    """The path of a persistent volume on its node; empty if it does not lie on one."""
+    spec = (volume or {}).get("spec") or {}
+    return str((spec.get("hostPath") or spec.get("local") or {}).get("path") or "")
+
+
 def _host_files(files: HostFiles, path: str, kind: str) -> tuple[tuple[str, str], ...]:
     """What lies at a path of the host, as it is when the pod starts.
 
@@ -156,10 +230,19 @@ def _host_files(files: HostFiles, path: str, kind: str) -> tuple[tuple[str, str]
     return (("", found.text),) if found is not None else tuple(files.below(path))
 
 
-def mounts_of(container: Json, volumes: dict[str, Volume]) -> tuple[Mount, ...]:
-    """What one container sees of the pod's volumes."""
-    mounts = []
+def mounts_of(
+    container: Json, volumes: dict[str, Volume], former: tuple[Mount, ...] | None = None
+) -> tuple[Mount, ...]:
+    """What one container sees of the pod's volumes.
+
+    Args:
+        former: what it has seen until now; a `subPath` of it never follows the volume.
+    """
+    mounts: list[Mount] = []
     for entry in container.get("volumeMounts") or ():
+        if former is not None and entry.get("subPath") and len(mounts) < len(former):
+            mounts.append(former[len(mounts)])
+            continue
         volume = volumes.get(entry["name"], Volume("emptyDir"))
         files = volume.files
         path = entry["mountPath"]
@@ -174,5 +257,6 @@ def mounts_of(container: Json, volumes: dict[str, Volume]) -> tuple[Mount, ...]:
         elif len(files) == 1 and not files[0][0]:  # a single file of the host
             path, _, last = path.rpartition("/")
             files = ((last, files[0][1]),)
-        mounts.append(Mount(path or "/", volume.source, files, bool(entry.get("readOnly")), entry["name"]))
+        host = f"{volume.host}/{part}" if volume.host and part else volume.host
+        mounts.append(Mount(path or "/", volume.source, files, bool(entry.get("readOnly")), entry["name"], host))
     return tuple(mounts)

@@ -12,22 +12,21 @@ Left out: other modes than iptables, topology hints, health check node ports, so
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 from simcluster.api.client import Client
-from simcluster.api.objects import ApiObject, name_of, namespace_of
+from simcluster.api.objects import name_of, namespace_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer, account_user
+from simcluster.control.kubeproxy.rulebook import NO_RULES, SLICES, Rule, RuleBook, ServiceRules, service_of
 from simcluster.engine import MILLISECOND, SECOND, Simulation, Timer
-from simcluster.models.machine.network import Backend, Network, ServiceKey
+from simcluster.models.machine.network import Network, ServiceKey
 
 #: `iptables.minSyncPeriod`, default 1 s (kube-proxy configuration v1alpha1).
 MIN_SYNC_PERIOD_NS = 1 * SECOND
 #: One iptables-restore of a small cluster; grows with the number of rules.
 SYNC_COST_NS = 30 * MILLISECOND
-
-SLICES = "endpointslices.discovery.k8s.io"
 
 
 class KubeProxy:
@@ -36,17 +35,19 @@ class KubeProxy:
     Args:
         node: the node whose rules it programs.
         network: where the rules live.
+        book: works the rules out; shared with the proxies of other nodes.
     """
 
-    def __init__(self, sim: Simulation, api: Api, network: Network, node: str) -> None:
+    def __init__(self, sim: Simulation, api: Api, network: Network, node: str, book: RuleBook | None = None) -> None:
         self.sim = sim
         self.node = node
         self.network = network
         self.client = Client(api, account_user("kube-proxy"), "kube-proxy")
+        self._book = book or RuleBook(api.store)
         self.running = False
         self._informers: list[tuple[str, Informer]] = []
         self._dirty: dict[tuple[str, str], None] = {}
-        self._programmed: dict[tuple[str, str], dict[ServiceKey, Rule]] = {}
+        self._programmed: dict[tuple[str, str], ServiceRules] = {}
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS
         self._scheduled: Timer | None = None
 
@@ -79,10 +80,8 @@ class KubeProxy:
         if not self.running:
             return
         obj = change.object
-        name = name_of(obj)
-        if change.resource == SLICES:
-            name = (obj["metadata"].get("labels") or {}).get("kubernetes.io/service-name", "")
-        self._dirty[namespace_of(obj), name] = None
+        key = service_of(obj) if change.resource == SLICES else (namespace_of(obj), name_of(obj))
+        self._dirty[key] = None
         if self._scheduled is None:
             earliest = max(self.sim.now, self._last_sync_ns + MIN_SYNC_PERIOD_NS)
             self._scheduled = self.sim.at(earliest + SYNC_COST_NS, self._sync)
@@ -95,84 +94,19 @@ class KubeProxy:
             self._program(namespace, name)
 
     def _program(self, namespace: str, name: str) -> None:
-        service = self.client.cache.get("services", namespace, name)
-        wanted = {} if service is None else self._rules(service)
-        known = self._programmed.get((namespace, name), {})
+        wanted = self._book.rules(namespace, name, self.node)
+        known = self._programmed.get((namespace, name), NO_RULES)
+        if wanted is not known:
+            self._write(known.rules, wanted.rules)
+        if wanted.rules:
+            self._programmed[namespace, name] = wanted
+        else:
+            self._programmed.pop((namespace, name), None)
+
+    def _write(self, known: Mapping[ServiceKey, Rule], wanted: Mapping[ServiceKey, Rule]) -> None:
         for key in known:
             if key not in wanted:
                 self.network.set_rules(self.node, key, None)
         for key, rule in wanted.items():
             if known.get(key) != rule:
                 self.network.set_rules(self.node, key, rule.backends, drop=rule.drop, sticky=rule.sticky)
-        if wanted:
-            self._programmed[namespace, name] = wanted
-        else:
-            self._programmed.pop((namespace, name), None)
-
-    def _rules(self, service: ApiObject) -> dict[ServiceKey, Rule]:
-        spec = service["spec"]
-        address = spec.get("clusterIP")
-        if not address or address == "None" or spec.get("type") == "ExternalName":
-            return {}
-        slices = [
-            entry
-            for entry in self.client.cache.objects(SLICES, namespace_of(service))
-            if (entry["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == name_of(service)
-        ]
-        outer = [*(spec.get("externalIPs") or ()), *_balancers(service)]
-        rules: dict[ServiceKey, Rule] = {}
-        for port in spec.get("ports") or ():
-            sticky = spec.get("sessionAffinity") == "ClientIP"
-            everywhere = Rule(backends_of(slices, port), sticky=sticky)
-            inside = self._local(slices, port, everywhere, spec.get("internalTrafficPolicy"))
-            outside = self._local(slices, port, everywhere, spec.get("externalTrafficPolicy"))
-            rules[ServiceKey(address, port["port"])] = inside
-            if port.get("nodePort"):
-                rules[ServiceKey("", port["nodePort"])] = outside
-            for other in outer:
-                rules[ServiceKey(other, port["port"])] = outside
-        return rules
-
-    def _local(self, slices: list[ApiObject], port: dict[str, Any], everywhere: Rule, policy: str | None) -> Rule:
-        """The rule under a traffic policy."""
-        if policy != "Local":
-            return everywhere
-        backends = backends_of(slices, port, self.node)
-        return Rule(backends, bool(everywhere.backends) and not backends, everywhere.sticky)
-
-
-class Rule(NamedTuple):
-    """What one virtual address leads to: an empty rule rejects, or with `drop` says nothing."""
-
-    backends: tuple[Backend, ...]
-    drop: bool = False
-    sticky: bool = False
-
-
-def _balancers(service: ApiObject) -> list[str]:
-    balancer = (service.get("status") or {}).get("loadBalancer") or {}
-    return [entry["ip"] for entry in balancer.get("ingress") or () if entry.get("ip")]
-
-
-def backends_of(slices: list[ApiObject], port: dict[str, Any], node: str = "") -> tuple[Backend, ...]:
-    """The backends of one service port: ready endpoints, else those that serve while terminating.
-
-    Args:
-        node: count only endpoints of this node.
-    """
-    ready: dict[Backend, None] = {}
-    serving: dict[Backend, None] = {}
-    for entry in slices:
-        number = next((p["port"] for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None)
-        if number is None:
-            continue
-        for endpoint in entry.get("endpoints") or ():
-            if node and endpoint.get("nodeName") != node:
-                continue
-            conditions = endpoint.get("conditions") or {}
-            for address in endpoint["addresses"]:
-                if conditions.get("ready", True):
-                    ready[address, number] = None
-                elif conditions.get("serving") and conditions.get("terminating"):
-                    serving[address, number] = None
-    return tuple(sorted(ready or serving))

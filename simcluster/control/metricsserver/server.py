@@ -8,11 +8,12 @@ answers while a metrics-server pod is a ready endpoint of its Service.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from simcluster.api.backends import Measured, Usage
 from simcluster.api.server import Api
-from simcluster.engine import SECOND, Simulation
+from simcluster.engine import SECOND, Shared, Simulation
 
 #: `--metric-resolution` of the deployment (metrics-server 0.7 default).
 RESOLUTION_NS = 15 * SECOND
@@ -66,14 +67,13 @@ class StatsSource(Protocol):
         """Counters of every pod with a running container."""
 
 
-class _Sample(NamedTuple):
+@dataclass(frozen=True)
+class Scrape(Shared):
+    """What one kubelet said at one instant: counters of its node, and of containers by (namespace, pod)."""
+
     t_ns: int
-    started_ns: int
-    cpu_ns: int
-    memory_bytes: int
-
-
-_Pair = tuple[_Sample | None, _Sample]
+    node: Usages
+    pods: Mapping[tuple[str, str], Mapping[str, Usages]]
 
 
 class MetricsServer:
@@ -83,69 +83,57 @@ class MetricsServer:
         self.sim = sim
         self.api = api
         self.kubelets = kubelets
-        self._nodes: dict[str, _Pair] = {}
-        self._pods: dict[tuple[str, str], dict[str, _Pair]] = {}
+        self._scrapes: dict[str, tuple[Scrape | None, Scrape]] = {}  # node -> the last two
         sim.every(RESOLUTION_NS, self._scrape)
 
     def available(self) -> bool:
         """Whether a metrics-server pod is a ready endpoint and has scraped."""
         endpoints = self.api.store.get("endpoints", "kube-system", "metrics-server")
-        if endpoints is None or not self._nodes:
+        if endpoints is None or not self._scrapes:
             return False
         return any(subset.get("addresses") for subset in endpoints.get("subsets") or ())
 
     def pod(self, namespace: str, name: str) -> Measured | None:
         """Usage of a pod's containers; None until every running one has been scraped twice."""
+        pod = self.api.store.get("pods", namespace, name)
+        pair = None if pod is None else self._scrapes.get(pod["spec"].get("nodeName", ""))
+        if pair is None:
+            return None
+        before, last = pair
+        containers, earlier = last.pods.get((namespace, name)), self._known(before, last, namespace, name)
+        if not containers or before is None or self.sim.now - last.t_ns > STALE_NS:
+            return None
         usage: dict[str, Usage] = {}
-        last_ns, window_ns = 0, RESOLUTION_NS
-        for container, pair in self._pods.get((namespace, name), {}).items():
-            measured = self._usage(pair)
-            if measured is None:
-                return None
-            usage[container] = measured
-            last_ns = pair[1].t_ns
-            window_ns = last_ns - pair[0].t_ns if pair[0] else RESOLUTION_NS
-        return Measured(last_ns, window_ns, usage) if usage else None
+        for container, counters in containers.items():
+            old = earlier.get(container)
+            if old is None or old.started_ns != counters.started_ns:
+                return None  # a restarted container counts from zero, so its old sample says nothing
+            usage[container] = _usage(old, counters, last.t_ns - before.t_ns)
+        return Measured(last.t_ns, last.t_ns - before.t_ns, usage)
+
+    def _known(self, before: Scrape | None, last: Scrape, namespace: str, name: str) -> Mapping[str, Usages]:
+        """The sample of a pod before the last one, unless it had been thrown away as stale by then."""
+        if before is None or last.t_ns - RESOLUTION_NS - before.t_ns > STALE_NS:
+            return {}
+        return before.pods.get((namespace, name)) or {}
 
     def node(self, name: str) -> Measured | None:
         """Usage of a node."""
-        pair = self._nodes.get(name)
-        measured = None if pair is None else self._usage(pair)
-        if pair is None or measured is None or pair[0] is None:
-            return None
-        return Measured(pair[1].t_ns, pair[1].t_ns - pair[0].t_ns, {"": measured})
-
-    def _usage(self, pair: _Pair) -> Usage | None:
-        before, last = pair
-        if before is None or self.sim.now - last.t_ns > STALE_NS:
+        before, last = self._scrapes.get(name) or (None, None)
+        if before is None or last is None or self.sim.now - last.t_ns > STALE_NS:
             return None
         window_ns = last.t_ns - before.t_ns
-        return Usage((last.cpu_ns - before.cpu_ns) * SECOND // window_ns, last.memory_bytes)
+        return Measured(last.t_ns, window_ns, {"": _usage(before.node, last.node, window_ns)})
 
     def _scrape(self) -> None:
         if not self._pods_running():
             return
-        pods: dict[tuple[str, str], dict[str, _Pair]] = {}
         for name, kubelet in self.kubelets.items():
-            if not kubelet.running:
-                continue
-            known = self._nodes.get(name)
-            self._nodes[name] = (known[1] if known else None, self._sample(kubelet.node_stats()))
-            for pod in kubelet.stats():
-                key = (pod.namespace, pod.name)
-                earlier = self._pods.get(key, {})
-                pods[key] = {
-                    container: _pair(earlier.get(container), self._sample(usages))
-                    for container, usages in pod.containers.items()
-                }
-        for key, containers in self._pods.items():
-            # Pods of unreachable kubelets keep their last samples until these are stale.
-            if key not in pods and any(self.sim.now - pair[1].t_ns <= STALE_NS for pair in containers.values()):
-                pods[key] = containers
-        self._pods = pods
-
-    def _sample(self, usages: Usages) -> _Sample:
-        return _Sample(self.sim.now, usages.started_ns, usages.cpu_ns, usages.memory_bytes)
+            if kubelet.running:
+                known = self._scrapes.get(name)
+                pods = {(pod.namespace, pod.name): pod.containers for pod in kubelet.stats()}
+                latest = Scrape(self.sim.now, kubelet.node_stats(), pods)
+                self._scrapes[name] = (known[1] if known else None, latest)
 
     def _pods_running(self) -> bool:
         return any(
@@ -155,8 +143,5 @@ class MetricsServer:
         )
 
 
-def _pair(earlier: _Pair | None, sample: _Sample) -> _Pair:
-    """The last two samples; a restarted container counts from zero, so its old sample says nothing."""
-    if earlier is None or earlier[1].started_ns != sample.started_ns:
-        return (None, sample)
-    return (earlier[1], sample)
+def _usage(before: Usages, last: Usages, window_ns: int) -> Usage:
+    return Usage((last.cpu_ns - before.cpu_ns) * SECOND // window_ns, last.memory_bytes)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, condition, is_pod_ready, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, condition, is_pod_ready, name_of, namespace_of, thaw
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
@@ -28,6 +28,8 @@ GRACE_PERIOD_NS = 50 * SECOND
 STARTUP_GRACE_PERIOD_NS = 60 * SECOND
 #: nodeEvictionPeriod: how often the queue of nodes to taint is served.
 EVICTION_PERIOD_NS = 100 * MILLISECOND
+#: From one pod of a silent node to the next that is marked not ready; two recorded ones lay 51 ms apart.
+MARK_NS = (30 * MILLISECOND, 70 * MILLISECOND)
 
 NODE_STATUS_UNKNOWN = "NodeStatusUnknown"
 NODE_STATUS_NEVER_UPDATED = "NodeStatusNeverUpdated"
@@ -104,6 +106,8 @@ class NodeLifecycleController(Controller):
         self._to_taint: dict[str, dict[str, None]] = {}  # zone -> nodes waiting for NoExecute
         self._tainted_at: dict[str, int] = {}  # zone -> last time a node of it was tainted
         self._interval: dict[str, int | None] = {}
+        self._all_down = False
+        self._marking = sim.stream("node-lifecycle", "marking")
         self.watch("nodes", self._on_node)
         sim.every(MONITOR_PERIOD_NS, self._monitor)
         self._serving = False
@@ -253,8 +257,26 @@ class NodeLifecycleController(Controller):
     def _set_rates(self, ready: dict[str, list[bool]]) -> None:
         states = {zone: zone_state(entries) for zone, entries in ready.items()}
         all_down = bool(states) and all(state == FULL_DISRUPTION for state in states.values())
+        if all_down and not self._all_down:
+            self._enter_disruption()
+        elif self._all_down and not all_down:
+            # Nobody was heard while the fault lasted: every node gets its full grace period again.
+            for health in self._health.values():
+                health.probe_ns = self.sim.now
+        self._all_down = all_down
         for zone, state in states.items():
             self._interval[zone] = eviction_interval_ns(state, len(ready[zone]), all_down)
+
+    def _enter_disruption(self) -> None:
+        """No node is heard of: the fault is our own, so nothing is evicted any more (handleDisruption)."""
+        for waiting in self._to_taint.values():
+            waiting.clear()
+        for node in self.client.cache.objects("nodes"):
+            if any(e["effect"] == t.NO_EXECUTE and e["key"] in (t.NOT_READY, t.UNREACHABLE) for e in t.taints_of(node)):
+                try:
+                    self._set_no_execute(node, None)
+                except ApiError:
+                    continue  # somebody else changed the node; its kubelet takes the taint away in the end
 
     def _serve_soon(self) -> None:
         if not self._serving:
@@ -298,21 +320,32 @@ class NodeLifecycleController(Controller):
         elif not (name in self._unmarked and observed != "True"):
             return
         self._unmarked.pop(name, None)
-        for pod in self.client.cache.pods_on(name):
-            if not is_pod_ready(pod):
-                continue
-            changed = thaw(pod)
-            for entry in changed["status"]["conditions"]:
-                if entry["type"] == "Ready":
-                    entry["status"] = "False"
-                    entry["lastTransitionTime"] = format_rfc3339(self.sim.now)
-            try:
-                self.client.update_status("pods", changed)
-            except ApiError as error:
-                if error.code != 404:
-                    self._unmarked[name] = None
-                continue
-            self.recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
+        ready = [(namespace_of(pod), name_of(pod)) for pod in self.client.cache.pods_on(name) if is_pod_ready(pod)]
+        if ready:
+            self._mark_next(name, ready)
+
+    def _mark_next(self, node: str, pods: list[tuple[str, str]]) -> None:
+        """Mark one pod and go on with the others; they are the worker's, one after another."""
+        (namespace, name), rest = pods[0], pods[1:]
+        pod = self.client.cache.get("pods", namespace, name)
+        if pod is not None and pod["spec"].get("nodeName") == node and is_pod_ready(pod):
+            self._mark(node, pod)
+        if rest:
+            self.sim.after(self._marking.uniform_ns(*MARK_NS), self._mark_next, node, rest)
+
+    def _mark(self, node: str, pod: ApiObject) -> None:
+        changed = thaw(pod)
+        for entry in changed["status"]["conditions"]:
+            if entry["type"] == "Ready":
+                entry["status"] = "False"
+                entry["lastTransitionTime"] = format_rfc3339(self.sim.now)
+        try:
+            self.client.update_status("pods", changed)
+        except ApiError as error:
+            if error.code != 404:
+                self._unmarked[node] = None
+            return
+        self.recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
 
     def _report_not_ready(self, name: str) -> None:
         node = self.client.cache.get("nodes", "", name)

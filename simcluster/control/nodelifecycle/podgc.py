@@ -36,8 +36,11 @@ class PodGarbageCollector(Controller):
     def _collect(self) -> None:
         terminated: list[ApiObject] = []
         missing: dict[str, None] = {}
+        nodes = {name_of(node): None for node in self.client.cache.objects("nodes")}
         for pod in self.client.cache.objects("pods"):
             node = pod["spec"].get("nodeName")
+            if node in nodes and not is_terminating(pod) and not is_terminal(pod):
+                continue
             if is_terminal(pod):
                 terminated.append(pod)
             if not node:

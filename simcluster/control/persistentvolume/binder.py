@@ -33,6 +33,7 @@ from simcluster.control.persistentvolume.matching import (
     is_claimed_by,
     requested_bytes,
 )
+from simcluster.control.persistentvolume.recycling import NO_RECYCLER, deletion_failure, is_recyclable, recycled
 from simcluster.control.replicaset.pods import is_terminal
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 
@@ -63,11 +64,16 @@ class PersistentVolumeBinder(Controller):
 
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
+        #: Claims that nobody has looked at yet, by key.
+        self._new: dict[str, None] = {}
+        self._first_look = False
         self.watch(VOLUMES, self.enqueue_object)
         self.watch(CLAIMS, self._on_claim)
         sim.every(RESYNC_NS, self._resync)
 
     def _on_claim(self, change: Change) -> None:
+        if change.kind == "ADDED":
+            self._new[f"{namespace_of(change.object)}/{name_of(change.object)}"] = None
         self.enqueue_object(change)
         volume = change.object["spec"].get("volumeName")
         if change.kind == "DELETED" and volume:
@@ -81,6 +87,7 @@ class PersistentVolumeBinder(Controller):
     def sync(self, namespace: str, name: str) -> None:
         """Reconcile one claim, or one volume."""
         resource = CLAIMS if namespace else VOLUMES
+        self._first_look = self._new.pop(f"{namespace}/{name}", False) is None
         obj = self.client.cache.get(resource, namespace, name)
         if obj is None:
             return
@@ -122,11 +129,18 @@ class PersistentVolumeBinder(Controller):
             for pod in self.client.cache.objects("pods", namespace_of(claim))
             if not is_terminal(pod) and not pod["spec"].get("nodeName") and uses_claim(pod, name_of(claim))
         ]
+        if self._first_look:
+            # A few milliseconds after the claim was written: a pod that follows it has not arrived here yet.
+            users = [name for name in users if self._is_older(namespace_of(claim), name, claim)]
         if users:
             message = f"waiting for pod {','.join(users)} to be scheduled"
             self.recorder.event(claim, "Normal", "WaitForPodScheduled", message)
         else:
             self.recorder.event(claim, "Normal", "WaitForFirstConsumer", WAIT_FOR_CONSUMER)
+
+    def _is_older(self, namespace: str, pod_name: str, claim: ApiObject) -> bool:
+        pod = self.client.cache.get("pods", namespace, pod_name)
+        return pod is not None and int(pod["metadata"]["resourceVersion"]) < int(claim["metadata"]["resourceVersion"])
 
     def _provision(self, claim: ApiObject, storage_class: ApiObject | None) -> ApiObject:
         """Hand the claim to its class's provisioner; what can be said about it is an event."""
@@ -259,22 +273,43 @@ class PersistentVolumeBinder(Controller):
         self._set_volume_phase(self.client.update(VOLUMES, changed), "Available")
 
     def _reclaim(self, volume: ApiObject) -> None:
-        if volume["spec"].get("persistentVolumeReclaimPolicy", "Retain") != "Delete" or is_terminating(volume):
-            return
-        if PROVISIONED_BY in annotations_of(volume):
-            try:
-                self.client.delete(VOLUMES, "", name_of(volume), uid=uid_of(volume))
-            except ApiError as error:
-                if error.code != 404:
-                    raise
+        policy = volume["spec"].get("persistentVolumeReclaimPolicy", "Retain")
+        if policy == "Retain" or is_terminating(volume):
             return
         if (volume.get("status") or {}).get("phase") == "Failed":
             return
-        message = (
-            f'error getting deleter volume plugin for volume "{name_of(volume)}": no deletable volume plugin matched'
-        )
+        if policy == "Recycle":
+            self._recycle(volume)
+            return
+        failure = "" if PROVISIONED_BY in annotations_of(volume) else deletion_failure(volume)
+        if failure:
+            self._fail(volume, "VolumeFailedDelete", failure)
+            return
+        try:
+            self.client.delete(VOLUMES, "", name_of(volume), uid=uid_of(volume))
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    def _recycle(self, volume: ApiObject) -> None:
+        if not is_recyclable(volume):
+            self._fail(volume, "VolumeFailedRecycle", NO_RECYCLER)
+            return
+        failure = recycled(self.client, volume)
+        if failure is None:
+            self.queue.add_after(f"/{name_of(volume)}", SECOND)  # the pod is looked at again
+        elif failure:
+            self._fail(volume, "VolumeFailedRecycle", f"Recycle failed: {failure}")
+        else:
+            self.recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
+            changed = thaw(volume)
+            del changed["spec"]["claimRef"]
+            (changed["metadata"].get("annotations") or {}).pop(BOUND_BY_CONTROLLER, None)
+            self._set_volume_phase(self.client.update(VOLUMES, changed), "Available")
+
+    def _fail(self, volume: ApiObject, reason: str, message: str) -> None:
         self._set_volume_phase(volume, "Failed", message)
-        self.recorder.event(volume, "Warning", "VolumeFailedDelete", message)
+        self.recorder.event(volume, "Warning", reason, message)
 
     def _set_volume_phase(self, volume: ApiObject, phase: str, message: str = "") -> ApiObject:
         status = thaw(volume.get("status") or {})

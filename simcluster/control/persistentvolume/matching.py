@@ -11,8 +11,8 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject, is_terminating, labels_of, name_of, namespace_of
 from simcluster.api.quantity import to_bytes
+from simcluster.control.labelselector import selector_matches
 from simcluster.control.nodelifecycle.nodeselector import node_selector_matches
-from simcluster.control.replicaset.selector import selector_matches
 
 CLAIMS = "persistentvolumeclaims"
 VOLUMES = "persistentvolumes"
@@ -92,7 +92,8 @@ def find_matching(
     """The volume for a claim: the one reserved for it, else the smallest that suits.
 
     Args:
-        volumes: candidates, in a fixed order.
+        volumes: candidates. Of equal ones the real controller takes what its hash map yields first; here
+            their random uids decide.
         node: only volumes that this node can reach (late binding).
         taken: volumes given to other claims of the same pod.
     """
@@ -113,9 +114,13 @@ def find_matching(
         selector = claim["spec"].get("selector")
         if selector is not None and not selector_matches(selector, labels_of(volume)):
             continue
-        if smallest is None or capacity_bytes(volume) < capacity_bytes(smallest):
+        if smallest is None or _rank(volume) < _rank(smallest):
             smallest = volume
     return smallest
+
+
+def _rank(volume: ApiObject) -> tuple[int, str]:
+    return capacity_bytes(volume), volume["metadata"].get("uid", "")
 
 
 def claim_reference(claim: ApiObject) -> dict[str, str]:

@@ -13,7 +13,6 @@ from simcluster.api.objects import (
     Json,
     controller_of,
     is_terminating,
-    labels_of,
     name_of,
     namespace_of,
     owner_reference,
@@ -23,11 +22,11 @@ from simcluster.api.objects import (
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
+from simcluster.control.controllerref import PodClaims, PodWatch
 from simcluster.control.replicaset.expectations import Expectations
 from simcluster.control.replicaset.facts import FactsByPod
 from simcluster.control.replicaset.pods import is_active
 from simcluster.control.replicaset.ranking import pods_to_delete
-from simcluster.control.replicaset.selector import selector_matches
 from simcluster.control.replicaset.status import calculate_status
 from simcluster.engine import SECOND, Simulation
 
@@ -80,24 +79,21 @@ class ReplicaSetController(Controller):
         super().__init__(sim, api)
         self.expectations = Expectations(sim)
         self._facts = FactsByPod()
-        #: Pods without controller by namespace: an index of the cache, to find what to adopt.
-        self._orphans: dict[str, dict[str, None]] = {}
         self.watch(REPLICA_SETS, self._on_replica_set)
-        self.watch("pods", self._on_pod)
+        self.pods = PodWatch(sim, api, self.name, REPLICA_SETS, "ReplicaSet", self._on_pod)
+        self.claims = PodClaims(self.client, self.pods)
 
     # Watches.
 
     def _on_replica_set(self, change: Change) -> None:
         if change.kind == "DELETED":
             self.expectations.forget(_key(change.object))
+            self._facts.forget_owner(change.object)
         self.enqueue_object(change)
 
     def _on_pod(self, change: Change) -> None:
         pod, old = change.object, change.previous
-        owner = self._owner(pod)
-        self._index_orphan(change, controller_of(pod) is None)
-        if change.kind == "DELETED":
-            self._facts.forget(pod)
+        owner = self.claims.owner_of(pod)
         if change.kind == "ADDED" and not is_terminating(pod):
             if owner is not None:
                 self.expectations.creation_observed(_key(owner))
@@ -107,39 +103,21 @@ class ReplicaSetController(Controller):
             self._enqueue(owner)
             self._enqueue_when_available(owner, change)
         elif controller_of(pod) is None and change.kind != "DELETED":
-            self._enqueue_matching(pod)
+            for replica_set in self.claims.owners_matching(pod):
+                self._enqueue(replica_set)
         if old is not None and controller_of(old) != controller_of(pod):
-            former = self._owner(old)
+            former = self.claims.owner_of(old)
             if former is not None:
                 self._enqueue(former)
 
-    def _index_orphan(self, change: Change, orphan: bool) -> None:
-        pods = self._orphans.setdefault(namespace_of(change.object), {})
-        if orphan and change.kind != "DELETED":
-            pods[name_of(change.object)] = None
-        else:
-            pods.pop(name_of(change.object), None)
-
     def _enqueue(self, obj: ApiObject) -> None:
         self.enqueue(namespace_of(obj), name_of(obj))
-
-    def _enqueue_matching(self, pod: ApiObject) -> None:
-        for replica_set in self.client.cache.objects(REPLICA_SETS, namespace_of(pod)):
-            if selector_matches(replica_set["spec"].get("selector"), labels_of(pod)):
-                self._enqueue(replica_set)
 
     def _enqueue_when_available(self, owner: ApiObject, change: Change) -> None:
         seconds = owner["spec"].get("minReadySeconds", 0)
         if seconds and change.kind == "MODIFIED":
             # One second more, because condition times are cut to whole seconds.
             self.queue.add_after(_key(owner), (seconds + 1) * SECOND)
-
-    def _owner(self, pod: ApiObject) -> ApiObject | None:
-        reference = controller_of(pod)
-        if reference is None or reference["kind"] != "ReplicaSet":
-            return None
-        owner = self.client.cache.get(REPLICA_SETS, namespace_of(pod), reference["name"])
-        return owner if owner is not None and uid_of(owner) == reference["uid"] else None
 
     # Reconciling.
 
@@ -161,44 +139,16 @@ class ReplicaSetController(Controller):
 
     def _claim(self, replica_set: ApiObject) -> list[ApiObject]:
         """The active pods that belong to the ReplicaSet, after adopting and releasing."""
-        cache = self.client.cache
-        namespace = namespace_of(replica_set)
-        selector = replica_set["spec"].get("selector")
         claimed = []
-        owned = [
-            cache.get("pods", pod_namespace, pod_name)
-            for resource, pod_namespace, pod_name in cache.owned_by(uid_of(replica_set))
-            if resource == "pods"
-        ]
-        for facts in self._facts.of_all(replica_set, [pod for pod in owned if pod is not None]):
+        for facts in self._facts.of_all(replica_set, self.client.cache.pods_of(uid_of(replica_set))):
             if facts.mine and facts.selected:
                 claimed.append(facts.pod)
             elif facts.mine and not is_terminating(replica_set):
-                self._release(replica_set, facts.pod)
-        if is_terminating(replica_set):
-            return claimed
-        for pod_name in sorted(self._orphans.get(namespace, ())):
-            pod = cache.get("pods", namespace, pod_name)
-            if pod is None or controller_of(pod) is not None or not is_active(pod):
-                continue
-            if selector_matches(selector, labels_of(pod)):
-                claimed.append(self._adopt(replica_set, pod))
+                self.claims.release(replica_set, facts.pod)
+        if not is_terminating(replica_set):
+            orphans = filter(is_active, self.claims.adoptable(replica_set))
+            claimed += [self.claims.adopt(replica_set, pod) for pod in orphans]
         return claimed
-
-    def _adopt(self, replica_set: ApiObject, pod: ApiObject) -> ApiObject:
-        kept = [thaw(entry) for entry in pod["metadata"].get("ownerReferences") or ()]
-        references = [*kept, owner_reference(replica_set)]
-        patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": references}}
-        return self.client.patch("pods", namespace_of(pod), name_of(pod), patch, kind="merge")
-
-    def _release(self, replica_set: ApiObject, pod: ApiObject) -> None:
-        kept = [thaw(entry) for entry in pod["metadata"]["ownerReferences"] if entry["uid"] != uid_of(replica_set)]
-        patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": kept or None}}
-        try:
-            self.client.patch("pods", namespace_of(pod), name_of(pod), patch, kind="merge")
-        except ApiError as error:
-            if error.code != 404:
-                raise
 
     def _manage(self, key: str, replica_set: ApiObject, pods: list[ApiObject]) -> ApiError | None:
         missing = replica_set["spec"].get("replicas", 1) - len(pods)
@@ -254,15 +204,12 @@ class ReplicaSetController(Controller):
         if reference is None:
             return own
         cache = self.client.cache
-        found = []
+        found: list[ApiObject] = []
         for resource, namespace, name in cache.owned_by(reference["uid"]):
             sibling = cache.get(resource, namespace, name)
             if resource != REPLICA_SETS or sibling is None:
                 continue
-            for kind, pod_namespace, pod_name in cache.owned_by(uid_of(sibling)):
-                pod = cache.get(kind, pod_namespace, pod_name) if kind == "pods" else None
-                if pod is not None and is_active(pod):
-                    found.append(pod)
+            found.extend(pod for pod in cache.pods_of(uid_of(sibling)) if is_active(pod))
         return found
 
     def _update_status(self, replica_set: ApiObject, pods: list[ApiObject], failure: ApiError | None) -> None:

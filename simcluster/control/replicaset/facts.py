@@ -6,19 +6,20 @@ without a memory a large ReplicaSet costs the square of its size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from operator import is_
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, controller_of, is_pod_ready, labels_of, uid_of
+from simcluster.control.labelselector import selector_matches
 from simcluster.control.replicaset.pods import is_active
-from simcluster.control.replicaset.selector import selector_matches
 
 
 class Facts(NamedTuple):
     """One version of a pod, as one generation of a ReplicaSet sees it.
 
     Attributes:
-        pod: the version; owner, generation: whose view.
+        pod: the version.
         mine: whether the pod is active and controlled by the ReplicaSet.
         selected: whether the selector matches.
         labelled: whether it carries all labels of the template.
@@ -26,8 +27,6 @@ class Facts(NamedTuple):
     """
 
     pod: ApiObject
-    owner: str
-    generation: int
     mine: bool
     selected: bool
     labelled: bool
@@ -35,30 +34,35 @@ class Facts(NamedTuple):
 
 
 class FactsByPod:
-    """The facts of the pods seen so far, by uid."""
+    """The facts of the pods seen so far."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Facts] = {}
+        # uid of the ReplicaSet -> its generation, and the facts found last, in the order of its pods
+        self._known: dict[str, tuple[int, list[ApiObject], list[Facts]]] = {}
 
-    def of(self, replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
-        """The facts of a version of a pod; stored objects never change, so the version is the object."""
-        return self.of_all(replica_set, (pod,))[0]
-
-    def of_all(self, replica_set: Mapping[str, Any], pods: Iterable[ApiObject]) -> list[Facts]:
-        """The facts of several pods, in their order."""
+    def of_all(self, replica_set: Mapping[str, Any], pods: list[ApiObject]) -> list[Facts]:
+        """The facts of all its pods, in their order; stored objects never change, so the version is the object."""
         owner, generation = uid_of(replica_set), replica_set["metadata"].get("generation", 0)
-        found, known = [], self._known
-        for pod in pods:
-            key = pod["metadata"]["uid"]
-            facts = known.get(key)
-            if facts is None or facts[0] is not pod or facts[1] != owner or facts[2] != generation:
-                facts = known[key] = _look(replica_set, pod)
-            found.append(facts)
+        known = self._known.get(owner)
+        if known is None or known[0] != generation:
+            found = [_look(replica_set, pod) for pod in pods]
+        elif len(known[1]) == len(pods):
+            found = list(known[2])
+            for position, same in enumerate(map(is_, pods, known[1])):
+                if not same:
+                    found[position] = _look(replica_set, pods[position])
+        else:
+            by_uid = {uid_of(facts.pod): facts for facts in known[2]}
+            found = []
+            for pod in pods:
+                facts = by_uid.get(uid_of(pod))
+                found.append(facts if facts is not None and facts.pod is pod else _look(replica_set, pod))
+        self._known[owner] = (generation, list(pods), found)
         return found
 
-    def forget(self, pod: ApiObject) -> None:
-        """The pod is gone."""
-        self._known.pop(uid_of(pod), None)
+    def forget_owner(self, replica_set: ApiObject) -> None:
+        """The ReplicaSet is gone."""
+        self._known.pop(uid_of(replica_set), None)
 
 
 def _look(replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
@@ -66,8 +70,6 @@ def _look(replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
     wanted = labels_of(spec["template"]) if "metadata" in spec["template"] else {}
     return Facts(
         pod,
-        uid_of(replica_set),
-        replica_set["metadata"].get("generation", 0),
         is_active(pod) and (controller_of(pod) or {}).get("uid") == uid_of(replica_set),
         selector_matches(spec.get("selector"), labels),
         wanted.items() <= labels.items(),

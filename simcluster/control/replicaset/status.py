@@ -18,7 +18,7 @@ REPLICA_FAILURE = "ReplicaFailure"
 
 def calculate_status(
     replica_set: Mapping[str, Any],
-    pods: Sequence[ApiObject],
+    pods: list[ApiObject],
     failure: str,
     now_ns: int,
     facts: FactsByPod | None = None,

@@ -10,133 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcluster.api.objects import ApiObject, controller_of, labels_of, name_of, namespace_of, uid_of
-from simcluster.control.nodelifecycle.taints import Taint, taints_of
+from simcluster.api.objects import ApiObject, labels_of, name_of, namespace_of, uid_of
 from simcluster.control.replicaset.pods import is_terminal
-from simcluster.control.scheduler.requests import (
-    CPU,
-    MEMORY,
-    HostPort,
-    Requests,
-    assumed_requests,
-    host_ports,
-    parse_resources,
-    pod_requests,
-)
-
-
-class PodInfo:
-    """A pod with what scheduling needs of it, computed once."""
-
-    __slots__ = ("assumed", "key", "namespace", "owner", "pod", "ports", "priority", "requests", "uid")
-
-    def __init__(self, pod: ApiObject) -> None:
-        self.pod = pod
-        self.namespace = namespace_of(pod)
-        self.key = f"{self.namespace}/{name_of(pod)}"
-        self.uid = uid_of(pod)
-        self.owner = (controller_of(pod) or {}).get("uid", "")
-        self.requests: Requests = pod_requests(pod)
-        self.assumed = assumed_requests(pod)
-        self.ports: tuple[HostPort, ...] = host_ports(pod)
-        self.priority = int(pod["spec"].get("priority") or 0)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Labels of the pod."""
-        return labels_of(self.pod)
-
-    def affinity(self, kind: str) -> dict[str, Any]:
-        """`spec.affinity.<kind>` (nodeAffinity, podAffinity, podAntiAffinity), or empty."""
-        return (self.pod["spec"].get("affinity") or {}).get(kind) or {}
-
-
-class NodeInfo:
-    """A node and the pods on it.
-
-    Attributes:
-        allocatable: per resource, in the integers of `requests.amount`; cpu, memory: two of them.
-        requested: sums of the pods' requests.
-        assumed_cpu, assumed_memory: the same sums as scoring counts them.
-        ports: host ports taken -> how many pods take them.
-        with_affinity: keys of pods with inter-pod (anti-)affinity of their own.
-    """
-
-    __slots__ = (
-        "allocatable",
-        "assumed_cpu",
-        "assumed_memory",
-        "cpu",
-        "labels",
-        "memory",
-        "name",
-        "node",
-        "pods",
-        "ports",
-        "requested",
-        "taints",
-        "unschedulable",
-        "with_affinity",
-    )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.node: ApiObject | None = None
-        self.labels: dict[str, str] = {}
-        self.taints: tuple[Taint, ...] = ()
-        self.unschedulable = False
-        self.allocatable: Requests = {}
-        self.cpu = self.memory = 0
-        self.requested: Requests = {}
-        self.assumed_cpu = 0
-        self.assumed_memory = 0
-        self.pods: dict[str, PodInfo] = {}
-        self.ports: dict[HostPort, int] = {}
-        self.with_affinity: dict[str, None] = {}
-
-    def set_node(self, node: ApiObject) -> None:
-        """Take over a version of the node."""
-        self.node = node
-        self.labels = labels_of(node)
-        self.taints = tuple(taints_of(node))
-        self.unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
-        self.allocatable = parse_resources((node.get("status") or {}).get("allocatable"))
-        self.cpu, self.memory = self.allocatable.get(CPU, 0), self.allocatable.get(MEMORY, 0)
-
-    def add(self, info: PodInfo) -> None:
-        """Count a pod."""
-        self.pods[info.key] = info
-        self._count(info, 1)
-        if info.affinity("podAffinity") or info.affinity("podAntiAffinity"):
-            self.with_affinity[info.key] = None
-
-    def remove(self, key: str) -> None:
-        """No longer count a pod."""
-        self._count(self.pods.pop(key), -1)
-        self.with_affinity.pop(key, None)
-
-    def _count(self, info: PodInfo, sign: int) -> None:
-        requested = self.requested
-        for name, value in info.requests.items():
-            requested[name] = requested.get(name, 0) + sign * value
-        self.assumed_cpu += sign * info.assumed[0]
-        self.assumed_memory += sign * info.assumed[1]
-        for port in info.ports:
-            count = self.ports.get(port, 0) + sign
-            if count:
-                self.ports[port] = count
-            else:
-                self.ports.pop(port, None)
-
-    def without(self, keys: dict[str, None]) -> NodeInfo:
-        """A copy on which the pods `keys` do not exist."""
-        copy = NodeInfo(self.name)
-        if self.node is not None:
-            copy.set_node(self.node)
-        for key, info in self.pods.items():
-            if key not in keys:
-                copy.add(info)
-        return copy
+from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
+from simcluster.control.scheduler.table import NodeTable
 
 
 class NodeCache:
@@ -150,6 +27,10 @@ class NodeCache:
         self.by_owner: dict[str, dict[str, int]] = {}  # owner uid -> node -> pods
         self.with_affinity: dict[str, dict[str, None]] = {}  # node -> pods with affinity terms
         self._nodes: list[NodeInfo] | None = None
+        self._table: NodeTable | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_table": None}  # made again where it is wanted
 
     @property
     def nodes(self) -> list[NodeInfo]:
@@ -157,6 +38,13 @@ class NodeCache:
         if self._nodes is None:
             self._nodes = [self._infos[name] for name in sorted(self._infos) if self._infos[name].node is not None]
         return self._nodes
+
+    @property
+    def table(self) -> NodeTable:
+        """The same nodes as columns."""
+        if self._table is None:
+            self._table = NodeTable(self.nodes)
+        return self._table
 
     def node(self, name: str) -> NodeInfo | None:
         """The node, or None."""
@@ -168,9 +56,14 @@ class NodeCache:
         name = name_of(node)
         if name not in self._infos:
             self._infos[name] = NodeInfo(name)
-        if self._infos[name].node is None:
-            self._nodes = None
-        self._infos[name].set_node(node)
+        info = self._infos[name]
+        if info.node is None:
+            self._nodes = self._table = None
+        is_changed, has_new_images = info.set_node(node)
+        if self._table is not None and is_changed:
+            self._table.node_changed(info)
+        if self._table is not None and has_new_images:
+            self._table.images_changed(info)
 
     def remove_node(self, name: str) -> None:
         """The node is gone; its pods are counted until they are gone too."""
@@ -178,7 +71,7 @@ class NodeCache:
         if info is None:
             return
         info.node = None
-        self._nodes = None
+        self._nodes = self._table = None
         if not info.pods:
             del self._infos[name]
 
@@ -231,6 +124,8 @@ class NodeCache:
         if info.owner:
             counts = self.by_owner.setdefault(info.owner, {})
             counts[node] = counts.get(node, 0) + 1
+        if self._table is not None:
+            self._table.pods_changed(self._infos[node], info, 1)
 
     def _drop(self, key: str) -> None:
         node = self._place.pop(key, None)
@@ -246,6 +141,8 @@ class NodeCache:
                 del self.with_affinity[node]
         if info.owner:
             self._uncount(info.owner, node)
+        if self._table is not None:
+            self._table.pods_changed(holder, info, -1)
         if holder.node is None and not holder.pods:
             del self._infos[node]
 

@@ -5,11 +5,15 @@ Source: kubernetes pkg/scheduler/framework (interface.go, types.go).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from simcluster.api.store import Store
-from simcluster.control.scheduler.cache import NodeCache, NodeInfo, PodInfo
+from simcluster.control.scheduler.cache import NodeCache
+from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
+from simcluster.control.scheduler.table import Integers, Mask, NodeTable, Rows
 
 #: Highest score of a plugin for a node (MaxNodeScore).
 MAX_SCORE = 100
@@ -61,6 +65,13 @@ class Cycle:
         return spec
 
 
+def mask_of(
+    filters: Callable[[Cycle, NodeInfo], Rejection | None], cycle: Cycle, table: NodeTable, *facts: Any
+) -> Mask:
+    """The mask of a filter that looks at the node itself and at these `facts` of the pod alone."""
+    return table.allowed([filters.__qualname__, *facts], lambda node: filters(cycle, node) is None)
+
+
 class Plugin:
     """Base of all plugins; every hook has a neutral default.
 
@@ -90,6 +101,15 @@ class Plugin:
     def filter(self, cycle: Cycle, node: NodeInfo) -> Rejection | None:
         """Whether the node can take the pod."""
         return None
+
+    def mask(self, cycle: Cycle, table: NodeTable) -> Mask | None:
+        """`filter` for all nodes at once; None if the plugin has to be asked node by node."""
+        return None
+
+    def scores_of(self, cycle: Cycle, table: NodeTable, rows: Rows) -> Integers | None:
+        """`scores` of the nodes in these rows."""
+        found = self.scores(cycle, [table.infos[row] for row in rows])
+        return None if found is None else np.array(found, dtype=np.int64)
 
     def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """Normalised scores 0..100 of the nodes, or None if all are equal to it."""

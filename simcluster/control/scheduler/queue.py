@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from simcluster.control.scheduler.cache import PodInfo
+from simcluster.control.scheduler.nodeinfo import PodInfo
 from simcluster.engine import MINUTE, SECOND
 
 #: podInitialBackoffSeconds and podMaxBackoffSeconds.

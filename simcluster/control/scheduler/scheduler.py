@@ -9,8 +9,6 @@ Source: kubernetes pkg/scheduler (schedule_one.go, eventhandlers.go), 1.32.
 
 from __future__ import annotations
 
-from typing import Any
-
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.events import EventRecorder
@@ -19,7 +17,6 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
-from simcluster.control.nodelifecycle.taints import taints_of
 from simcluster.control.persistentvolume.matching import (
     CLAIMS,
     SELECTED_NODE,
@@ -30,11 +27,12 @@ from simcluster.control.persistentvolume.matching import (
 )
 from simcluster.control.replicaset.pods import is_terminal
 from simcluster.control.scheduler import messages
-from simcluster.control.scheduler.cache import NodeCache, NodeInfo, PodInfo
+from simcluster.control.scheduler.cache import NodeCache
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.messages import fit_error, preemption_error
+from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo, node_facts
 from simcluster.control.scheduler.plugins import REGISTRY
-from simcluster.control.scheduler.plugins.volumes import PROVISION
+from simcluster.control.scheduler.plugins.volumes import PROVISION, claims_of
 from simcluster.control.scheduler.preemption import Candidate, choose, find_candidates, waits_for_victims
 from simcluster.control.scheduler.queue import (
     UNSCHEDULABLE_FLUSH_NS,
@@ -42,6 +40,7 @@ from simcluster.control.scheduler.queue import (
     QueuedPod,
     SchedulingQueue,
 )
+from simcluster.control.scheduler.search import Found, Search
 from simcluster.engine import MICROSECOND, MILLISECOND, MINUTE, Simulation, format_rfc3339
 
 #: One scheduling cycle: p50 of a pod from creation to binding is 7 ms, of which the watch
@@ -51,23 +50,9 @@ CYCLE_SIGMA = 0.25
 BIND_MEDIAN_NS = 1_900 * MICROSECOND
 BIND_SIGMA = 0.25
 
-#: minFeasibleNodesToFind and the adaptive percentage of nodes to score.
-LEAST_NODES_TO_FIND = 100
 #: How often a pod looks whether its late-bound claims are bound, and for how long (bindTimeoutSeconds).
 VOLUME_POLL_NS = 100 * MILLISECOND
 VOLUME_TIMEOUT_NS = 10 * MINUTE
-
-
-def nodes_to_find(total: int) -> int:
-    """How many feasible nodes are enough (numFeasibleNodesToFind).
-
-    >>> [nodes_to_find(n) for n in (4, 100, 1000, 5000)]
-    [4, 100, 420, 500]
-    """
-    if total <= LEAST_NODES_TO_FIND:
-        return total
-    percentage = max(5, 50 - total // 125)
-    return max(LEAST_NODES_TO_FIND, total * percentage // 100)
 
 
 class Scheduler:
@@ -87,9 +72,7 @@ class Scheduler:
         self._informers: list[tuple[str, Informer]] = []
         self._busy = False
         self._epoch = 0  # counts starts: a callback of a former process does nothing
-        self._turn = 0  # where the next search begins, so that all nodes get their turn
-        self._nominated: dict[str, tuple[str, PodInfo]] = {}  # pod key -> node, pod
-        self._ties = sim.stream("scheduler", "ties")
+        self.search = Search(self.plugins, sim.stream("scheduler", "ties"))
         self._latency = sim.stream("scheduler", "latency")
         sim.every(UNSCHEDULABLE_FLUSH_NS, self._flush_unschedulable)
         self.start()
@@ -103,7 +86,7 @@ class Scheduler:
         self.running = True
         self._epoch += 1
         self._busy = False
-        self.queue, self.cache, self._nominated = SchedulingQueue(), NodeCache(), {}
+        self.queue, self.cache, self.search.nominated = SchedulingQueue(), NodeCache(), {}
         handlers = {
             "nodes": self._on_node,
             "pods": self._on_pod,
@@ -135,7 +118,7 @@ class Scheduler:
             self.cache.remove_node(name_of(node))
             return
         self.cache.set_node(node)
-        if old is None or _node_facts(old) != _node_facts(node):
+        if old is None or node_facts(old) != node_facts(node):
             self._wake("node", (_bare(node), _bare(old) if old is not None else None))
 
     def _on_pod(self, change: Change) -> None:
@@ -151,7 +134,7 @@ class Scheduler:
                 # once more (skipPodSchedule).
                 self.recorder.event(pod, "Warning", messages.FAILED_SCHEDULING, f"{messages.SKIP_DELETING}: {key}")
             self.queue.remove(key)
-            if self._nominated.pop(key, None) is not None:
+            if self.search.nominated.pop(key, None) is not None:
                 self._wake("pod_delete")
         elif pod["spec"].get("schedulerName", self.name) == self.name and not pod["spec"].get("schedulingGates"):
             self._on_pending_pod(change, key)
@@ -159,7 +142,7 @@ class Scheduler:
     def _on_bound_pod(self, change: Change, key: str) -> None:
         pod = change.object
         self.queue.remove(key)
-        self._nominated.pop(key, None)
+        self.search.nominated.pop(key, None)
         if change.kind == "DELETED" or is_terminal(pod):
             if self.cache.place_of(key) is not None:
                 self.cache.remove_pod(key)
@@ -190,7 +173,7 @@ class Scheduler:
 
     def _on_volume(self, change: Change) -> None:
         if self.running:
-            self._wake("volume")
+            self._wake("volume", claim=change.object if change.resource == CLAIMS else None)
 
     # The queue.
 
@@ -203,13 +186,21 @@ class Scheduler:
             self._busy = True
             self.sim.after(0, self._attempt, self._epoch)
 
-    def _wake(self, event: str, node: tuple[NodeInfo, NodeInfo | None] | None = None) -> None:
+    def _wake(
+        self,
+        event: str,
+        node: tuple[NodeInfo, NodeInfo | None] | None = None,
+        claim: ApiObject | None = None,
+    ) -> None:
         """Something changed: retry the pods that were refused for a reason it may remove.
 
         Args:
             node: for the event `node`, the node as it is and as it was (None if it is new).
+            claim: for the event `volume`, a claim that changed: it concerns the pods that name it.
         """
         for queued in list(self.queue.unschedulable.values()):
+            if claim is not None and queued.refused_by and not _names_claim(queued.info, claim):
+                continue
             if self._may_help(queued, event, node):
                 self._retry(queued)
 
@@ -278,92 +269,17 @@ class Scheduler:
         queued.attempts += 1
         queued.since_ns = self.sim.now
         cycle = Cycle(queued.info, self.cache, self.api.store)
-        feasible, whole, refused, plugins = self._find(cycle)
-        if not feasible:
-            self._refuse(queued, cycle, whole, refused, plugins)
+        found = self.search.find(cycle)
+        if not found.rows:
+            self._refuse(queued, cycle, found)
             return
-        best = self._select(cycle, feasible)
+        best = self.search.select(cycle, found.rows)
         self.cache.assume(queued.info, best.name)
-        self._nominated.pop(queued.info.key, None)
+        self.search.nominated.pop(queued.info.key, None)
         volumes = cycle.volumes.get(best.name, [])
         delay = cost + self._latency.lognormal_ns(BIND_MEDIAN_NS, BIND_SIGMA)
         deadline = self.sim.now + VOLUME_TIMEOUT_NS
         self.sim.after(delay, self._bind, queued, best.name, volumes, deadline, self._epoch)
-
-    def _prepare(self, cycle: Cycle) -> Rejection | None:
-        cycle.active = []
-        for plugin in self.plugins:
-            try:
-                refusal = plugin.prepare(cycle)
-            except Skip:
-                continue
-            if refusal is not None:
-                cycle.refused_by = plugin.name
-                return refusal
-            if type(plugin).filter is not Plugin.filter:
-                cycle.active.append(plugin)
-        return None
-
-    def _check(self, cycle: Cycle, node: NodeInfo) -> Rejection | None:
-        for plugin in cycle.active:
-            refusal = plugin.filter(cycle, node)
-            if refusal is not None:
-                cycle.refused_by = plugin.name
-                return refusal
-        return None
-
-    def _find(self, cycle: Cycle) -> tuple[list[NodeInfo], Rejection | None, dict[str, Rejection], dict[str, None]]:
-        """(feasible nodes, refusal of the pod as such, refusals by node, plugins that refused)."""
-        plugins: dict[str, None] = {}
-        whole = self._prepare(cycle)
-        if whole is not None:
-            plugins[cycle.refused_by] = None
-            return [], whole, {}, plugins
-        nodes, feasible, refused = self.cache.nodes, [], {}
-        wanted = nodes_to_find(len(nodes))
-        reserved = self._reservations(cycle.info)
-        nominated = self._nominated.get(cycle.info.key)
-        if nominated is not None:
-            # The node that was cleared for this pod is tried first.
-            node = self.cache.node(nominated[0])
-            if node is not None and self._check(cycle, node) is None:
-                return [node], None, {}, plugins
-        looked = 0
-        for offset in range(len(nodes)):
-            node = nodes[(self._turn + offset) % len(nodes)]
-            looked += 1
-            refusal = self._check(cycle, _with_reserved(node, reserved))
-            if refusal is None:
-                feasible.append(node)
-                if len(feasible) >= wanted:
-                    break
-            else:
-                refused[node.name] = refusal
-                plugins[cycle.refused_by] = None
-        if nodes:
-            self._turn = (self._turn + looked) % len(nodes)
-        return feasible, None, refused, plugins
-
-    def _reservations(self, info: PodInfo) -> dict[str, list[PodInfo]]:
-        """Node -> pods of at least equal priority for which room was made there."""
-        found: dict[str, list[PodInfo]] = {}
-        for key, (node, other) in self._nominated.items():
-            if key != info.key and other.priority >= info.priority:
-                found.setdefault(node, []).append(other)
-        return found
-
-    def _select(self, cycle: Cycle, feasible: list[NodeInfo]) -> NodeInfo:
-        if len(feasible) == 1:
-            return feasible[0]
-        totals = [0] * len(feasible)
-        for plugin in self.plugins:
-            scores = plugin.scores(cycle, feasible)
-            if scores is not None:
-                weight = plugin.weight
-                totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
-        best = max(totals)
-        ties = [node for node, total in zip(feasible, totals, strict=True) if total == best]
-        return ties[0] if len(ties) == 1 else self._ties.choice(ties)
 
     # Binding.
 
@@ -421,23 +337,16 @@ class Scheduler:
 
     # Refusal.
 
-    def _refuse(
-        self,
-        queued: QueuedPod,
-        cycle: Cycle,
-        whole: Rejection | None,
-        refused: dict[str, Rejection],
-        plugins: dict[str, None],
-    ) -> None:
-        queued.refused_by = tuple(plugins)
+    def _refuse(self, queued: QueuedPod, cycle: Cycle, found: Found) -> None:
+        queued.refused_by = tuple(found.plugins)
         total = len(self.cache.nodes)
         nominated: str | None = None
         if total == 0:
             message = messages.NO_NODES
             queued.refused_by = ()
         else:
-            nominated, tail = self._preempt(cycle, whole, refused)
-            message = fit_error(total, whole, refused, tail)
+            nominated, tail = self._preempt(cycle, found.whole, found.refused)
+            message = fit_error(total, found.whole, found.refused, tail)
         self._report(queued, messages.UNSCHEDULABLE, message, nominated)
         self.queue.park(queued)
 
@@ -446,17 +355,22 @@ class Scheduler:
         info, total = cycle.info, len(self.cache.nodes)
         if cycle.spec.get("preemptionPolicy") == "Never":
             return None, f"preemption: {messages.NEVER_PREEMPTS}"
-        held = self._nominated.get(info.key)
+        held = self.search.nominated.get(info.key)
         if held is not None and waits_for_victims(info, self.cache.node(held[0])):
             return held[0], f"preemption: {messages.VICTIMS_TERMINATING}"
         if whole is not None:
             return None, preemption_error(total, [messages.NOT_HELPFUL] * total)
-        candidates, reasons = find_candidates(cycle, refused, self._prepare, self._check)
+        candidates, reasons, needless = find_candidates(cycle, refused, self.search)
+        if not candidates and needless:
+            texts = ", ".join(node.text for node in needless)
+            return None, f"preemption: {texts}" if len(needless) == 1 else f"preemption: [{texts}]"
         if not candidates:
-            return None, preemption_error(total, reasons)
+            self.search.nominated.pop(info.key, None)
+            return "", preemption_error(total, reasons)
         best = choose(candidates)
         self._evict(info, best)
-        self._nominated[info.key] = (best.node, info)
+        self._release(info, best.node)
+        self.search.nominated[info.key] = (best.node, info)
         return best.node, ""
 
     def _evict(self, info: PodInfo, candidate: Candidate) -> None:
@@ -483,6 +397,21 @@ class Scheduler:
             message = f"Preempted by pod {info.uid} on node {candidate.node}"
             self.recorder.event(pod, "Normal", messages.PREEMPTED, message)
 
+    def _release(self, info: PodInfo, node: str) -> None:
+        """Less important pods for which room was made on the node have to look for another one."""
+        for key, (name, other) in list(self.search.nominated.items()):
+            if name != node or key == info.key or other.priority >= info.priority:
+                continue
+            del self.search.nominated[key]
+            pod = self.client.cache.get("pods", other.namespace, name_of(other.pod))
+            if pod is not None and uid_of(pod) == other.uid:
+                changed = thaw(pod)
+                changed["status"].pop("nominatedNodeName", None)
+                try:
+                    self.client.update_status("pods", changed)
+                except ApiError:
+                    continue
+
     def _report(self, queued: QueuedPod, reason: str, message: str, nominated: str | None = None) -> None:
         """Write the event, the condition PodScheduled and the nominated node."""
         info = queued.info
@@ -504,12 +433,19 @@ class Scheduler:
         )
         if nominated:
             changed["status"]["nominatedNodeName"] = nominated
+        elif nominated is not None:
+            changed["status"].pop("nominatedNodeName", None)
         if changed["status"] == (current.get("status") or {}):
             return
         try:
             self.client.update_status("pods", changed)
         except ApiError:
             return
+
+
+def _names_claim(info: PodInfo, claim: ApiObject) -> bool:
+    """Whether a pod uses a claim (VolumeBinding's queueing hint for claims)."""
+    return info.namespace == namespace_of(claim) and name_of(claim) in claims_of(info.pod)
 
 
 def _needs_node(pod: ApiObject) -> bool:
@@ -528,31 +464,8 @@ def _set_condition(pod: Json, new: Json) -> None:
     conditions.append(new)
 
 
-def _node_facts(node: ApiObject) -> tuple[Any, ...]:
-    """What of a node matters to scheduling: heartbeats do not."""
-    status = node.get("status") or {}
-    return (
-        node["metadata"].get("labels"),
-        (node.get("spec") or {}).get("unschedulable", False),
-        list(taints_of(node)),
-        status.get("allocatable"),
-    )
-
-
 def _bare(node: ApiObject) -> NodeInfo:
     """The node without its pods: what it could take at all."""
     info = NodeInfo(name_of(node))
     info.set_node(node)
     return info
-
-
-def _with_reserved(node: NodeInfo, reserved: dict[str, list[PodInfo]]) -> NodeInfo:
-    """The node as if the pods nominated for it stood there already."""
-    others = reserved.get(node.name)
-    if not others:
-        return node
-    copy = node.without({})
-    for info in others:
-        if info.key not in copy.pods:
-            copy.add(info)
-    return copy

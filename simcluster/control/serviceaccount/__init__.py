@@ -1,5 +1,6 @@
-"""What every namespace is given: its default service account and the cluster's CA."""
+"""What every namespace is given: its default service account and the cluster's CA; tokens in Secrets."""
 
 from simcluster.control.serviceaccount.controller import RootCaPublisher, ServiceAccountController
+from simcluster.control.serviceaccount.tokens import TokenController
 
-__all__ = ["RootCaPublisher", "ServiceAccountController"]
+__all__ = ["RootCaPublisher", "ServiceAccountController", "TokenController"]

@@ -1,7 +1,7 @@
 """The service account controller and the root CA publisher.
 
 Each namespace has a ServiceAccount `default` and a ConfigMap `kube-root-ca.crt`; both come
-back when they are deleted or changed. Tokens are not objects any more and are left out.
+back when they are deleted or changed. Tokens are made on request, or by `tokens` for Secrets.
 Source: kubernetes pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher.
 """
 

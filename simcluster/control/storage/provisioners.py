@@ -37,7 +37,7 @@ class Provisioner(NamedTuple):
 PROVISIONERS = {
     entry.name: entry
     for entry in (
-        Provisioner("rancher.io/local-path", "local-path-provisioner", "/opt/local-path-provisioner", True, "hostPath"),
+        Provisioner("rancher.io/local-path", "local-path-provisioner", "/var/local-path-provisioner", True, "hostPath"),
         Provisioner("openebs.io/local", "openebs-localpv-provisioner", "/var/openebs/local", True, "local"),
         Provisioner("k8s.io/minikube-hostpath", "minikube", "/tmp/hostpath-provisioner", False, "hostPath"),
     )

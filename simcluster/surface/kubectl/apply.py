@@ -1,4 +1,4 @@
-"""`kubectl apply`: client-side three-way merge, server-side apply, pruning; view-last-applied."""
+"""`kubectl apply`: client-side three-way merge, server-side apply, pruning."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from simcluster.surface.kubectl.flags import (
 )
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
 from simcluster.surface.kubectl.labelselector import matches
-from simcluster.surface.kubectl.printers.jsontext import compact_json, to_json
-from simcluster.surface.kubectl.printers.yaml import to_yaml
-from simcluster.surface.kubectl.selection import Target, Wanted, fetch, of_files
+from simcluster.surface.kubectl.printers.jsontext import compact_json
+from simcluster.surface.kubectl.selection import Target, Wanted, of_files
 from simcluster.surface.kubectl.waiting import wait_until_gone
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -51,8 +50,9 @@ FLAGS = (
     switch("wait"),
     Flag("subresource"),
 )
-VIEW_FLAGS = (*FILES, SELECTOR, switch("all"), Flag("output", "o", default="yaml"))
 
+#: maxPatchRetry (kubectl/pkg/cmd/apply).
+_MAX_PATCHES = 5
 _CONFLICT_HELP = """Please review the fields above--they currently have other managers. Here
 are the ways you can resolve this warning:
 * If you intend to manage all of these fields, please re-run the apply
@@ -233,13 +233,27 @@ class _Apply:
             body = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": remembered}
             kept: Query = (("fieldManager", ssamigration.LAST_APPLIED_MANAGER), ("force", "true"))
             applied = self.invocation.ask("PATCH", entry.path, kept, body=body, content_type=APPLY_PATCH).body
-        patch = ssamigration.migration_patch(applied, manager_name)
-        if patch is None:
+        if not self._hand_over(entry, applied, manager_name):
             return applied
-        manager: Query = (("fieldManager", manager_name),)
-        self.invocation.ask("PATCH", entry.path, manager, body=patch, content_type=JSON_PATCH)
         again: Json = self.invocation.ask("PATCH", entry.path, query, body=manifest, content_type=APPLY_PATCH).body
         return again
+
+    def _hand_over(self, entry: Wanted, applied: Json, manager_name: str) -> bool:
+        """Whether there was something to hand over. Tries five times against others who write meanwhile."""
+        manager: Query = (("fieldManager", manager_name),)
+        for attempt in range(_MAX_PATCHES):
+            patch = ssamigration.migration_patch(applied, manager_name)
+            if patch is None:
+                return False
+            try:
+                self.invocation.ask("PATCH", entry.path, manager, body=patch, content_type=JSON_PATCH)
+            except StatusError as error:
+                if error.reason != "Conflict" or attempt == _MAX_PATCHES - 1:
+                    raise
+                applied = self.invocation.get(entry.path)
+            else:
+                return True
+        return False
 
 
 class _Item:
@@ -287,18 +301,3 @@ def last_applied(live: Json) -> Json | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def view_last_applied(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl apply view-last-applied`."""
-    if arguments.text("output") not in ("yaml", "json"):
-        raise plain(
-            f"Unexpected -o output mode: {arguments.text('output')}, the flag 'output' must be one of yaml|json"
-        )
-    targets, failures = fetch(invocation, arguments, arguments.positional)
-    for target in targets:
-        found = last_applied(target.obj)
-        if found is None:
-            continue  # the real one means to complain and does not (its error has no source)
-        invocation.write(to_yaml(found) if arguments.text("output") == "yaml" else to_json(found))
-    failures.raise_all()

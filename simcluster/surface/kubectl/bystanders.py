@@ -1,4 +1,4 @@
-"""Verbs that need what is not here: a server on a local port, a file system, plug-ins, a shell to complete for.
+"""Verbs that need what is not here: a server on a local port, plug-ins, a shell to complete for; and kustomize.
 
 They check their arguments as the real ones do, and then refuse, or block for a while.
 """
@@ -6,9 +6,11 @@ They check their arguments as the real ones do, and then refuse, or block for a 
 from __future__ import annotations
 
 from simcluster.engine import SECOND
+from simcluster.surface.kubectl import kustomize
 from simcluster.surface.kubectl.errors import plain, usage
 from simcluster.surface.kubectl.flags import Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.printers.yaml import to_yaml
 
 PROXY_FLAGS = (
     Flag("accept-hosts"),
@@ -25,7 +27,6 @@ PROXY_FLAGS = (
     Flag("www", "w"),
     Flag("www-prefix", "P"),
 )
-CP_FLAGS = (Flag("container", "c"), switch("no-preserve"), Flag("retries", kind="int", default="0"))
 KUSTOMIZE_FLAGS = (
     switch("as-current-user"),
     switch("enable-alpha-plugins"),
@@ -35,13 +36,6 @@ KUSTOMIZE_FLAGS = (
     Flag("mount", kind="array"),
     switch("network"),
     Flag("output", "o"),
-)
-DUMP_FLAGS = (
-    Flag("all-namespaces", "A", "bool", "false", "true"),
-    Flag("namespaces", kind="list"),
-    Flag("output", "o", default="json"),
-    Flag("output-directory"),
-    Flag("pod-running-timeout", kind="duration", default="20s"),
 )
 PLUGIN_FLAGS = (switch("name-only"),)
 
@@ -63,28 +57,13 @@ def proxy(invocation: Invocation, arguments: Arguments) -> None:
     block(invocation)
 
 
-def cp(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl cp`: there is no folder to copy from or to."""
+def build_kustomization(invocation: Invocation, arguments: Arguments) -> None:
+    """`kubectl kustomize DIR`."""
     words = arguments.positional
-    if len(words) != 2:
-        raise plain("source and destination are required")
-    if not any(":" in word for word in words):
-        raise plain("one of src or dest must be a local file specification")
-    if all(":" in word for word in words):
-        raise plain(f"one of src or dest must be a local file specification: {words}")
-    raise plain(
-        "there is no local folder here to copy files from or to; read a file with: kubectl exec POD -- cat FILE"
-    )
-
-
-def kustomize(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl kustomize`: not built in."""
-    raise plain("kustomize is not available in this kubectl; give finished manifests to -f")
-
-
-def dump(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl cluster-info dump`: too much for one answer."""
-    raise plain("cluster-info dump is not available in this kubectl; use get all -A -o json, describe and logs")
+    if len(words) > 1:
+        raise plain("specify one path to kustomization.yaml")
+    built = kustomize.build(invocation.files, words[0] if words else ".", legacy=True)
+    invocation.write("---\n".join(to_yaml(obj) for obj in built))
 
 
 def plugin_list(invocation: Invocation, arguments: Arguments) -> None:

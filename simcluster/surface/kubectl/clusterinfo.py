@@ -42,7 +42,17 @@ def version(invocation: Invocation, arguments: Arguments) -> None:
             invocation.line(f"Server Version: {server['gitVersion']}")
         return
     major, minor, _ = CLIENT_VERSION.removeprefix("v").split(".")
-    client = {"gitVersion": CLIENT_VERSION, "major": major, "minor": minor, "platform": "linux/amd64"}
+    client = {
+        "buildDate": "2025-05-15T16:27:13Z",
+        "compiler": "gc",
+        "gitCommit": "9894294ef13a5b32803e3ca2c0d620a088cc84d1",
+        "gitTreeState": "clean",
+        "gitVersion": CLIENT_VERSION,
+        "goVersion": "go1.23.8",
+        "major": major,
+        "minor": minor,
+        "platform": "linux/amd64",
+    }
     found: Json = {"clientVersion": client, "kustomizeVersion": KUSTOMIZE_VERSION}
     if server is not None:
         found["serverVersion"] = server

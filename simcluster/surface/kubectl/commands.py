@@ -11,7 +11,9 @@ from simcluster.surface.kubectl import (
     autoscale,
     bystanders,
     certificate,
+    clusterdump,
     clusterinfo,
+    copying,
     cordon,
     create,
     create_access,
@@ -28,10 +30,12 @@ from simcluster.surface.kubectl import (
     get,
     kubeconfig,
     label,
+    lastapplied,
     logs,
     patch,
     permissions,
     portforward,
+    reconcile,
     replace,
     rollout,
     scale,
@@ -121,10 +125,19 @@ _TOP = Command(
 _AUTH = Command(
     subcommands={
         "can-i": Command(permissions.CAN_I_FLAGS, permissions.can_i),
+        "reconcile": Command(reconcile.FLAGS, reconcile.run),
         "whoami": Command(permissions.WHOAMI_FLAGS, permissions.whoami),
     }
 )
-_APPLY = Command(apply.FLAGS, apply.run, {"view-last-applied": Command(apply.VIEW_FLAGS, apply.view_last_applied)})
+_APPLY = Command(
+    apply.FLAGS,
+    apply.run,
+    {
+        "edit-last-applied": Command(lastapplied.EDIT_FLAGS, lastapplied.edit),
+        "set-last-applied": Command(lastapplied.SET_FLAGS, lastapplied.set_from_files),
+        "view-last-applied": Command(lastapplied.VIEW_FLAGS, lastapplied.view),
+    },
+)
 _CONFIG = Command(
     subcommands={
         "current-context": Command((), kubeconfig.current_context),
@@ -151,7 +164,7 @@ _CERTIFICATE = Command(
         "deny": Command(certificate.FLAGS, certificate.deny),
     }
 )
-_CLUSTER_INFO = Command((), clusterinfo.cluster_info, {"dump": Command(bystanders.DUMP_FLAGS, bystanders.dump)})
+_CLUSTER_INFO = Command((), clusterinfo.cluster_info, {"dump": Command(clusterdump.FLAGS, clusterdump.run)})
 _PLUGIN = Command(subcommands={"list": Command(bystanders.PLUGIN_FLAGS, bystanders.plugin_list)})
 
 #: In the order in which kubectl adds them: suggestions come in this order.
@@ -180,7 +193,7 @@ COMMANDS: dict[str, Command] = {
     "exec": Command(execution.FLAGS, execution.run),
     "port-forward": Command(portforward.FLAGS, portforward.run),
     "proxy": Command(bystanders.PROXY_FLAGS, bystanders.proxy),
-    "cp": Command(bystanders.CP_FLAGS, bystanders.cp),
+    "cp": Command(copying.FLAGS, copying.run),
     "auth": _AUTH,
     "debug": Command(debug.FLAGS, debug.run),
     "events": Command(events.FLAGS, events.run),
@@ -189,7 +202,7 @@ COMMANDS: dict[str, Command] = {
     "patch": Command(patch.FLAGS, patch.run),
     "replace": Command(replace.FLAGS, replace.run),
     "wait": Command(wait.FLAGS, wait.run),
-    "kustomize": Command(bystanders.KUSTOMIZE_FLAGS, bystanders.kustomize),
+    "kustomize": Command(bystanders.KUSTOMIZE_FLAGS, bystanders.build_kustomization),
     "label": Command(label.LABEL_FLAGS, label.label),
     "annotate": Command(label.ANNOTATE_FLAGS, label.annotate),
     "completion": Command((), bystanders.completion),

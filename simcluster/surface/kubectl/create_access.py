@@ -154,15 +154,18 @@ def _budget(invocation: Invocation, arguments: Arguments, name: str) -> Json:
 def _priority_class(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     if not arguments.given("value"):
         raise plain('required flag(s) "value" not set')
-    return {
+    made: Json = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": metadata_of(name),
         "value": arguments.number("value"),
-        "globalDefault": arguments.on("global-default"),
-        "description": arguments.text("description"),
         "preemptionPolicy": arguments.text("preemption-policy"),
     }
+    if arguments.on("global-default"):
+        made["globalDefault"] = True
+    if arguments.text("description"):
+        made["description"] = arguments.text("description")
+    return made
 
 
 _SUBJECTS = (Flag("group", kind="array"), Flag("serviceaccount", kind="array"), Flag("user", kind="array"))

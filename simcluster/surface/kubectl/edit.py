@@ -30,7 +30,7 @@ FLAGS = (
     Flag("subresource"),
     switch("windows-line-endings"),
 )
-_HEAD = """# Please edit the object below. Lines beginning with a '#' will be ignored,
+HEAD = """# Please edit the object below. Lines beginning with a '#' will be ignored,
 # and an empty file will abort the edit. If an error occurs while saving this file will be
 # reopened with the relevant failures.
 #
@@ -53,13 +53,13 @@ def _edit(change: Change, target: Target) -> None:
     assert invocation.workstation is not None
     shown = _without_managed_fields(target.obj, keep=arguments.on("show-managed-fields"))
     as_json = arguments.text("output") == "json"
-    text = to_json(shown) if as_json else _HEAD + to_yaml(shown)
+    text = to_json(shown) if as_json else HEAD + to_yaml(shown)
     answer = invocation.workstation.edit(text, ".json" if as_json else ".yaml")
     lines = [line for line in answer.splitlines() if not line.startswith("#")]
     if not "".join(lines).strip():
         invocation.note("Edit cancelled, saved file was empty.")
         return
-    edited = _parsed(answer)
+    edited = parsed(answer)
     if edited == shown:
         invocation.note("Edit cancelled, no changes made.")
         return
@@ -78,7 +78,8 @@ def _without_managed_fields(obj: Json, *, keep: bool) -> Json:
     return {**obj, "metadata": metadata}
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """The one object in what an editor left. Raises KubectlError."""
     try:
         documents, _ = decode_yaml(text)
     except YamlSyntaxError as error:

@@ -105,7 +105,11 @@ def _selector(arguments: Arguments, target: Target) -> dict[str, str]:
             )
         return dict(labels)
     if name == "services":
-        return dict(spec.get("selector") or {})
+        if not spec.get("selector"):
+            raise plain(
+                "couldn't retrieve selectors via --selector flag or introspection: the service has no pod selector set"
+            )
+        return dict(spec["selector"])
     if name in ("deployments.apps", "replicasets.apps"):
         if (spec.get("selector") or {}).get("matchExpressions"):
             raise plain(

@@ -1,7 +1,7 @@
 """`-f`: manifests from files, folders and standard input.
 
 Files come from the mapping the caller gave, never from the disk of the machine: what an
-agent runs must not read the simulator's own files. Left out: URLs and kustomize.
+agent runs must not read the simulator's own files. Left out: URLs.
 """
 
 from __future__ import annotations
@@ -39,11 +39,34 @@ def load(invocation: Invocation, paths: list[str], *, recursive: bool = False) -
     """
     found, errors = [], []
     for source, text in _texts(invocation, paths, recursive):
-        try:
-            found.extend(_documents(source, text))
-        except KubectlError as error:
-            errors.append(error)
+        for chunk in _chunks(text):
+            try:
+                found.extend(_documents(source, chunk))
+            except KubectlError as error:
+                errors.append(error)
+                if isinstance(error, _Unreadable):
+                    break  # the reader stops where it cannot parse; what came before is taken
     return Loaded(found, errors)
+
+
+class _Unreadable(KubectlError):
+    """A text that is no YAML."""
+
+
+def _chunks(text: str) -> list[str]:
+    """A stream's documents as texts, each with line numbers of its own (apimachinery's YAMLReader)."""
+    if text.lstrip().startswith("{"):
+        return [text]
+    chunks: list[str] = []
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        rest = line[3:].strip()
+        if line.startswith("---") and (not rest or rest.startswith("#")) and lines:
+            chunks.append("".join(lines))
+            lines = []
+        else:
+            lines.append(line)
+    return [*chunks, "".join(lines)]
 
 
 def read(invocation: Invocation, path: str) -> str:
@@ -98,7 +121,7 @@ def _documents(source: str, text: str) -> list[Manifest]:
     try:
         documents, _ = decode_yaml(text)
     except YamlSyntaxError as error:
-        raise plain(f"error parsing {source}: error converting YAML to JSON: {error}") from None
+        raise _Unreadable(f"error: error parsing {source}: error converting YAML to JSON: {error}") from None
     found = []
     for document in documents:
         if document is None:

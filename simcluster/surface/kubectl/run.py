@@ -10,6 +10,7 @@ from simcluster.api.schema import type_of
 from simcluster.surface.kubectl.apply import with_annotation
 from simcluster.surface.kubectl.attaching import ATTACHED_NS, Attachment
 from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.create_kinds import metadata_of
 from simcluster.surface.kubectl.errors import KubectlError, plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
@@ -117,7 +118,7 @@ class _Over:
 
     def check(self) -> bool:
         self.attachment.begun()
-        return (self.attachment.pod.get("status") or {}).get("phase") != "Running"
+        return (self.attachment.pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _remove(invocation: Invocation, created: Json) -> None:
@@ -200,11 +201,14 @@ def _expose(change: Change, pod: Json, arguments: Arguments) -> None:
     service: Json = {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": name},
+        "metadata": metadata_of(name),
         "spec": {
             "ports": [{"port": port, "protocol": "TCP", "targetPort": port}],
             "selector": pod["metadata"].get("labels") or {},
         },
+        "status": {"loadBalancer": {}},
     }
     created = change.create(object_path(services, change.invocation.namespace), service)
     change.report(services, created, "created")
+    if arguments.text("output") == "yaml":
+        change.invocation.write("---\n")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
-from simcluster.surface.kubectl import manifests
+from simcluster.surface.kubectl import kustomize, manifests
 from simcluster.surface.kubectl.discovery import no_kind
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import Arguments
@@ -139,8 +139,12 @@ def of_files(invocation: Invocation, arguments: Arguments, failures: Failures | 
     """What `-f` names; errors of single documents go to `failures`, or are raised."""
     kept = failures if failures is not None else Failures()
     if arguments.text("kustomize"):
-        raise plain("kustomize is not available in this kubectl")
-    loaded = manifests.load(invocation, arguments.texts("filename"), recursive=arguments.on("recursive"))
+        if arguments.texts("filename"):
+            raise plain("only one of '--filename' or '--kustomize' allowed")
+        built = kustomize.build(invocation.files, arguments.text("kustomize"), legacy=False)
+        loaded = manifests.Loaded([manifests.Manifest(arguments.text("kustomize"), obj) for obj in built], [])
+    else:
+        loaded = manifests.load(invocation, arguments.texts("filename"), recursive=arguments.on("recursive"))
     found = []
     for document in loaded.manifests:
         try:

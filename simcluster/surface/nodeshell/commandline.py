@@ -1,11 +1,13 @@
 """One line of shell: words with quotes, pipes, `;`, `&&`, `||`, redirections.
 
-Left out: variables, globs, substitutions, here-documents.
+Unquoted `*` and `?` come out as the marks of `globs`. Left out: variables, substitutions, here-documents.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from simcluster.surface.nodeshell.globs import MARKS, plain
 
 
 class ShellSyntaxError(Exception):
@@ -88,7 +90,7 @@ def _redirect(text: str, tokens: list[tuple[str, str]], position: int, found: li
         return position
     if position >= len(tokens) or tokens[position][0] != "word":
         raise ShellSyntaxError("syntax error near unexpected token `newline'")
-    target = tokens[position][1]
+    target = plain(tokens[position][1])
     if text.endswith(">>"):
         target = "+" + target
     if text.startswith("&>"):
@@ -139,7 +141,7 @@ def _word(line: str, position: int) -> tuple[str, int]:
             text, position = _quoted(line, position)
             pieces.append(text)
         else:
-            pieces.append(c)
+            pieces.append(MARKS.get(c, c))
             position += 1
     return "".join(pieces), position
 

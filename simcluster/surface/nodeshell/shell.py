@@ -6,23 +6,17 @@ from collections.abc import Callable, Sequence
 
 from simcluster.engine import parse_duration
 from simcluster.engine.clock import format_rfc3339, month_name
-from simcluster.surface.nodeshell import journalctl, systemctl
+from simcluster.surface.nodeshell import globs, journalctl, systemctl
 from simcluster.surface.nodeshell.clocktext import stamp
 from simcluster.surface.nodeshell.commandline import Pipeline, ShellSyntaxError, Step, parse
 from simcluster.surface.nodeshell.textfilters import TEXT_FILTERS
-from simcluster.surface.protocols import Clock, CommandResult, Host
+from simcluster.surface.protocols import Clock, CommandResult, Host, HostAnswer
 
 _NOT_FOUND = 127
+#: Reports that a program with an interval but no count gives before somebody presses ^C.
+_MOST_TURNS = 60
 #: Words that only set the scene for the program after them.
 _PREFIXES = ("sudo", "exec", "command", "nohup", "time")
-
-
-def _expanded(pipeline: Pipeline, code: int) -> Pipeline:
-    """The pipeline with `$?` replaced by the last exit status."""
-    steps = [
-        Step(tuple(word.replace("$?", str(code)) for word in step.words), step.redirections) for step in pipeline.steps
-    ]
-    return Pipeline(pipeline.operator, tuple(steps))
 
 
 class NodeShell:
@@ -49,11 +43,24 @@ class NodeShell:
         for pipeline in pipelines:
             if (pipeline.operator == "&&" and code) or (pipeline.operator == "||" and not code):
                 continue
-            result = self._pipeline(_expanded(pipeline, code))
+            result = self._pipeline(self._expanded(pipeline, code))
             stdout.append(result.stdout)
             stderr.append(result.stderr)
             code = result.exit_code
         return CommandResult("".join(stdout), "".join(stderr), code)
+
+    def _expanded(self, pipeline: Pipeline, code: int) -> Pipeline:
+        """The pipeline with `$?` replaced by the last exit status, and patterns by the files that match."""
+        steps = []
+        for step in pipeline.steps:
+            words = [word.replace(globs.STATUS, str(code)) for word in step.words]
+            words = [path for word in words for path in globs.expanded(word, self._names_in)]
+            steps.append(Step(tuple(words), step.redirections))
+        return Pipeline(pipeline.operator, tuple(steps))
+
+    def _names_in(self, folder: str) -> list[str]:
+        answer = self.host.run(["ls", folder])
+        return answer.stdout.split("\n")[:-1] if answer is not None and not answer.code else []
 
     def _pipeline(self, pipeline: Pipeline) -> CommandResult:
         text, errors, code = "", "", 0
@@ -100,7 +107,20 @@ class NodeShell:
         answer = self.host.run([name, *argv[1:]], stdin) if stdin else self.host.run([name, *argv[1:]])
         if answer is None:
             return CommandResult("", f"bash: {argv[0]}: command not found\n", _NOT_FOUND)
-        return CommandResult(answer.stdout, answer.stderr, answer.code)
+        return self._waited_for(answer)
+
+    def _waited_for(self, answer: HostAnswer) -> CommandResult:
+        """The whole output of a program that waits in between (for a drive, for the next interval)."""
+        stdout, stderr, turns = answer.stdout, answer.stderr, 0
+        while (pause_ns := getattr(answer, "pause_ns", 0)) and turns < _MOST_TURNS:
+            self.clock.advance(pause_ns)
+            argv = getattr(answer, "argv", ())
+            following = self.host.run(list(argv), getattr(answer, "stdin", "")) if argv else None
+            if following is None:
+                break
+            answer, turns = following, turns + 1
+            stdout, stderr = stdout + answer.stdout, stderr + answer.stderr
+        return CommandResult(stdout, stderr, answer.code)
 
     def _own(self, name: str) -> Callable[[Sequence[str]], CommandResult] | None:
         found: dict[str, Callable[[Sequence[str]], CommandResult]] = {
@@ -176,7 +196,10 @@ class NodeShell:
         return CommandResult("")
 
     def _date(self, argv: Sequence[str]) -> CommandResult:
-        now = self.clock.now
+        setting = self.host.run(argv) if argv[1:2] in (["-s"], ["--set"]) else None
+        if setting is not None:
+            return CommandResult(setting.stdout, setting.stderr, setting.code)
+        now = self.clock.now + getattr(self.host, "clock_error_ns", 0)
         text = format_rfc3339(now)
         for word in argv[1:]:
             if word.startswith("+"):

@@ -51,6 +51,8 @@ def _one(host: Host, verb: str, name: str, flags: Sequence[str], now_ns: int) ->
             what = f"{full} does not exist." if verb == "enable" else f"{full} not found."
             return CommandResult("", f"{failed} {what}\n", 5)
         problem = host.control(verb, unit.name)
+        if "--now" in flags and verb in ("enable", "disable"):
+            problem = problem or host.control("start" if verb == "enable" else "stop", unit.name)
         return CommandResult(
             "", problem if not problem or problem.endswith("\n") else problem + "\n", 1 if problem else 0
         )

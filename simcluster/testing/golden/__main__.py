@@ -30,18 +30,35 @@ def main(folder: Path, out: Path | None, as_json: bool, diffs: bool, seed: int, 
         return
     for comparison in found:
         if comparison.verdict not in (Verdict.EQUAL, Verdict.NORMALISED, Verdict.MISSING):
-            click.echo(f"{comparison.name}: {comparison.verdict.value}\n  $ {comparison.command}")
+            click.echo(f"{comparison.name}: {comparison.verdict.value} ({comparison.reason})\n  $ {comparison.command}")
             if diffs:
                 click.echo("".join(f"    {line}\n" for line in comparison.diff.splitlines()))
     click.echo("\n".join(f"{count:5d}  {Verdict[name.upper()].value}" for name, count in totals(found).items()))
+    click.echo("\n".join(f"{count:5d}  {text}" for text, count in _reasons(found).items()))
     recorded = [c for c in found if c.verdict is not Verdict.MISSING]
     same = sum(c.verdict.reproduced for c in recorded)
     click.echo(f"{same} of {len(recorded)} recorded outputs reproduced; outputs are in {out}")
 
 
+def _reasons(found: list[Comparison]) -> dict[str, int]:
+    """How many outputs are not reproduced for each reason."""
+    counts: dict[str, int] = {}
+    for comparison in found:
+        if comparison.verdict is Verdict.DIFFERENT:
+            counts[comparison.reason] = counts.get(comparison.reason, 0) + 1
+    return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
+
+
 def _report(found: list[Comparison]) -> dict[str, object]:
     commands = [
-        {"name": c.name, "command": c.command, "verdict": c.verdict.name.lower(), "diff": c.diff} for c in found
+        {
+            "name": c.name,
+            "command": c.command,
+            "verdict": c.verdict.name.lower(),
+            "reason": c.reason,
+            "diff": c.diff,
+        }
+        for c in found
     ]
     return {"totals": totals(found), "commands": commands}
 

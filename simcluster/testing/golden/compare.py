@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from simcluster.testing.golden.reasons import reason
 from simcluster.testing.golden.transcripts import Output
 
 _NUMBERED = re.compile(r"<(SFX|UID|HEX64_)\d+>")
@@ -37,6 +38,13 @@ class Comparison:
     command: str
     verdict: Verdict
     diff: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not equal; empty if it is."""
+        if not self.diff:
+            return ""
+        return reason(self.diff, reordered=self.verdict in (Verdict.LINES, Verdict.SET))
 
 
 def compare(expected: Output | None, got: Output, normalise: Callable[[str], str]) -> tuple[Verdict, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import signal
@@ -32,12 +33,17 @@ _HEAD_START_S = 0.1
 _RETRY_S = 1.0
 #: The cluster's age at the first command.
 _AGE_S = 15
-#: Where the recordings hide a path of the recording machine.
+#: Where the recordings hide a path of the recording machine; the nodes' log files lay there too.
 _HIDDEN = "<path>"
+_LOG_FILE = re.compile(r"/var/log/pods/[^\s:\"]+")
 
 SETUP: dict[str, Callable[[RecordedWorld], None]] = {
     "SETUP-metrics-server": RecordedWorld.install_metrics_server,
 }
+
+
+def _hide(text: str) -> str:
+    return _LOG_FILE.sub(_HIDDEN, text)
 
 
 class Replay:
@@ -97,7 +103,7 @@ class Replay:
         paths = [base.with_name(f"{base.name}.{end}") for end in ("out", "err")]
         with paths[0].open("w") as out, paths[1].open("w") as err:
             code = self._bash(script, out, err)
-        texts = [path.read_text(errors="replace").replace(hidden, _HIDDEN) for path in paths]
+        texts = [_hide(path.read_text(errors="replace").replace(hidden, _HIDDEN)) for path in paths]
         for path, text in zip(paths, texts, strict=True):
             path.write_text(text) if text or path is paths[0] else path.unlink()
         status = base.with_name(f"{base.name}.rc")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from simcluster.api.request import APPLY_PATCH, Request, Response
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.program import Call as PortCall
@@ -17,6 +18,9 @@ from simcluster.world.world import World
 
 #: How long a kubectl takes besides what it waits for: the recorded ones follow each other every 95 ms.
 COMMAND_NS = 95 * MILLISECOND
+#: What each further write of a command takes: an apply reads and writes an object in 14 to 20 ms
+#: (Deployments of one file appeared 14 ms after each other in the recorded timeline).
+WRITE_NS = 18 * MILLISECOND
 #: A command that would wait for ever is ended after so long.
 LONGEST_NS = 150 * SECOND
 _FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
@@ -63,12 +67,34 @@ class Reply:
         return [*self.printed(), b"x%d" % self.code]
 
 
+class PacedApi:
+    """The API server at the end of a connection: writes of one command follow each other in time."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._written = False
+
+    def begin(self) -> None:
+        """A new command begins; its first write is part of what every command takes."""
+        self._written = False
+
+    def handle(self, request: Request) -> Response:
+        """Answer one request (surface.protocols.ApiEndpoint)."""
+        if request.method in ("POST", "PUT", "PATCH", "DELETE"):
+            if self._written:
+                self.world.run_for(WRITE_NS if request.content_type != APPLY_PATCH else WRITE_NS // 2)
+            self._written = True
+        return self.world.api.handle(request)
+
+
 class CommandServer:
     """kubectl, timeout, sleep and curl over one world."""
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.api = PacedApi(world)
         self.kubectl: Kubectl = world.kubectl()
+        self.kubectl.api = self.api
         self.forwards: list[Reply] = []
 
     def serve(self, call: Call) -> Reply:
@@ -100,6 +126,7 @@ class CommandServer:
     def _kubectl(self, call: Call, words: list[str], limit_ns: int, code: int) -> Reply:
         forwarding = "port-forward" in words[:3]
         self.world.run_for(min(COMMAND_NS, limit_ns))
+        self.api.begin()
         now = self.world.sim.now
         # A port-forward blocks until it is killed; others go on meanwhile.
         clock = LimitedClock(self.world, now if forwarding else now + limit_ns, code)

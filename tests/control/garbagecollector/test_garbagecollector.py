@@ -89,3 +89,31 @@ def test_an_object_whose_owner_never_existed_is_collected(cluster: Cluster) -> N
     cluster.create("child", ghost)
     cluster.sim.run_for(2 * SECOND)
     assert cluster.names == []
+
+
+def test_an_owner_of_a_new_kind_may_go_before_its_kind_is_watched(cluster: Cluster) -> None:
+    names = {"plural": "shops", "singular": "shop", "kind": "Shop", "listKind": "ShopList"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    cluster.user.create(
+        "customresourcedefinitions.apiextensions.k8s.io", "", {"metadata": {"name": "shops.example.com"}, "spec": spec}
+    )
+    cluster.sim.run_for(SECOND)
+    shop = cluster.user.create("shops.example.com", "default", {"metadata": {"name": "corner"}})
+    cluster.create("till", shop)
+    cluster.sim.run_for(2 * SECOND)
+    assert cluster.names == ["till"]
+    cluster.user.delete("shops.example.com", "default", "corner")
+    cluster.sim.run_for(20 * SECOND)  # well before the next look for new kinds
+    assert cluster.names == []
+
+
+def test_an_object_of_an_owner_of_an_unknown_kind_stays(cluster: Cluster) -> None:
+    metadata = {"name": "ghost", "uid": "nope", "namespace": "default"}
+    ghost = ApiObject({"apiVersion": "gone.example.com/v1", "kind": "Ghost", "metadata": metadata})
+    root = cluster.create("root")
+    cluster.create("child", root, ghost)
+    cluster.delete("root")
+    assert cluster.names == ["child"]
+    assert len(cluster.get("child")["metadata"]["ownerReferences"]) == 2

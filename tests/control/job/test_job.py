@@ -162,6 +162,9 @@ def test_a_suspended_job_has_no_pods_and_starts_anew(cluster: Cluster) -> None:
     cluster.sim.run_for(5 * SECOND)
     assert cluster.pods == []
     assert [r for r in cluster.reasons() if r in ("Suspended", "Resumed")] == ["Suspended", "Resumed"]
+    job = cluster.api.store.get("jobs.batch", "default", "work")
+    assert job is not None
+    assert "failed" not in job["status"]
 
 
 def test_indexed_pods_know_their_index(cluster: Cluster) -> None:

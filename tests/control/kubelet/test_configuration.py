@@ -4,6 +4,9 @@ import base64
 
 import pytest
 
+from simcluster.api.authentication.tokens import holder_of
+from simcluster.engine import SECOND
+from simcluster.models.machine.shellfiles import FileTree
 from simcluster.testing.nodes import NodeBench
 
 
@@ -154,7 +157,11 @@ def test_mounts_of_every_kind(bench):
     files = dict(seen["/var/run/secrets/kubernetes.io/serviceaccount"].files)
     assert files["namespace"] == "shop"
     assert files["x/a"] == "1"
-    assert files["token"].count(".") == 2
+    now_ns = bench.sim.now
+    token = files["token"].text(now_ns)
+    assert holder_of(token, bench.api.store, now_ns).user.name == "system:serviceaccount:shop:default"
+    assert files["token"].text(now_ns + 2800 * SECOND) == token
+    assert files["token"].text(now_ns + 2900 * SECOND) != token
     assert seen["/etc"].files == (("one.conf", "2"),)
     assert [seen[path].source for path in ("/data", "/tmp")] == ["persistentVolumeClaim", "emptyDir"]
     assert bench.container_status()["volumeMounts"][0] == {
@@ -180,3 +187,16 @@ def test_root_against_policy(bench):
     bench.pod(securityContext={"runAsNonRoot": True, "runAsUser": 0})
     bench.run(4)
     assert "container's runAsUser breaks non-root policy" in bench.container_status()["state"]["waiting"]["message"]
+
+
+def test_a_path_of_the_node_keeps_what_pods_wrote(bench: NodeBench) -> None:
+    volumes = [{"name": "host", "hostPath": {"path": "/srv/data", "type": "DirectoryOrCreate"}}]
+    mounts = [{"name": "host", "mountPath": "/data"}]
+    bench.pod(volumeMounts=mounts, spec={"volumes": volumes})
+    bench.run(5)
+    FileTree(container(bench)).write("/data/kept", "yes")
+    bench.admin.delete("pods", "shop", "app", grace_period_s=0)
+    bench.run(5)
+    bench.pod("second", volumeMounts=mounts, spec={"volumes": volumes})
+    bench.run(5)
+    assert FileTree(container(bench, "second")).read("/data/kept") == "yes"

@@ -89,7 +89,7 @@ def test_images_are_collected_above_the_high_threshold(bench):
     bench.kubelet.image_gc.start()
     bench.run(200)
     used = bench.machine.run(["df"]).stdout
-    assert "/dev/vda1" in used
+    assert "/dev/nvme0n1p2" in used
     bench.kubelet.eviction.stop()
     bench.machine.run(["fallocate", "-l", "78G", "/var/filler"])
     bench.run(310)
@@ -129,3 +129,37 @@ def test_sidecars_stop_one_after_another(bench):
     bench.admin.delete("pods", bench.get("crew")["metadata"]["namespace"], "crew")
     bench.run(10)
     assert runs[0].finished_ns - runs[1].finished_ns >= 2_000_000_000
+
+
+def reconfigure(bench, text):
+    bench.machine.files.write("/var/lib/kubelet/config.yaml", text)
+    bench.machine.units.control("restart", "kubelet.service")
+    bench.run(4)
+
+
+def test_a_soft_threshold_waits_for_its_grace_period(bench):
+    hog(bench, "big", 200 * MIB)
+    bench.run(8)
+    free = bench.machine.memory_bytes - bench.machine.memory_used()
+    text = f"evictionSoft: {{memory.available: {(free + 50 * MIB) >> 20}Mi}}\n"
+    text += "evictionSoftGracePeriod: {memory.available: 1m30s}\nevictionMaxPodGracePeriod: 5\n"
+    reconfigure(bench, text)
+    bench.run(40)
+    assert node_condition(bench, "MemoryPressure")["status"] == "True"
+    assert bench.get("big")["status"]["phase"] == "Running"
+    bench.run(80)
+    assert bench.get("big")["status"]["reason"] == "Evicted"
+
+
+def test_pid_pressure(bench):
+    bench.pod("a")
+    bench.run(5)
+    most = min(bench.machine.os.sysctls.number(name) for name in ("kernel.pid_max", "kernel.threads-max"))
+    reconfigure(bench, f'evictionHard: {{memory.available: 100Mi, nodefs.available: 10%, pid.available: "{most}"}}\n')
+    bench.run(25)
+    condition = node_condition(bench, "PIDPressure")
+    assert (condition["status"], condition["reason"]) == ("True", "KubeletHasInsufficientPID")
+    said = bench.get("a")["status"]["message"]
+    assert said.startswith(
+        f"The node was low on resource: pids. Threshold quantity: {most}"
+    )

@@ -212,3 +212,57 @@ def test_zone_states() -> None:
     assert eviction_interval_ns("PartialDisruption", 60, False) == 100 * SECOND
     assert eviction_interval_ns("PartialDisruption", 5, False) is None
     assert eviction_interval_ns("Normal", 5, False) == 10 * SECOND
+
+
+def test_pods_of_a_silent_node_are_marked_one_after_another(cluster: Cluster) -> None:
+    names = ("a", "b", "c")
+    for name in names:
+        cluster.pod(name, "n1")
+    cluster.sim.run_for(5 * SECOND)
+    cluster.kill("n1")
+    seen = []
+    for _ in range(70 * 100):
+        cluster.sim.run_for(SECOND // 100)
+        count = sum(not is_pod_ready(pod) for name in names if (pod := cluster.get(name)) is not None)
+        if not seen or count != seen[-1]:
+            seen.append(count)
+    assert seen == [0, 1, 2, 3]
+
+
+def test_when_nobody_is_heard_evictions_stop_and_taints_go(cluster: Cluster) -> None:
+    cluster.pod("a", "n0")
+    cluster.sim.run_for(5 * SECOND)
+    cluster.kill("n0")
+    cluster.sim.run_for(70 * SECOND)
+    unreachable = "node.kubernetes.io/unreachable:NoExecute"
+    assert unreachable in cluster.taints("n0")
+    for name in ("n1", "n2", "n3"):
+        cluster.kill(name)
+    cluster.sim.run_for(400 * SECOND)
+    assert [name for name in cluster.names if unreachable in cluster.taints(name)] == []
+    pod = cluster.get("a")
+    assert pod is not None
+    assert not is_terminating(pod)
+    cluster.revive("n1")
+    cluster.sim.run_for(70 * SECOND)
+    assert unreachable not in cluster.taints("n0")  # three of four are down: a small zone is left alone
+    for name in ("n2", "n3"):
+        cluster.revive(name)
+    cluster.sim.run_for(20 * SECOND)
+    assert unreachable in cluster.taints("n0")
+
+
+def test_after_an_outage_of_everything_the_one_that_stays_silent_is_tainted(cluster: Cluster) -> None:
+    unreachable = "node.kubernetes.io/unreachable:NoExecute"
+    for name in cluster.names:
+        cluster.kill(name)
+    cluster.sim.run_for(200 * SECOND)
+    assert [name for name in cluster.names if unreachable in cluster.taints(name)] == []
+    back = ("n1", "n2", "n3")
+    cluster.dead = {"n0": None}
+    cluster.sim.run_for(11 * SECOND)  # Leases come first, then the kubelets report
+    for name in back:
+        cluster.dead[name] = None
+        cluster.revive(name)
+    cluster.sim.run_for(60 * SECOND)
+    assert [name for name in cluster.names if unreachable in cluster.taints(name)] == ["n0"]

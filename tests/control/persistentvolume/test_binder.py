@@ -224,3 +224,34 @@ def test_retained_volume_is_released(cluster: Cluster) -> None:
     cluster.claim("again", "1Gi")
     cluster.run(20)
     assert cluster.phase(PVC, "again") == "Pending"
+
+
+def test_a_recycled_volume_is_emptied_by_a_pod_and_free_again(cluster: Cluster) -> None:
+    cluster.volume("v", "1Gi", persistentVolumeReclaimPolicy="Recycle")
+    cluster.claim("c", "1Gi", volumeName="v")
+    cluster.run(3)
+    cluster.user.delete(PVC, "default", "c")
+    cluster.run(5)
+    pod = cluster.api.store.get("pods", "default", "recycler-for-v")
+    assert pod is not None
+    assert pod["spec"]["volumes"][0]["hostPath"] == {"path": "/data/v", "type": ""}
+    status = {"status": {**pod["status"], "phase": "Succeeded"}}
+    cluster.user.patch("pods", "default", "recycler-for-v", status, kind="merge", subresource="status")
+    cluster.run(40)
+    volume = cluster.api.store.get(PV, "", "v")
+    assert volume is not None
+    assert volume["status"]["phase"] == "Available"
+    assert "claimRef" not in volume["spec"]
+
+
+def test_only_paths_below_tmp_are_deleted(cluster: Cluster) -> None:
+    for name, path in (("kept", "/srv/x"), ("gone", "/tmp/x")):
+        cluster.volume(name, "1Gi", persistentVolumeReclaimPolicy="Delete", hostPath={"path": path})
+        cluster.claim(name, "1Gi", volumeName=name)
+        cluster.run(3)
+        cluster.user.delete(PVC, "default", name)
+    cluster.run(10)
+    assert cluster.api.store.get(PV, "", "gone") is None
+    volume = cluster.api.store.get(PV, "", "kept")
+    assert volume is not None
+    assert volume["status"]["message"] == "host_path deleter only supports /tmp/.+ but received provided /srv/x"

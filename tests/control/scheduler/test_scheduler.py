@@ -345,3 +345,149 @@ def test_requests_of_init_containers_and_sidecars() -> None:
     assert pod_requests(pod) == {"cpu": 450}
     pod["spec"]["initContainers"] = [container("50m", restartPolicy="Always"), container("100m")]
     assert pod_requests(pod) == {"cpu": 350}
+
+
+def spread(key: str, **more: Any) -> dict[str, Any]:
+    when = {"whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor"}
+    return {"maxSkew": 1, "topologyKey": key, "labelSelector": {"matchLabels": {"app": "s"}}, **when, **more}
+
+
+def test_spread_counts_only_pods_with_the_same_value_of_match_label_keys(cluster: Cluster) -> None:
+    hosts = [spread("kubernetes.io/hostname", matchLabelKeys=["version"], nodeAffinityPolicy="Ignore")]
+    only = {"kubernetes.io/hostname": "w1"}
+    for name, version in (("a", "1"), ("b", "2"), ("c", "1")):
+        cluster.pod(name, {"app": "s", "version": version}, topologySpreadConstraints=hosts, nodeSelector=only)
+        cluster.run()
+    assert (cluster.node_of("a"), cluster.node_of("b"), cluster.node_of("c")) == ("w1", "w1", None)
+    assert "1 node(s) didn't match pod topology spread constraints" in cluster.why("c")
+
+
+def test_spread_wants_as_many_domains_as_it_says(cluster: Cluster) -> None:
+    zones = [spread("topology.kubernetes.io/zone", minDomains=3)]
+    cluster.pod("a", {"app": "s"}, topologySpreadConstraints=zones)
+    cluster.pod("b", {"app": "s"}, topologySpreadConstraints=zones)
+    cluster.pod("c", {"app": "s"}, topologySpreadConstraints=zones)
+    cluster.run()
+    assert {cluster.node_of("a") == "w2", cluster.node_of("b") == "w2"} == {True, False}
+    text = "1 node(s) didn't match pod topology spread constraints (missing required label)"
+    assert cluster.why("c").startswith(f"0/4 nodes are available: {TAINT}, 3 node(s) didn't match pod topology spread")
+    assert text not in cluster.why("c")
+
+
+def test_affinity_by_labels_of_namespaces(cluster: Cluster) -> None:
+    for name, team in (("blue", "x"), ("green", "y")):
+        cluster.user.create("namespaces", "", {"metadata": {"name": name, "labels": {"team": team}}})
+    body = pod_object("db", "blue", nodeSelector={"kubernetes.io/hostname": "w3"})
+    cluster.user.create("pods", "blue", body)
+    cluster.run()
+    terms = {
+        team: {
+            "labelSelector": {"matchLabels": {"app": "db"}},
+            "namespaceSelector": {"matchLabels": {"team": team}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        for team in ("x", "y")
+    }
+    for team, term in terms.items():
+        affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        cluster.pod(f"near-{team}", affinity=affinity)
+    cluster.run()
+    assert cluster.node_of("near-x") == "w3"
+    assert "3 node(s) didn't match pod affinity rules" in cluster.why("near-y")
+
+
+def test_preemption_spares_pods_under_a_budget(cluster: Cluster) -> None:
+    FakeKubelets(cluster.sim, cluster.api, stop_ns=2 * SECOND)
+    for n in (1, 2, 3):
+        cluster.pod(
+            f"batch{n}",
+            {"app": "kept" if n != 2 else "free"},
+            cpu="3",
+            priorityClassName="low",
+            nodeSelector={"kubernetes.io/hostname": f"w{n}"},
+        )
+        cluster.run()
+    spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "kept"}}}
+    cluster.user.create("poddisruptionbudgets.policy", "default", {"metadata": {"name": "b"}, "spec": spec})
+    cluster.pod("vip", cpu="3", priorityClassName="high")
+    cluster.run()
+    assert cluster.get("vip")["status"]["nominatedNodeName"] == "w2"
+    cluster.run(5 * SECOND)
+    assert cluster.node_of("vip") == "w2"
+
+
+def test_a_more_important_pod_takes_over_a_nominated_node(cluster: Cluster) -> None:
+    FakeKubelets(cluster.sim, cluster.api, stop_ns=20 * SECOND)
+    for n in (1, 2, 3):
+        cluster.edit_node(f"w{n}", unschedulable=n != 1)
+    cluster.run()
+    cluster.pod("batch", cpu="3")
+    cluster.run()
+    cluster.pod("low", cpu="3", priorityClassName="low")
+    cluster.run()
+    assert cluster.get("low")["status"]["nominatedNodeName"] == "w1"
+    cluster.pod("high", cpu="3", priorityClassName="high")
+    cluster.run(30 * SECOND)
+    assert cluster.node_of("high") == "w1"
+    assert cluster.node_of("low") is None
+
+
+def test_images_draw_pods_to_nodes_that_have_them(cluster: Cluster) -> None:
+    node = thaw(cluster.user.get("nodes", "", "w3"))
+    node["status"]["images"] = [{"names": ["registry.example/big:1"], "sizeBytes": 4_000_000_000}]
+    cluster.user.update_status("nodes", node)
+    cluster.run()
+    cluster.pod("a", containers=[{"name": "c", "image": "registry.example/big:1"}])
+    cluster.run()
+    assert cluster.node_of("a") == "w3"
+
+
+def test_preferred_affinity_in_both_directions(cluster: Cluster) -> None:
+    def wish(app: str) -> list[dict[str, Any]]:
+        term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+        return [{"weight": 100, "podAffinityTerm": term}]
+
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    only = {"kubernetes.io/hostname": "w3"}
+    cluster.pod("db", {"app": "db"}, nodeSelector=only, affinity={"podAffinity": {preferred: wish("friend")}})
+    cluster.run()
+    cluster.pod("near", affinity={"podAffinity": {preferred: wish("db")}})
+    cluster.pod("friend", {"app": "friend"})
+    cluster.pod("far", affinity={"podAntiAffinity": {preferred: wish("db")}})
+    cluster.run()
+    assert cluster.node_of("near") == cluster.node_of("friend") == "w3"
+    assert cluster.node_of("far") in ("w1", "w2")
+
+
+def test_room_made_for_one_pod_is_not_promised_to_another(cluster: Cluster) -> None:
+    kubelets = FakeKubelets(cluster.sim, cluster.api, stop_ns=5 * SECOND)
+    for n in range(3):
+        cluster.pod(f"batch{n}", cpu="3", priorityClassName="low")
+    cluster.run(2 * SECOND)
+    for name in ("first", "second"):
+        cluster.pod(name, cpu="2500m", priorityClassName="high")
+        cluster.run(SECOND)
+    nominated = [cluster.get(name)["status"]["nominatedNodeName"] for name in ("first", "second")]
+    assert len(set(nominated)) == 2
+    assert len(cluster.events("Preempted")) == 2
+    assert not kubelets.dead
+
+
+def test_pods_without_a_replica_set_spread_by_their_services(cluster: Cluster) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u2", "controller": True}
+
+    def job_pods(prefix: str) -> list[int]:
+        for n in range(12):
+            body = pod_object(f"{prefix}{n}", cpu="1m")
+            body["metadata"].update(ownerReferences=[owner], labels={"app": prefix})
+            cluster.user.create("pods", "default", body)
+        cluster.run()
+        places = [cluster.node_of(f"{prefix}{n}") for n in range(12)]
+        return sorted(map(places.count, ("w1", "w2", "w3")))
+
+    service = {"metadata": {"name": "s"}, "spec": {"selector": {"app": "x"}, "ports": [{"port": 80}]}}
+    cluster.user.create("services", "default", service)
+    found = cluster.api.store.get("services", "default", "s")
+    assert found is not None
+    # Zone a has two nodes and zone b one: its node takes more than a third.
+    assert job_pods("x") in ([3, 3, 6], [3, 4, 5], [4, 4, 4])

@@ -79,7 +79,7 @@ def test_a_late_claim_gets_its_volume_on_the_node_of_its_first_consumer(cluster:
     assert name_of(volume) == f"pvc-{uid}"
     (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
     assert term["matchExpressions"] == [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]
-    assert volume["spec"]["hostPath"]["path"] == f"/opt/local-path-provisioner/pvc-{uid}_default_data"
+    assert volume["spec"]["hostPath"]["path"] == f"/var/local-path-provisioner/pvc-{uid}_default_data"
     assert cluster.claim["status"]["phase"] == "Bound"
     assert cluster.events("Provisioning") == ['External provisioner is provisioning volume for claim "default/data"']
     assert cluster.events("ProvisioningSucceeded") == [f"Successfully provisioned volume pvc-{uid}"]

@@ -20,7 +20,7 @@ def test_load() -> None:
 
 
 def test_growth_is_judged_against_the_smallest() -> None:
-    small, large = Load(100, 3000, 1.0, 10.0, 3000 << 10), Load(300, 9000, 3.0, 60.0, 9000 << 10)
+    small, large = Load(100, 3000, 1.0, 10.0, 10.0, 3000 << 10), Load(300, 9000, 3.0, 60.0, 60.0, 9000 << 10)
     figures = {figure.name: figure for figure in [*_figures(small, small), *_figures(large, small)]}
     assert figures["100 nodes, 3000 pods: scheduled"].holds
     assert not figures["300 nodes, 9000 pods: scheduled"].holds

@@ -10,7 +10,7 @@ import pytest
 from simcluster.cli import main
 from simcluster.engine.content import UnknownName
 from simcluster.eval.validation import ROWS, Finding, validate
-from simcluster.eval.validation.finding import estimate, proportion
+from simcluster.eval.validation.finding import against_share, estimate, proportion
 from simcluster.models.traffic import graph as package
 
 EXAMPLES = Path(package.__file__).parent / "examples"
@@ -49,9 +49,30 @@ def test_an_unknown_row_names_the_nearest() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_rows_hold_on_the_exact_engine(name: str) -> None:
-    for _, findings in validate([name], ["exact"], quick=True):
-        assert findings
-        assert not [one for one in findings if not one.holds]
+    for one in validate([name], ["exact"], quick=True):
+        assert one.findings
+        assert not [figure for figure in one.findings if not figure.holds]
+
+
+def test_shares_are_compared_with_both_intervals() -> None:
+    sure, both = proportion(12, 24), against_share(12, 24, 0.5, 24)
+    assert both.mean == 0.5
+    assert both.half == pytest.approx(sure.half * 2**0.5)
+
+
+def test_the_command_refuses_unknown_rows_before_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--rows", "R5,R55"]) == 2
+    assert "unknown row 'R55'; did you mean R5" in capsys.readouterr().err
+    assert main(["validate", "--rows", ","]) == 2
+    assert main(["validate", "--rows", "Q5", "--engine", "aggregate"]) == 1
+    assert "cannot be run by aggregate" in capsys.readouterr().err
+
+
+def test_the_command_prints_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--rows", "r10", "--engine", "exact", "--quick", "--jobs", "1", "--markdown"]) == 0
+    out = capsys.readouterr()
+    assert "| R10 | attempts over requests, 3 attempts | 3 | 3 (0.03) |" in out.out
+    assert "[1/1] R10 exact: 2 of 2 figures hold" in out.err
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,6 +98,39 @@ def test_the_traffic_command(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     found = json.loads(capsys.readouterr().out)
     assert found["engine"] == "exact"
     assert len(found["series"]) == 61 or len(found["series"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the file is empty"),
+        ("- a\n- b\n", "a call graph is a map with the keys services and load, not a list"),
+        ("services: {s: {workers: 0, operations: {o: {}}}}\nload: {u: {target: s, open: {rate: 1}}}\n", "workers"),
+        ("services: {s: {workerz: 1, operations: {o: {}}}}\nload: {u: {target: s, open: {rate: 1}}}\n", "'workers'"),
+        ("services: {s: {operations: {o: {work: 5}}}}\nload: {u: {target: s, open: {rate: 1}}}\n", "needs a unit"),
+        ("services: {s: {operations: {o: {}}}}\nload: {u: {target: s, open: {rate: .nan}}}\n", "finite"),
+        ("services: {s: {operations: {o: {}}}}\nload: {u: {target: s, open: {rate: 1.0e+9}}}\n", "about 6e+10"),
+        ("services: {s: {operations: {o: {}}}}\nservices: {}\n", "stands twice"),
+        ("a: &a [*a]\n", "inside itself"),
+        ("run: {duration: 1000h}\nservices: {s: {operations: {o: {}}}}\nload: {u: {target: s}}\n", "31 days"),
+    ],
+)  # fmt: skip
+def test_bad_graphs_are_refused(text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "g.yaml"
+    spec.write_text(text)
+    assert main(["traffic", str(spec)]) == 2
+    said = capsys.readouterr().err
+    assert f"{spec}:" in said
+    assert says in said
+
+
+def test_aggregate_refuses_what_it_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "g.yaml"
+    spec.write_text(
+        "services: {s: {operations: {o: {}}}}\nload: {u: {target: s, open: {rate: 1}, call: {patience: 1s}}}\n"
+    )
+    assert main(["traffic", str(spec), "--engine", "aggregate"]) == 2
+    assert "load.u.call.patience" in capsys.readouterr().err
 
 
 def test_the_traffic_command_refuses_with_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

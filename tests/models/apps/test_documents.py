@@ -37,7 +37,7 @@ def test_a_good_file_becomes_a_service() -> None:
     ("old", "new", "message"),
     [
         ("cpu_ms: 1.5", "cpu_msec: 1.5", "web.yaml:11: unknown key 'cpu_msec': did you mean 'cpu_ms'?"),
-        ("timeout: 250ms", "time_out: 250ms", "web.yaml:13: unknown key 'time_out': did you mean 'timeout'?"),
+        ("timeout: 250ms", "time_out: 250ms", "unknown key 'time_out'; did you mean 'timeout'?"),
         ("protocol: http", "protocol: smtp", "web.yaml:6: images.0.protocol: input should be 'http'"),
         ("size: 20M", "size: big", "web.yaml:4: images.0.image.size: input should be a valid integer"),
         ("    program: web\n", "", "web.yaml:3: images.0.program: field required"),
@@ -62,6 +62,7 @@ def test_users_must_ask_for_operations_that_exist() -> None:
 def test_our_own_files_are_good_and_every_call_has_a_callee(name: str) -> None:
     application = load_application(name)
     known = {operation.name for image in application.images for operation in image.operations}
+    known |= {operation.name for store in application.stores for operation in store.operations}
 
     for image in application.images:
         for operation in image.service().operations:

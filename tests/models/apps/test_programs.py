@@ -217,7 +217,7 @@ def test_the_catalog_knows_tags_and_sizes() -> None:
     assert facts.size > 10_000_000
     assert catalog.tags("docker.io/library/redis") == catalog.tags("redis")
     assert catalog.describe("registry.example.com/x") is None
-    assert catalog.apps() == ["online-boutique"]
+    assert catalog.apps() == ["hotel-reservation", "ingress-nginx", "online-boutique", "storefront", "tidb"]
     assert "kind: Deployment" in catalog.manifests("online-boutique")
     with pytest.raises(ValueError, match="unknown application 'online-boutiqe'; did you mean online-boutique"):
         catalog.manifests("online-boutiqe")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from simcluster.engine import SECOND, Snapshot
@@ -26,6 +28,8 @@ kind: PodDisruptionBudget
 metadata: {name: web}
 spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
 """
+#: A PEM block of the right type with nothing in it.
+REQUEST = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE REQUEST-----\n").decode()
 WEB = "create deployment web --image=busybox:1.36 --replicas=2 -- sleep 9999"
 
 
@@ -170,9 +174,37 @@ def test_tokens_and_certificates(cluster: Cluster) -> None:
     )
     request = (
         "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: bob}\n"
-        "spec: {request: LS0tLS1CRUdJTg==, signerName: example.com/x, usages: [client auth]}\n"
+        f"spec: {{request: {REQUEST}, signerName: example.com/x, usages: [client auth]}}\n"
     )
     cluster.ok("create -f -", request)
     done = cluster.ok("certificate approve bob")
     assert done == "certificatesigningrequest.certificates.k8s.io/bob approved\n"
     assert cluster.ok("get csr bob -o jsonpath='{.status.conditions[0].reason}'") == "KubectlApprove"
+
+
+def test_copying_files(cluster: Cluster) -> None:
+    cluster.ok(WEB)
+    cluster.world.run_for(10 * SECOND)
+    pod = cluster.ok("get pods -o name").split()[0].removeprefix("pod/")
+    files = {"notes.txt": "hello\n"}
+    assert cluster.kubectl.run(f"cp notes.txt {pod}:/tmp", files=files).exit_code == 0
+    assert cluster.ok(f"exec {pod} -- cat /tmp/notes.txt") == "hello\n"
+    back = cluster.kubectl.run(f"cp default/{pod}:/tmp/notes.txt copy.txt", files=files)
+    assert (back.exit_code, files["copy.txt"]) == (0, "hello\n")
+    assert back.stderr == "tar: removing leading '/' from member names\n"
+    missing = cluster.run(f"cp {pod}:/nope /dev/stdout")
+    assert missing.exit_code == 1
+    assert "tar: nope: No such file or directory\n" in missing.stderr
+    assert cluster.run("cp a b").stderr == "error: one of src or dest must be a remote file specification: [a b]\n"
+    assert cluster.run("cp a:/x b").stderr == 'Error from server (NotFound): pods "a" not found\n'
+
+
+def test_dump(cluster: Cluster) -> None:
+    cluster.ok("run one --image=busybox:1.36 --restart=Never -- echo words")
+    cluster.world.run_for(10 * SECOND)
+    text = cluster.ok("cluster-info dump --namespaces=default")
+    kinds = [line.split('"')[3] for line in text.splitlines() if line.startswith('    "kind"')]
+    assert kinds == ["NodeList", *(f"{k}List" for k in ("Event", "ReplicationController", "Service", "DaemonSet"))] + [
+        f"{k}List" for k in ("Deployment", "ReplicaSet", "Pod")
+    ]
+    assert "==== START logs for container one of pod default/one ====\nwords\n==== END" in text

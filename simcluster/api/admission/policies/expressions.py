@@ -12,7 +12,7 @@ from simcluster.api.cel import CelError, CelSyntaxError, compile_expression
 from simcluster.api.cel.values import Lazy
 from simcluster.api.objects import Json
 
-#: What expressions may name. `authorizer` may be named, but its methods are not there.
+#: What expressions may name.
 DECLARED = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
 
 

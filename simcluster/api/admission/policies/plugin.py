@@ -1,7 +1,7 @@
 """The admission plugin ValidatingAdmissionPolicy.
 
 Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating (dispatcher.go,
-validator.go). Left out: audit annotations (there is no audit log), `authorizer`.
+validator.go). Left out: audit annotations and the action Audit (there is no audit log).
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from simcluster.api.admission.matching import (
     objects_of,
     rules_match,
     selectors_match,
+    subresource_of,
 )
 from simcluster.api.admission.plugin import Cluster, Plugin, refuse
 from simcluster.api.admission.policies.expressions import ExpressionError, Variables, first_unmet, value_of
+from simcluster.api.authentication.identity import service_account
+from simcluster.api.authorization.question import Question
+from simcluster.api.cel.authority import Authority
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of
-from simcluster.api.registry.attributes import CREATE, DELETE, UPDATE, Attributes
+from simcluster.api.registry.attributes import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from simcluster.api.resources import Resource
 from simcluster.api.validation.metadata import is_matching
 
@@ -39,7 +43,8 @@ class Denial(NamedTuple):
 class ValidatingAdmissionPolicy(Plugin):
     """The plugin."""
 
-    operations: ClassVar[tuple[str, ...]] = (CREATE, UPDATE, DELETE)
+    operations: ClassVar[tuple[str, ...]] = (CREATE, UPDATE, DELETE, CONNECT)
+    sees_parts: ClassVar[bool] = True
 
     def validate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Refuse what a bound policy refuses. Raises ApiError of the reason the policy gives."""
@@ -138,7 +143,37 @@ def scope_of(attributes: Attributes, cluster: Cluster, params: ApiObject | None 
         "request": admission_request(attributes, ""),
         "params": params,
         "namespaceObject": namespace,
+        "authorizer": Authority(RequestJudge(cluster, attributes), _own(attributes)),
     }
+
+
+def _own(attributes: Attributes) -> dict[str, str]:
+    """What the request itself is about, for `authorizer.requestResource`."""
+    asked = {
+        "group": attributes.resource.group,
+        "resource": attributes.resource.plural,
+        "subresource": subresource_of(attributes),
+        "namespace": attributes.namespace,
+        "name": attributes.name,
+    }
+    return {key: value for key, value in asked.items() if value}
+
+
+class RequestJudge:
+    """Answers `authorizer` for the user of a write."""
+
+    def __init__(self, cluster: Cluster, attributes: Attributes) -> None:
+        self.cluster = cluster
+        self.attributes = attributes
+
+    def may(self, user: tuple[str, str] | None, asked: dict[str, str]) -> tuple[bool, str]:
+        """Whether the user, or a service account, may; and why."""
+        authorizer = self.cluster.authorizer
+        if authorizer is None:
+            return True, ""
+        subject = self.attributes.user if user is None else service_account(*user)
+        decision = authorizer.decide(subject, Question(**asked))
+        return decision.allowed, decision.reason
 
 
 def _message(validation: Mapping[str, Any], scope: Json) -> str:

@@ -11,32 +11,30 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simcluster.api import codec
+from simcluster.api import codec, conversion
 from simcluster.api.admission.matching import (
     admission_request,
     is_exempt,
+    matching_resource,
     objects_of,
-    rules_match,
     selectors_match,
 )
 from simcluster.api.admission.plugin import Cluster, refuse
 from simcluster.api.admission.policies.expressions import ExpressionError, first_unmet
 from simcluster.api.admission.policies.plugin import scope_of
 from simcluster.api.admission.webhooks.source import Hook
-from simcluster.api.backends import WebhookCall, WebhookReply
+from simcluster.api.admission.webhooks.transport import CallFailure, call_of, refused
+from simcluster.api.backends import WebhookReply
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.registry.attributes import Attributes
+from simcluster.api.resources import Resource
 from simcluster.engine import SECOND
 
 #: How long one write may take in all.
 DEADLINE_NS = 34 * SECOND
 _V1 = "admission.k8s.io/v1"
 _EXPIRED = "context deadline exceeded"
-
-
-class CallFailure(Exception):
-    """The webhook could not be asked, or its answer cannot be believed; the message says why."""
 
 
 class Verdict(NamedTuple):
@@ -46,14 +44,21 @@ class Verdict(NamedTuple):
     spent_ns: int
 
 
-def is_concerned(hook: Hook, attributes: Attributes, cluster: Cluster) -> bool:
-    """Whether the webhook is asked about this write. Raises ApiError 403 if its conditions fail."""
+def seen_by(hook: Hook, attributes: Attributes, cluster: Cluster) -> Resource | None:
+    """The version of the resource in which the webhook is asked about this write; None if it is not asked.
+
+    Raises ApiError 403 if its conditions fail.
+    """
     webhook = hook.webhook
     if is_exempt(attributes):
-        return False
+        return None
     equivalent = webhook.get("matchPolicy", "Equivalent") == "Equivalent"
-    if not rules_match(webhook.get("rules") or (), attributes, cluster, equivalent=equivalent):
-        return False
+    seen = matching_resource(webhook.get("rules") or (), attributes, cluster, equivalent=equivalent)
+    return seen if seen is not None and _is_selected(hook, attributes, cluster) else None
+
+
+def _is_selected(hook: Hook, attributes: Attributes, cluster: Cluster) -> bool:
+    webhook = hook.webhook
     if not selectors_match(webhook.get("namespaceSelector"), webhook.get("objectSelector"), attributes, cluster):
         return False
     conditions = webhook.get("matchConditions")
@@ -67,8 +72,8 @@ def is_concerned(hook: Hook, attributes: Attributes, cluster: Cluster) -> bool:
         raise refuse(attributes, str(error)) from None
 
 
-def ask(hook: Hook, attributes: Attributes, cluster: Cluster, *, started_ns: int) -> Verdict:
-    """Send the review. `started_ns`: what the request has spent before.
+def ask(hook: Hook, attributes: Attributes, seen: Resource, cluster: Cluster, *, started_ns: int) -> Verdict:
+    """Send the review of the object in the version `seen`. `started_ns`: what the request has spent before.
 
     Raises:
         CallFailure: no answer, or none that counts.
@@ -81,7 +86,7 @@ def ask(hook: Hook, attributes: Attributes, cluster: Cluster, *, started_ns: int
     uid = cluster.identities.uid("admissionreviews", attributes.namespace, f"{hook.configuration}/{hook.name}")
     timeout_s = webhook.get("timeoutSeconds", 10)
     limit_ns = max(0, min(timeout_s * SECOND, DEADLINE_NS - started_ns))
-    call = _call(webhook["clientConfig"], review_of(attributes, uid), limit_ns)
+    call = call_of(webhook["clientConfig"], review_of(attributes, seen, cluster, uid), limit_ns)
     post = f'failed to call webhook: Post "{call.url}?timeout={timeout_s}s": '
     if limit_ns == 0:
         raise CallFailure(post + _EXPIRED)
@@ -95,10 +100,13 @@ def ask(hook: Hook, attributes: Attributes, cluster: Cluster, *, started_ns: int
     return Verdict(_response(reply, uid), spent_ns)
 
 
-def review_of(attributes: Attributes, uid: str) -> Json:
+def review_of(attributes: Attributes, seen: Resource, cluster: Cluster, uid: str) -> Json:
     """The AdmissionReview of a write."""
     new, old = objects_of(attributes)
-    request = admission_request(attributes, uid)
+    if attributes.part is None:
+        new = None if new is None else conversion.from_storage(seen, new, cluster)
+        old = None if old is None else conversion.from_storage(seen, old, cluster)
+    request = admission_request(attributes, uid, seen)
     return {
         "kind": "AdmissionReview",
         "apiVersion": _V1,
@@ -106,21 +114,10 @@ def review_of(attributes: Attributes, uid: str) -> Json:
     }
 
 
-def _call(config: Mapping[str, Any], review: Json, timeout_ns: int) -> WebhookCall:
-    service = config.get("service")
-    bundle = config.get("caBundle", "")
-    if not service:
-        return WebhookCall("", "", 0, config.get("url", ""), bundle, review, timeout_ns)
-    namespace, name, port = service["namespace"], service["name"], service.get("port", 443)
-    path = "/" + (service.get("path") or "").lstrip("/")
-    url = f"https://{name}.{namespace}.svc:{port}{path}"
-    return WebhookCall(namespace, name, port, url, bundle, review, timeout_ns)
-
-
 def _response(reply: WebhookReply, uid: str) -> Mapping[str, Any]:
     """The `response` of the answer. Raises CallFailure."""
     if reply.status >= 400:
-        raise CallFailure("failed to call webhook: " + _refused(reply))
+        raise CallFailure("failed to call webhook: " + refused(reply))
     if not reply.body:
         raise CallFailure(
             f"failed to call webhook: 0-length response with status code: {reply.status} and content type: "
@@ -131,25 +128,6 @@ def _response(reply: WebhookReply, uid: str) -> Mapping[str, Any]:
         why = codec.go_json_error(reply.body, error)
         raise CallFailure(f"failed to call webhook: couldn't get version/kind; json parse error: {why}") from None
     return _verified(review, reply.body, uid)
-
-
-def _refused(reply: WebhookReply) -> str:
-    """client-go's words for an HTTP status."""
-    known = {
-        401: "the server has asked for the client to provide credentials",
-        403: f"{reply.body.strip() or 'unknown'}",
-        404: "the server could not find the requested resource",
-        405: "the server does not allow this method on the requested resource",
-        429: "the server has received too many requests and has asked us to try again later",
-        503: "the server is currently unable to handle the request",
-        504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-    }
-    if reply.status in known:
-        return known[reply.status]
-    if reply.status >= 500:
-        said = json.dumps(reply.body.strip() or "unknown")
-        return f"an error on the server ({said}) has prevented the request from succeeding"
-    return "the server rejected our request for an unknown reason"
 
 
 def _verified(review: Any, body: str, uid: str) -> Mapping[str, Any]:

@@ -12,66 +12,72 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from simcluster.api import vetting
+from simcluster.api import conversion, vetting
 from simcluster.api.admission.plugin import Cluster, Plugin
 from simcluster.api.admission.webhooks.call import (
     DEADLINE_NS,
-    CallFailure,
     Verdict,
     ask,
     denied,
     failed,
     internal,
-    is_concerned,
+    seen_by,
     timed_out,
 )
 from simcluster.api.admission.webhooks.source import Hook
+from simcluster.api.admission.webhooks.transport import CallFailure
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import thaw
 from simcluster.api.patch import jsonpatch
-from simcluster.api.registry.attributes import CREATE, DELETE, UPDATE, Attributes
+from simcluster.api.registry.attributes import CONNECT, CREATE, DELETE, UPDATE, Attributes
+from simcluster.api.resources import Resource
 from simcluster.api.schema import decode
 
-_ALL = (CREATE, UPDATE, DELETE)
+_ALL = (CREATE, UPDATE, DELETE, CONNECT)
 
 
 class MutatingAdmissionWebhook(Plugin):
     """The plugin."""
 
     operations: ClassVar[tuple[str, ...]] = _ALL
+    sees_parts: ClassVar[bool] = True
 
     def mutate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Let every webhook concerned change the new object. Raises ApiError."""
         hooks = cluster.hooks.mutating
         if not hooks:
             return
-        asked: list[tuple[Hook, int]] = []  # with the number of changes made when it had answered
+        asked: list[tuple[Hook, Resource, int]] = []  # with the number of changes made when it had answered
         changes = 0
         for hook in hooks:
-            if is_concerned(hook, attributes, cluster):
-                changes += self._consult(hook, attributes, cluster)
-                asked.append((hook, changes))
-        attributes.is_changed_by_webhooks = changes > 0
-        for hook, seen in asked:
-            if changes > seen and hook.webhook.get("reinvocationPolicy") == "IfNeeded":
-                self._consult(hook, attributes, cluster)
+            seen = seen_by(hook, attributes, cluster)
+            if seen is not None:
+                changes += self._consult(hook, attributes, seen, cluster)
+                asked.append((hook, seen, changes))
+        attributes.is_changed_by_webhooks = changes > 0 and attributes.part is None
+        for hook, seen, known in asked:
+            if changes > known and hook.webhook.get("reinvocationPolicy") == "IfNeeded":
+                self._consult(hook, attributes, seen, cluster)
 
-    def _consult(self, hook: Hook, attributes: Attributes, cluster: Cluster) -> bool:
+    def _consult(self, hook: Hook, attributes: Attributes, seen: Resource, cluster: Cluster) -> bool:
         """Ask one webhook and apply its patch; whether it changed the object. Raises ApiError."""
-        verdict = _verdict(hook, attributes, cluster, cluster.spent_ns)
+        verdict = _verdict(hook, attributes, seen, cluster, cluster.spent_ns)
         if verdict is None:
             return False
         response = verdict.response
         _take_warnings(response, cluster)
         if not response.get("allowed"):
             raise denied(hook, response)
-        return bool(response.get("patch")) and attributes.scale is None and _patch(response, attributes)
+        return bool(response.get("patch")) and _patch(response, attributes, seen, cluster)
 
 
-def _patch(response: Mapping[str, Any], attributes: Attributes) -> bool:
-    if attributes.obj is None:
+def _patch(response: Mapping[str, Any], attributes: Attributes, seen: Resource, cluster: Cluster) -> bool:
+    part = attributes.part
+    if part is not None and part.kind == "Scale":
+        return False
+    if part is None and attributes.obj is None:
         raise internal(f'admission webhook "{attributes.resource.plural}" attempted to modify the object of a delete')
-    before = attributes.new
+    before = conversion.from_storage(seen, attributes.new, cluster) if part is None else part.new
     try:
         operations = json.loads(b64decode(response["patch"], validate=True))
         changed = jsonpatch.apply(thaw(before), operations)
@@ -83,11 +89,17 @@ def _patch(response: Mapping[str, Any], attributes: Attributes) -> bool:
         raise internal(f"jsonpatch operation does not apply: {error}") from None
     if changed == before:
         return False
+    if part is not None:
+        attributes.part = part._replace(new=changed)
+        return True
+    changed = conversion.to_storage(seen, changed)
+    if attributes.resource.custom is not None:
+        changed = conversion.from_storage(attributes.resource, changed, cluster)
     decoded = decode(attributes.resource, changed)
     if decoded.error is not None:
         raise internal(f"failed to decode patched object: {decoded.error}")
     obj = decoded.object
-    obj["apiVersion"], obj["kind"] = before["apiVersion"], before["kind"]
+    obj["apiVersion"], obj["kind"] = attributes.new["apiVersion"], attributes.new["kind"]
     vetting.default(attributes.resource, obj)
     attributes.obj = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **obj}
     return True
@@ -97,25 +109,28 @@ class ValidatingAdmissionWebhook(Plugin):
     """The plugin."""
 
     operations: ClassVar[tuple[str, ...]] = _ALL
+    sees_parts: ClassVar[bool] = True
 
     def validate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Ask every webhook concerned, all at the same time. Raises ApiError of the first refusal."""
         hooks = cluster.hooks.validating
         if not hooks:
             return
-        concerned = [hook for hook in hooks if is_concerned(hook, attributes, cluster)]
+        concerned = [(hook, seen_by(hook, attributes, cluster)) for hook in hooks]
         started_ns = cluster.spent_ns
         refusal: ApiError | None = None
-        for hook in concerned:
+        for hook, seen in concerned:
+            if seen is None:
+                continue
             try:
-                self._consult(hook, attributes, cluster, started_ns)
+                self._consult(hook, attributes, seen, cluster, started_ns)
             except ApiError as error:
                 refusal = refusal or error
         if refusal is not None:
             raise refusal
 
-    def _consult(self, hook: Hook, attributes: Attributes, cluster: Cluster, started_ns: int) -> None:
-        verdict = _verdict(hook, attributes, cluster, started_ns)
+    def _consult(self, hook: Hook, attributes: Attributes, seen: Resource, cluster: Cluster, started_ns: int) -> None:
+        verdict = _verdict(hook, attributes, seen, cluster, started_ns)
         if verdict is None:
             return
         _take_warnings(verdict.response, cluster)
@@ -123,10 +138,10 @@ class ValidatingAdmissionWebhook(Plugin):
             raise denied(hook, verdict.response)
 
 
-def _verdict(hook: Hook, attributes: Attributes, cluster: Cluster, started_ns: int) -> Verdict | None:
+def _verdict(hook: Hook, attributes: Attributes, seen: Resource, cluster: Cluster, started_ns: int) -> Verdict | None:
     """The answer; None if there is none and the webhook's failure is ignored. Raises ApiError."""
     try:
-        return ask(hook, attributes, cluster, started_ns=started_ns)
+        return ask(hook, attributes, seen, cluster, started_ns=started_ns)
     except CallFailure as failure:
         if cluster.spent_ns >= DEADLINE_NS:
             raise timed_out() from None

@@ -4,6 +4,7 @@ Source: kubernetes pkg/scheduler/apis/config/v1/default_plugins.go.
 """
 
 from simcluster.control.scheduler.framework import Plugin
+from simcluster.control.scheduler.plugins.imagelocality import ImageLocality
 from simcluster.control.scheduler.plugins.interpod import InterPodAffinity
 from simcluster.control.scheduler.plugins.nodeaffinity import NodeAffinity
 from simcluster.control.scheduler.plugins.nodeconstraints import NodeName, NodeUnschedulable, TaintToleration
@@ -13,6 +14,7 @@ from simcluster.control.scheduler.plugins.resources import (
     NodeResourcesFit,
 )
 from simcluster.control.scheduler.plugins.spread import PodTopologySpread
+from simcluster.control.scheduler.plugins.volumelimits import NodeVolumeLimits, VolumeRestrictions, VolumeZone
 from simcluster.control.scheduler.plugins.volumes import VolumeBinding
 
 REGISTRY: dict[str, type[Plugin]] = {
@@ -22,10 +24,14 @@ REGISTRY: dict[str, type[Plugin]] = {
     NodeAffinity.name: NodeAffinity,
     NodePorts.name: NodePorts,
     NodeResourcesFit.name: NodeResourcesFit,
+    VolumeRestrictions.name: VolumeRestrictions,
+    NodeVolumeLimits.name: NodeVolumeLimits,
     VolumeBinding.name: VolumeBinding,
+    VolumeZone.name: VolumeZone,
     PodTopologySpread.name: PodTopologySpread,
     InterPodAffinity.name: InterPodAffinity,
     NodeResourcesBalancedAllocation.name: NodeResourcesBalancedAllocation,
+    ImageLocality.name: ImageLocality,
 }
 
 __all__ = ["REGISTRY"]

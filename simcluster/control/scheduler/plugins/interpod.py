@@ -1,6 +1,5 @@
 """InterPodAffinity: near to or far from other pods.
 
-Leaves out namespaceSelector other than the empty one (all namespaces) and matchLabelKeys.
 Source: kubernetes pkg/scheduler/framework/plugins/interpodaffinity.
 """
 
@@ -9,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simcluster.control.replicaset.selector import selector_matches
-from simcluster.control.scheduler.cache import NodeInfo, PodInfo
+from simcluster.api.objects import labels_of
+from simcluster.control.labelselector import selector_matches
 from simcluster.control.scheduler.framework import MAX_SCORE, Cycle, Plugin, Rejection, Skip
+from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
+from simcluster.control.scheduler.table import Integers, NodeTable, Rows
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -23,13 +24,30 @@ Term = Mapping[str, Any]
 Domains = dict[tuple[str, str], int]  # (topology key, value) -> weight or count
 
 
-def term_selects(term: Term, owner: PodInfo, other: PodInfo) -> bool:
+def term_selects(cycle: Cycle, term: Term, owner: PodInfo, other: PodInfo) -> bool:
     """Whether a PodAffinityTerm of `owner` is about `other`."""
-    namespaces = term.get("namespaces") or ()
-    everywhere = term.get("namespaceSelector") is not None
-    if not everywhere and other.namespace not in (namespaces or (owner.namespace,)):
+    selector: dict[str, Any] | None = term.get("labelSelector")
+    if not selector_matches(selector, other.labels):
         return False
-    return selector_matches(term.get("labelSelector"), other.labels)
+    if not _same_values(term.get("matchLabelKeys") or (), owner, other, equal=True):
+        return False
+    if not _same_values(term.get("mismatchLabelKeys") or (), owner, other, equal=False):
+        return False
+    names, chosen = term.get("namespaces") or (), term.get("namespaceSelector")
+    if other.namespace in names:
+        return True
+    if chosen is None:
+        return not names and other.namespace == owner.namespace
+    if not chosen:
+        return True  # the empty selector is about all namespaces
+    namespace = cycle.store.get("namespaces", "", other.namespace)
+    return namespace is not None and selector_matches(chosen, labels_of(namespace))
+
+
+def _same_values(keys: Sequence[str], owner: PodInfo, other: PodInfo, *, equal: bool) -> bool:
+    """Whether the values of these labels are equal (or all different); keys the owner lacks do not count."""
+    mine, theirs = owner.labels, other.labels
+    return all((theirs.get(key) == mine[key]) is equal for key in keys if key in mine)
 
 
 def _bump(domains: Domains, term: Term, node: NodeInfo, amount: int) -> None:
@@ -44,13 +62,14 @@ class _Prepared:
 
     __slots__ = ("affinity", "anti", "existing_anti", "self_match", "wanted", "wanted_anti")
 
-    def __init__(self, info: PodInfo) -> None:
+    def __init__(self, cycle: Cycle) -> None:
+        info = cycle.info
         self.wanted: list[Term] = list(info.affinity("podAffinity").get(REQUIRED) or ())
         self.wanted_anti: list[Term] = list(info.affinity("podAntiAffinity").get(REQUIRED) or ())
         self.affinity: Domains = {}
         self.anti: Domains = {}
         self.existing_anti: Domains = {}
-        self.self_match = all(term_selects(term, info, info) for term in self.wanted)
+        self.self_match = all(term_selects(cycle, term, info, info) for term in self.wanted)
 
 
 def _placed(cycle: Cycle, namespaces: Sequence[str] | None) -> Iterator[tuple[PodInfo, NodeInfo]]:
@@ -87,19 +106,19 @@ class InterPodAffinity(Plugin):
     def prepare(self, cycle: Cycle) -> Rejection | None:
         """Count matching pods per domain of every required term."""
         info = cycle.info
-        prepared = _Prepared(info)
+        prepared = _Prepared(cycle)
         for owner, node in self._with_terms(cycle):
             for term in owner.affinity("podAntiAffinity").get(REQUIRED) or ():
-                if term_selects(term, owner, info):
+                if term_selects(cycle, term, owner, info):
                     _bump(prepared.existing_anti, term, node, 1)
         terms = [*prepared.wanted, *prepared.wanted_anti]
         if terms:
             for other, node in _placed(cycle, _namespaces(info, terms)):
-                if prepared.wanted and all(term_selects(term, info, other) for term in prepared.wanted):
+                if prepared.wanted and all(term_selects(cycle, term, info, other) for term in prepared.wanted):
                     for term in prepared.wanted:
                         _bump(prepared.affinity, term, node, 1)
                 for term in prepared.wanted_anti:
-                    if term_selects(term, info, other):
+                    if term_selects(cycle, term, info, other):
                         _bump(prepared.anti, term, node, 1)
         elif not prepared.existing_anti:
             raise Skip
@@ -141,6 +160,13 @@ class InterPodAffinity(Plugin):
         # The first of a group that wants to be together may stand anywhere.
         return exists or (not prepared.affinity and prepared.self_match)
 
+    def scores_of(self, cycle: Cycle, table: NodeTable, rows: Rows) -> Integers | None:
+        """Nothing where neither the pod nor one that runs wishes for anything."""
+        info = cycle.info
+        if not cycle.cache.with_affinity and not info.affinity("podAffinity") and not info.affinity("podAntiAffinity"):
+            return None
+        return super().scores_of(cycle, table, rows)
+
     def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """The weights of preferred terms, the pod's own and those of pods already there."""
         info = cycle.info
@@ -152,10 +178,10 @@ class InterPodAffinity(Plugin):
             terms = [entry["podAffinityTerm"] for entry, _ in own]
             for other, node in _placed(cycle, _namespaces(info, terms)):
                 for entry, sign in own:
-                    if term_selects(entry["podAffinityTerm"], info, other):
+                    if term_selects(cycle, entry["podAffinityTerm"], info, other):
                         _bump(domains, entry["podAffinityTerm"], node, sign * int(entry["weight"]))
         for owner, node in self._with_terms(cycle):
-            self._add_wishes_of(owner, node, info, domains)
+            self._add_wishes_of(cycle, owner, node, domains)
         if not domains:
             return None
         raw = [sum(domains.get(pair, 0) for pair in node.labels.items()) for node in nodes]
@@ -164,11 +190,12 @@ class InterPodAffinity(Plugin):
             return None
         return [(value - lowest) * MAX_SCORE // (highest - lowest) for value in raw]
 
-    def _add_wishes_of(self, owner: PodInfo, node: NodeInfo, info: PodInfo, domains: Domains) -> None:
+    def _add_wishes_of(self, cycle: Cycle, owner: PodInfo, node: NodeInfo, domains: Domains) -> None:
+        info = cycle.info
         for term in owner.affinity("podAffinity").get(REQUIRED) or ():
-            if term_selects(term, owner, info):
+            if term_selects(cycle, term, owner, info):
                 _bump(domains, term, node, HARD_AFFINITY_WEIGHT)
         for kind, sign in (("podAffinity", 1), ("podAntiAffinity", -1)):
             for entry in owner.affinity(kind).get(PREFERRED) or ():
-                if term_selects(entry["podAffinityTerm"], owner, info):
+                if term_selects(cycle, entry["podAffinityTerm"], owner, info):
                     _bump(domains, entry["podAffinityTerm"], node, sign * int(entry["weight"]))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simcluster.control.nodelifecycle.nodeselector import node_selector_matches, term_matches
-from simcluster.control.scheduler.cache import NodeInfo, PodInfo
-from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, normalised
+from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, mask_of, normalised
+from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
+from simcluster.control.scheduler.table import Integers, Mask, NodeTable, Rows
 
 
 def requires_node(info: PodInfo, node: NodeInfo) -> bool:
@@ -41,6 +42,16 @@ class NodeAffinity(Plugin):
     def filter(self, cycle: Cycle, node: NodeInfo) -> Rejection | None:
         """Refuse nodes with other labels."""
         return None if requires_node(cycle.info, node) else Rejection((self.REASON,), final=True)
+
+    def mask(self, cycle: Cycle, table: NodeTable) -> Mask | None:
+        """The same for all nodes."""
+        required = cycle.info.affinity("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
+        return mask_of(self.filter, cycle, table, cycle.spec.get("nodeSelector"), required)
+
+    def scores_of(self, cycle: Cycle, table: NodeTable, rows: Rows) -> Integers | None:
+        """Nothing where the pod prefers nothing."""
+        preferred = cycle.info.affinity("nodeAffinity").get("preferredDuringSchedulingIgnoredDuringExecution")
+        return super().scores_of(cycle, table, rows) if preferred else None
 
     def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """The sum of the weights of the preferred terms that match."""

@@ -15,8 +15,9 @@ from simcluster.control.nodelifecycle.taints import (
     find_untolerated,
     tolerates,
 )
-from simcluster.control.scheduler.cache import NodeInfo
-from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, normalised
+from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, mask_of, normalised
+from simcluster.control.scheduler.nodeinfo import NodeInfo
+from simcluster.control.scheduler.table import Integers, Mask, NodeTable, Rows
 
 _CORDON_TAINT = {"key": UNSCHEDULABLE, "effect": NO_SCHEDULE}
 
@@ -36,6 +37,10 @@ class NodeUnschedulable(Plugin):
         if any(tolerates(entry, _CORDON_TAINT) for entry in tolerations):
             return None
         return Rejection((self.REASON,), final=True)
+
+    def mask(self, cycle: Cycle, table: NodeTable) -> Mask | None:
+        """The same for all nodes."""
+        return mask_of(self.filter, cycle, table, cycle.spec.get("tolerations"))
 
 
 class NodeName(Plugin):
@@ -57,6 +62,10 @@ class NodeName(Plugin):
             return None
         return Rejection((self.REASON,), final=True)
 
+    def mask(self, cycle: Cycle, table: NodeTable) -> Mask | None:
+        """The same for all nodes."""
+        return mask_of(self.filter, cycle, table, cycle.spec["nodeName"])
+
 
 class TaintToleration(Plugin):
     """Taints NoSchedule and NoExecute repel; PreferNoSchedule costs score."""
@@ -75,6 +84,14 @@ class TaintToleration(Plugin):
             return None
         text = f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
         return Rejection((text,), final=True)
+
+    def mask(self, cycle: Cycle, table: NodeTable) -> Mask | None:
+        """The same for all nodes."""
+        return mask_of(self.filter, cycle, table, cycle.spec.get("tolerations"))
+
+    def scores_of(self, cycle: Cycle, table: NodeTable, rows: Rows) -> Integers | None:
+        """Nothing where no node has such a taint."""
+        return super().scores_of(cycle, table, rows) if table.prefers else None
 
     def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """Fewer untolerated PreferNoSchedule taints are better."""

@@ -5,11 +5,12 @@ Source: kubernetes pkg/scheduler/framework/plugins/{nodeports,noderesources}.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
-from simcluster.control.scheduler.cache import NodeInfo
 from simcluster.control.scheduler.framework import MAX_SCORE, Cycle, Plugin, Rejection, Skip
+from simcluster.control.scheduler.nodeinfo import NodeInfo
 from simcluster.control.scheduler.requests import CPU, MEMORY, PODS, ports_clash
+from simcluster.control.scheduler.table import Integers, Mask, NodeTable, Rows
 
 
 class NodePorts(Plugin):
@@ -51,24 +52,22 @@ class NodeResourcesFit(Plugin):
                 reasons.append(f"Insufficient {name}")
         return Rejection(tuple(reasons)) if reasons else None
 
-    def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
+    def mask(self, cycle: Cycle, table: NodeTable) -> Mask | None:
+        """The same for all nodes."""
+        return table.with_room(cycle.info.requests)
+
+    def scores_of(self, cycle: Cycle, table: NodeTable, rows: Rows) -> Integers | None:
         """Emptier nodes are better (LeastAllocated over cpu and memory)."""
-        cpu, memory = cycle.info.assumed
-        result = []
-        for node in nodes:  # written out, because this is done for every node and pod
-            total = weights = 0
-            room, free = node.cpu, node.cpu - node.assumed_cpu - cpu
-            if room:
-                weights = 1
-                if free > 0:
-                    total = free * MAX_SCORE // room
-            room, free = node.memory, node.memory - node.assumed_memory - memory
-            if room:
-                weights += 1
-                if free > 0:
-                    total += free * MAX_SCORE // room
-            result.append(total // weights if weights else 0)
-        return result
+        total = np.zeros(len(rows), dtype=np.int64)
+        weights = np.zeros(len(rows), dtype=np.int64)
+        columns = ((CPU, table.assumed_cpu), (MEMORY, table.assumed_memory))
+        for (resource, assumed), asked in zip(columns, cycle.info.assumed, strict=True):
+            room = table.room(resource)[rows]
+            free = np.maximum(room - assumed[rows] - asked, 0)
+            total += free * MAX_SCORE // np.maximum(room, 1)
+            weights += room > 0
+        scores: Integers = total // np.maximum(weights, 1)
+        return scores
 
 
 class NodeResourcesBalancedAllocation(Plugin):
@@ -76,19 +75,17 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     name = "NodeResourcesBalancedAllocation"
 
-    def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
-        """100 x (1 - standard deviation of the fractions requested)."""
+    def scores_of(self, cycle: Cycle, table: NodeTable, rows: Rows) -> Integers | None:
+        """100 x (1 - standard deviation of the fractions requested): of two, half their difference."""
         requests = cycle.info.requests
         if not requests:
             return None
-        cpu, memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
-        result = []
-        for node in nodes:
-            spread = 0.0
-            if node.cpu and node.memory:
-                requested = node.requested
-                of_cpu = (requested.get(CPU, 0) + cpu) / node.cpu
-                of_memory = (requested.get(MEMORY, 0) + memory) / node.memory
-                spread = abs((1.0 if of_cpu > 1.0 else of_cpu) - (1.0 if of_memory > 1.0 else of_memory)) / 2
-            result.append(int((1.0 - spread) * MAX_SCORE))
-        return result
+        fractions = []
+        usable = np.ones(len(rows), dtype=np.bool_)
+        for resource in (CPU, MEMORY):
+            room = table.room(resource)[rows]
+            usable &= room > 0
+            requested = table.used(resource)[rows] + requests.get(resource, 0)
+            fractions.append(np.minimum(requested / np.maximum(room, 1), 1.0))
+        spread = np.where(usable, np.abs(fractions[0] - fractions[1]) / 2, 0.0)
+        return ((1.0 - spread) * MAX_SCORE).astype(np.int64)

@@ -1,6 +1,6 @@
 """VolumeBinding: claims must be bound, or bindable where the pod goes.
 
-Leaves out CSI capacity, attach limits and ReadWriteOncePod.
+Leaves out CSI capacity.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding.
 """
 
@@ -18,8 +18,8 @@ from simcluster.control.persistentvolume.matching import (
     is_bound,
     reaches,
 )
-from simcluster.control.scheduler.cache import NodeInfo
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
+from simcluster.control.scheduler.nodeinfo import NodeInfo
 
 #: In `Cycle.volumes`, in place of a volume: a provisioner makes one after the node is chosen.
 PROVISION = ""

@@ -65,6 +65,7 @@ DESCRIBERS: dict[str, Describer] = {
     "pods": pod.pod,
     "priorityclasses.scheduling.k8s.io": policies.priority_class,
     "replicasets.apps": workloads.replica_set,
+    "replicationcontrollers": workloads.replication_controller,
     "resourcequotas": namespace.quota,
     "rolebindings.rbac.authorization.k8s.io": access.binding,
     "roles.rbac.authorization.k8s.io": access.role,

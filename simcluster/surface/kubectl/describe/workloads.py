@@ -82,6 +82,12 @@ def replica_set(page: Page, obj: Json) -> None:
     page.events(events_of(page.invocation, obj))
 
 
+def replication_controller(page: Page, obj: Json) -> None:
+    """A replication controller, whose selector is a plain map."""
+    spec = obj["spec"]
+    replica_set(page, {**obj, "spec": {**spec, "selector": {"matchLabels": spec.get("selector") or {}}}})
+
+
 def pods_status(page: Page, owner: Json) -> str:
     """`1 Running / 0 Waiting / 0 Succeeded / 0 Failed` of the pods an object controls."""
     path = f"/api/v1/namespaces/{owner['metadata']['namespace']}/pods"

@@ -1,0 +1,130 @@
+"""The calls a program makes now: to the instances it is connected to, to its store for what its cache lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from simcluster.engine import MILLISECOND, SECOND
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.traffic.graph.policy import Policy
+from simcluster.models.traffic.graph.service import Queue
+
+Steps = tuple[tuple[CallSpec, ...], ...]
+
+#: What the programs take for a variable that is not set or no number. Source: their `server.go`.
+PACE, QUEUE = 20, 256
+TIMEOUT_MS, ATTEMPTS, BACKOFF_MS, FACTOR = 750, 3, 50, 2.0
+#: What a request of `rate` takes besides waiting for its token; it counts into the pace.
+BESIDES_NS = MILLISECOND
+#: A share of misses below which a cache counts as full.
+FEW = 0.001
+
+
+def environment_of(connected: Mapping[str, tuple[tuple[str, int], ...]]) -> dict[str, str]:
+    """Addresses of the instances a program is connected to, by the names that its calls use."""
+    found: dict[str, str] = {}
+    for name, places in connected.items():
+        found[name] = ""
+        for number, (address, port) in enumerate(places):
+            found[_numbered(name, number)] = f"{address}:{port}"
+    return found
+
+
+def spread(spec: ServiceSpec, instances: Mapping[str, int]) -> ServiceSpec:
+    """Calls of a service with several instances go to all of them in equal shares."""
+    if not any(number > 1 for number in instances.values()):
+        return spec
+    operations = (
+        replace(op, steps=tuple(part for step in op.steps for part in _split(step, instances)))
+        for op in spec.operations
+    )
+    return replace(spec, operations=tuple(operations))
+
+
+def missed(spec: ServiceSpec, store: str, share: float) -> ServiceSpec:
+    """Look-ups at the store (variable `store`) happen for the share that the cache does not hold."""
+    operations = tuple(
+        replace(op, steps=tuple(s for s in (_missed(step, store, share) for step in op.steps) if s))
+        for op in spec.operations
+    )
+    return replace(spec, operations=operations)
+
+
+def paced(spec: ServiceSpec, environment: Mapping[str, str]) -> ServiceSpec:
+    """`rate`'s limiter: requests wait for tokens that come at an even pace; given up ones use theirs up, too.
+
+    One worker that holds each request for the interval of the tokens. Left out: a token kept while nobody
+    asks, by which a request after a pause does not wait.
+    """
+    pace = _positive(environment, "RATE_BACKEND_QPS_LIMIT", PACE)
+    bound = _positive(environment, "RATE_QUEUE_CAPACITY", QUEUE)
+    interval = max(0, SECOND // pace - BESIDES_NS)
+    operations = tuple(replace(op, latency_ns=op.latency_ns + interval, latency_cv=0.0) for op in spec.operations)
+    return replace(spec, operations=operations, workers=1, queue=bound, queueing=Queue(bound=bound))
+
+
+def retrying(spec: ServiceSpec, environment: Mapping[str, str]) -> ServiceSpec:
+    """`search`'s time-out and retries of `rate`, as its variables say."""
+    timeout_ms = _positive(environment, "RATE_RPC_TIMEOUT_MS", TIMEOUT_MS)
+    attempts = min(1000, _positive(environment, "RATE_RPC_MAX_ATTEMPTS", ATTEMPTS))
+    backoff = {
+        "base": f"{_positive(environment, 'RATE_RPC_INITIAL_BACKOFF_MS', BACKOFF_MS)}ms",
+        "factor": max(1.0, _number(environment, "RATE_RPC_BACKOFF_MULTIPLIER", FACTOR)),
+    }
+    retries = {"attempts": attempts, "backoff": backoff}
+    policy = Policy.model_validate({"timeout": f"{timeout_ms}ms", "retries": retries})
+
+    def own(call: CallSpec) -> CallSpec:
+        if call.operation != "GetRates":
+            return call
+        return replace(call, timeout_ns=timeout_ms * MILLISECOND, retries=attempts - 1, policy=policy)
+
+    operations = (
+        replace(op, steps=tuple(tuple(own(call) for call in step) for step in op.steps)) for op in spec.operations
+    )
+    return replace(spec, operations=tuple(operations))
+
+
+def failing(spec: ServiceSpec, operation: str, line: str) -> ServiceSpec:
+    """One operation answers 500 and says so in the log; it asks nobody."""
+    broken = CallSpec("", "", log=(LogTemplate(line),))
+
+    def changed(op: OperationSpec) -> OperationSpec:
+        return replace(op, steps=((broken,),)) if op.name == operation else op
+
+    return replace(spec, operations=tuple(changed(op) for op in spec.operations))
+
+
+def _split(step: tuple[CallSpec, ...], instances: Mapping[str, int]) -> Steps:
+    number = max((instances.get(call.env, 1) for call in step), default=1)
+    if number <= 1:
+        return (step,)
+    return tuple(
+        tuple(replace(call, env=_numbered(call.env, n), count=call.count / number) for call in step)
+        for n in range(number)
+    )
+
+
+def _missed(step: tuple[CallSpec, ...], store: str, share: float) -> tuple[CallSpec, ...]:
+    kept: list[CallSpec] = []
+    for call in step:
+        if call.env != store or not call.operation.startswith("find"):
+            kept.append(call)
+        elif share > FEW:
+            kept.append(replace(call, count=call.count * share))
+    return tuple(kept)
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name}#{number + 1}" if number else name
+
+
+def _positive(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "")
+    return int(text) if text.isdigit() and int(text) > 0 else default
+
+
+def _number(environment: Mapping[str, str], name: str, default: float) -> float:
+    whole, _, rest = environment.get(name, "").partition(".")
+    return float(f"{whole}.{rest or 0}") if whole.isdigit() and (not rest or rest.isdigit()) else default

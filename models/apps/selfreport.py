@@ -1,0 +1,81 @@
+"""What a program says of itself from time to time: how often it was asked, and how often it had to ask.
+
+A line every so often with whole counts of the time since the line before: requests it finished, and
+for every host it calls the attempts made, those that failed, and why. It is what tells an operator of
+retries: attempts over requests. Left out: latencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from simcluster.engine import SECOND, Timer, format_rfc3339
+from simcluster.models.apps.behaviour import Report
+from simcluster.models.apps.logs import fill
+from simcluster.models.traffic.cluster.server import Failed, Served
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.container import Container
+    from simcluster.models.traffic.cluster.engine import TrafficEngine
+
+
+class SelfReport:
+    """The counters of one process."""
+
+    def __init__(self, container: Container, traffic: TrafficEngine, report: Report) -> None:
+        self._container = container
+        self._traffic = traffic
+        self._report = report
+        self._requests = 0
+        self._errors = 0
+        self._since_ns = container.sim.now
+        self._timer: Timer | None = container.sim.after(report.every, self._tell)
+
+    def count(self, served: Sequence[Served], failed: Sequence[Failed]) -> None:
+        """What was finished in a tick."""
+        lost = sum(each.calls for each in failed if each.call.required)  # integers
+        self._requests += sum(each.requests for each in served) + lost  # integers
+        self._errors += lost
+
+    def stop(self) -> None:
+        """The process is gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tell(self) -> None:
+        now = self._container.sim.now
+        hosts: dict[str, list[int]] = {}
+        spec = self._container.spec
+        for edge in self._traffic.history.between(self._since_ns, now):
+            key = edge.key
+            if key.pod == spec.pod_name and key.container == spec.name and key.namespace == spec.namespace:
+                counts = hosts.setdefault(f"{key.host}:{key.port}", [0, 0, 0])
+                counts[0] += edge.sent
+                counts[1] += edge.sent - edge.ok
+                counts[2] += edge.errors.get("deadline", 0) + edge.errors.get("timeout", 0)
+        for host, (attempts, failed, timeouts) in hosts.items():
+            marks = {
+                "time": format_rfc3339(now, digits=3),
+                "window_s": str((now - self._since_ns) // SECOND),
+                "requests": str(self._requests),
+                "errors": str(self._errors),
+                "upstream": host,
+                "attempts": str(attempts),
+                "failed": str(failed),
+                "timeouts": str(timeouts),
+                "per_request": _hundredths(attempts, self._requests),
+            }
+            self._container.write(fill(self._report.text, marks.__getitem__), "stdout")
+        self._requests = self._errors = 0
+        self._since_ns = now
+        self._timer = self._container.sim.after(self._report.every, self._tell)
+
+
+def _hundredths(part: int, whole: int) -> str:
+    """A ratio with two digits, as integers give it."""
+    if not whole:
+        return "0.00"
+    hundredths = (100 * part + whole // 2) // whole
+    return f"{hundredths // 100}.{hundredths % 100:02d}"

@@ -1,0 +1,139 @@
+"""Settings of a program that its environment overrides: retries, time-outs, queues, breakers.
+
+A behaviour file says which variable sets which key of a call, or of the program itself. What the
+variable holds is read when the process starts, as real programs do: whoever changes a variable or
+the ConfigMap behind it has to roll the pods. A value that cannot be read ends the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from simcluster.engine import Shared
+
+if TYPE_CHECKING:
+    from simcluster.models.apps.behaviour import Behaviour, CallModel
+
+
+class WrongSetting(ValueError):
+    """A variable holds what the program cannot use. Attributes: variable, value."""
+
+    def __init__(self, variable: str, value: str) -> None:
+        super().__init__(f"invalid value {value!r} for {variable}")
+        self.variable = variable
+        self.value = value
+
+
+class Setting(BaseModel, Shared):
+    """One variable.
+
+    Attributes:
+        env: its name.
+        sets: the key that it sets, with dots (`retries.attempts`).
+        disabled_by: a value with which the key's first part is left out altogether (no breaker at all).
+        besides: further keys to set with it, where the file does not say them.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    env: str
+    sets: str
+    disabled_by: str = ""
+    besides: Mapping[str, Any] = Field(default_factory=dict)
+
+    @field_validator("sets")
+    @classmethod
+    def _a_path(cls, value: str) -> str:
+        if not all(part.isidentifier() for part in value.split(".")):
+            raise ValueError(f"write keys with dots between them, such as retries.attempts, not {value!r}")
+        return value
+
+
+def configured(behaviour: Behaviour, environment: Mapping[str, str]) -> Behaviour:
+    """The behaviour of a process with this environment; itself where no variable says otherwise.
+
+    Raises:
+        WrongSetting: a value is of no use.
+    """
+    changed: dict[str, Any] = {}
+    operations = tuple(_operation(operation, environment) for operation in behaviour.operations)
+    if any(new is not old for new, old in zip(operations, behaviour.operations, strict=True)):
+        changed["operations"] = operations
+    for setting in behaviour.settings:
+        value = environment.get(setting.env, "")
+        if value:
+            head = setting.sets.partition(".")[0]
+            data = _with(behaviour.model_dump(exclude_unset=True, include={head}), setting, value)
+            rest = behaviour.model_dump(exclude_unset=True, exclude={head, *changed})
+            changed[head] = getattr(_checked(type(behaviour), {**rest, **data}, setting, value), head)
+    return behaviour.model_copy(update=changed) if changed else behaviour
+
+
+def _operation(operation: Any, environment: Mapping[str, str]) -> Any:
+    steps = []
+    for step in operation.steps:
+        if step.call is not None:
+            call = _call(step.call, environment)
+            steps.append(step if call is step.call else step.model_copy(update={"call": call}))
+            continue
+        calls = tuple(_call(call, environment) for call in step.parallel)
+        same = all(new is old for new, old in zip(calls, step.parallel, strict=True))
+        steps.append(step if same else step.model_copy(update={"parallel": calls}))
+    if all(new is old for new, old in zip(steps, operation.steps, strict=True)):
+        return operation
+    return operation.model_copy(update={"steps": tuple(steps)})
+
+
+def _call(call: CallModel, environment: Mapping[str, str]) -> CallModel:
+    for setting in call.settings:
+        value = environment.get(setting.env, "")
+        if value:
+            data = _with(call.model_dump(exclude_unset=True), setting, value)
+            call = _checked(type(call), data, setting, value)
+    return call
+
+
+def _checked(model: type[Any], data: dict[str, Any], setting: Setting, value: str) -> Any:
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        raise WrongSetting(setting.env, value) from None
+
+
+def _with(data: dict[str, Any], setting: Setting, value: str) -> dict[str, Any]:
+    """The data with the setting's keys in them."""
+    if setting.disabled_by and value == setting.disabled_by:
+        parts = setting.sets.split(".")
+        return _without(data, parts[:-1] or parts)
+    for path, given in setting.besides.items():
+        data = _put(data, path.split("."), given, replace=False)
+    return _put(data, setting.sets.split("."), _scalar(value), replace=True)
+
+
+def _put(data: dict[str, Any], path: list[str], value: Any, replace: bool) -> dict[str, Any]:
+    head, rest = path[0], path[1:]
+    if rest:
+        return {**data, head: _put(data.get(head) or {}, rest, value, replace)}
+    return {**data, head: value} if replace or head not in data else data
+
+
+def _without(data: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    head, rest = path[0], path[1:]
+    if head not in data:
+        return data
+    if rest:
+        return {**data, head: _without(data[head] or {}, rest)}
+    return {key: item for key, item in data.items() if key != head}
+
+
+def _scalar(text: str) -> int | float | str:
+    """A number if it is one: durations and words stay texts."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,71 @@
+"""What a store has written: databases, users, settings, the state of its log. It survives the process.
+
+It lies with the volume: on a claim or a path of the host it survives the pod, in an emptyDir the
+container, in the container's own layer nothing.
+"""
+
+from __future__ import annotations
+
+from simcluster.models.apps.stores.accounts import Accounts
+from simcluster.models.apps.stores.demand import DataSet
+
+
+class Database:
+    """One database (a data set): its bytes on the disk and what it came from.
+
+    Attributes:
+        number: from which its files' names follow.
+        size: bytes now; `grown` those that inserts have added.
+        documents: rows or documents, as counted by commands.
+        held: locks taken by sessions: table -> who.
+    """
+
+    def __init__(self, name: str, number: int, described: DataSet) -> None:
+        self.name = name
+        self.number = number
+        self.described = described
+        self.size = described.size
+        self.grown = 0
+
+    @property
+    def documents(self) -> int:
+        """How many documents or rows it has."""
+        return self.size // self.described.document
+
+    @property
+    def hot(self) -> int:
+        """Bytes of the hot part."""
+        return self.described.hot_bytes(self.size)
+
+
+class Contents:
+    """The data directory of one store.
+
+    Attributes:
+        kind, version: who made it.
+        clean: whether the last process that used it has shut it down.
+        log_bytes: log written since the last checkpoint: what a recovery must read.
+        position: bytes of log written in all (an LSN).
+        settings: changed at run time and kept (ALTER SYSTEM, CONFIG REWRITE).
+        keys: of caches: bytes of the last snapshot.
+    """
+
+    def __init__(self, kind: str, version: str) -> None:
+        self.kind = kind
+        self.version = version
+        self.clean = True
+        self.accounts = Accounts()
+        self.databases: dict[str, Database] = {}
+        self.settings: dict[str, str] = {}
+        self.log_bytes = 0
+        self.position = 22_000_000
+        self.checkpoint_ns = 0
+        self.snapshot_bytes = 0
+        self.append_bytes = 0
+
+    def database(self, name: str, described: DataSet) -> Database:
+        """The database of that name, made if it is missing."""
+        found = self.databases.get(name)
+        if found is None:
+            found = self.databases[name] = Database(name, 7 + 2 * len(self.databases), described)
+        return found

@@ -1,0 +1,155 @@
+"""The data directory of a store: where on which disk it lies, and what is in it.
+
+A path in a container is a path of the host: below a volume's own (a claim's, a hostPath's), below the
+kubelet's folder (an emptyDir), or in the container's writable layer. Reads and writes go to the file
+system that is mounted there; a machine without disks answers at once.
+"""
+
+from __future__ import annotations
+
+from simcluster.models.apps.stores.contents import Contents
+from simcluster.models.machine.container import Container, Mount
+from simcluster.models.machine.machine import process_name
+from simcluster.models.machine.shellfiles import Layer
+from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency
+
+#: Where the kubelet and containerd put what containers write.
+_PODS = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{name}"
+_LAYERS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/{number}/fs{path}"
+_NOTHING = Latency(0, 0.0, 0)
+#: What a machine without disks answers.
+IDEAL = IoShare(_NOTHING, _NOTHING, _NOTHING, 0.0, 1.0, 0, (), (), "", "")
+
+
+class DataFolder:
+    """One folder of one container.
+
+    Attributes:
+        path: in the container; `host_path` on the node.
+        mount: the volume it lies on; None for the container's own layer.
+        comm: name of the process.
+    """
+
+    def __init__(self, container: Container, path: str, comm: str = "") -> None:
+        self._container = container
+        self.path = path.rstrip("/") or "/"
+        self.comm = comm or process_name(container)
+        self.mount = _mount_of(container, self.path)
+        self.host_path = _host_path(container, self.path, self.mount)
+
+    @property
+    def files(self) -> FileSystem | None:
+        """The file system; None on a machine without disks."""
+        find = getattr(self._container.machine, "files_at", None)
+        found: FileSystem | None = find(self.host_path) if find is not None else None
+        return found
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written: a read-only mount, root or file system."""
+        if self.mount is not None:
+            if self.mount.read_only or self.mount.source in ("configMap", "secret", "projected", "downwardAPI"):
+                return True
+        elif self._container.spec.read_only_root:
+            return True
+        files = self.files
+        return files is not None and files.read_only
+
+    def layer(self) -> Layer:
+        """What was written to where the folder lies."""
+        container, mount = self._container, self.mount
+        if mount is None:
+            if container.written is None:
+                container.written = Layer()
+            return container.written
+        if mount.host:
+            key = f"{container.sandbox.node}:{mount.host}"
+            return container.machine.network.volumes.setdefault(key, Layer())
+        return container.sandbox.volumes.setdefault(mount.volume or mount.path, Layer())
+
+    def contents(self, marker: str) -> Contents | None:
+        """What a store left here; None if there is nothing, or its file `marker` is gone with its disk."""
+        found = self.layer().held.get(self.path)
+        if not isinstance(found, Contents):
+            return None
+        files = self.files
+        return found if files is None or files.exists(self.file(marker)) else None
+
+    def keep(self, contents: Contents) -> None:
+        """A store begins to keep its data here."""
+        self.layer().held[self.path] = contents
+
+    def file(self, name: str) -> str:
+        """A file's path on the host."""
+        return f"{self.host_path}/{name}"
+
+    def allocate(self, name: str, size: int) -> str:
+        """Make a file of a size, or grow it; an error's name or ""."""
+        if self.read_only:
+            return "EROFS"
+        files = self.files
+        if files is None:
+            return ""
+        return (
+            ""
+            if files.size_of(self.file(name)) >= size and files.exists(self.file(name))
+            else files.allocate(self.file(name), size)
+        )
+
+    def read(self, name: str, offset: int, size: int) -> IoOutcome:
+        """Read from a file."""
+        files = self.files
+        if files is None:
+            return IoOutcome(0)
+        return files.read(self.file(name), offset, size, comm=self.comm, pid=self._container.pid)
+
+    def write(self, name: str, offset: int, size: int) -> IoOutcome:
+        """Write to a file and wait until it is on the disk."""
+        if self.read_only:
+            return IoOutcome(0, "EROFS")
+        files = self.files
+        if files is None:
+            return IoOutcome(0)
+        written = files.write(self.file(name), offset, size, comm=self.comm, pid=self._container.pid)
+        if written.error:
+            return written
+        synced = files.fsync(self.file(name), comm=self.comm, pid=self._container.pid)
+        return synced._replace(delay_ns=synced.delay_ns + written.delay_ns)
+
+    def load(self, part: str, demand: IoDemand) -> IoShare:
+        """A tick's I/O of one part of the store (`data`, `journal`)."""
+        files = self.files
+        if files is None:
+            return IDEAL
+        demand = demand._replace(file=self.file(demand.file), comm=self.comm, pid=self._container.pid)
+        share = files.load(f"{self._container.container_id}/{part}", demand)
+        if self.read_only and not share.write_error:
+            share = share._replace(write_error="EROFS")
+        return share
+
+    def release(self, parts: tuple[str, ...]) -> None:
+        """The process is gone."""
+        files = self.files
+        if files is not None:
+            for part in parts:
+                files.unload(f"{self._container.container_id}/{part}")
+
+
+def _mount_of(container: Container, path: str) -> Mount | None:
+    """The volume on which a path lies: the longest mount path."""
+    best: Mount | None = None
+    for mount in container.mounts:
+        prefix = mount.path.rstrip("/")
+        if (path == prefix or path.startswith(prefix + "/")) and (best is None or len(prefix) > len(best.path)):
+            best = mount
+    return best
+
+
+def _host_path(container: Container, path: str, mount: Mount | None) -> str:
+    if mount is None:
+        number = 40 + container.pid % 1000
+        return _LAYERS.format(number=number, path=path)
+    inner = path[len(mount.path.rstrip("/")) :]
+    if mount.host:
+        return mount.host.rstrip("/") + inner
+    return _PODS.format(uid=container.spec.pod_uid, name=mount.volume or "volume") + inner

@@ -1,0 +1,513 @@
+"""`mongo` and `mongosh` for looks and for users: a bounded set of JavaScript statements.
+
+Understood are `use`, `show`, `db.METHOD(...)`, `db.getSiblingDB(x).METHOD(...)`, `db.COLLECTION.METHOD(...)`,
+`rs.status()`, wrapped in `print`, `printjson`, `JSON.stringify` or not. Everything else is answered by an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simcluster.models.apps.stores.accounts import Account
+from simcluster.models.apps.stores.mongorights import is_role
+from simcluster.models.machine.program import ExecResult
+
+if TYPE_CHECKING:
+    from simcluster.models.apps.stores.mongod import MongodProgram
+
+_KEY = re.compile(r"([{,]\s*)([A-Za-z_$][\w$]*)\s*:")
+_CALL = re.compile(r"^(?:var\s+\w+\s*=\s*)?([\w.$()'\"\- ]+?)\.(\w+)\((.*)\)$", re.DOTALL)
+_SIBLING = re.compile(r"^db\.getSiblingDB\(\s*['\"]([\w\-]+)['\"]\s*\)")
+_WRAPPED = re.compile(r"^(print|printjson|JSON\.stringify|tojson|EJSON\.stringify)\((.*)\)$", re.DOTALL)
+#: Commands by which methods of collections are known to authorisation.
+_COMMANDS = {
+    **{"find": "find", "findOne": "find", "count": "count", "countDocuments": "aggregate"},
+    **{"estimatedDocumentCount": "count", "insert": "insert", "insertOne": "insert", "insertMany": "insert"},
+    **{"update": "update", "updateOne": "update", "updateMany": "update", "deleteOne": "delete"},
+    **{"deleteMany": "delete", "remove": "delete", "drop": "drop", "stats": "collStats", "validate": "validate"},
+    **{"createIndex": "createIndexes", "getIndexes": "listIndexes", "aggregate": "aggregate"},
+}
+
+
+class ShellError(Exception):
+    """An exception in the shell: kind (`MongoServerError`) and text."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"{kind}: {text}")
+        self.kind = kind
+        self.text = text
+
+
+class MongoShell:
+    """One session of the shell.
+
+    Args:
+        program: the server it is connected to.
+        legacy: whether it is `mongo` and not `mongosh`.
+        trusted: whether rights are not asked (the entry point's own start).
+    """
+
+    def __init__(self, program: MongodProgram, *, legacy: bool = False, trusted: bool = False) -> None:
+        self._program = program
+        self._legacy = legacy
+        self._trusted = trusted
+        self.database = "test"
+        self.user = ""
+
+    def run(self, words: tuple[str, ...], stdin: str) -> ExecResult:
+        """The command line: options, a database, `--eval` or standard input."""
+        options, rest = _options(words)
+        if rest:
+            self.database = rest[0].rpartition("/")[2] or "test" if "://" in rest[0] else rest[0].rpartition("/")[2]
+            login = re.match(r"mongodb://([^:@]+):([^@]+)@", rest[0])
+            if login:
+                options.setdefault("u", login[1])
+                options.setdefault("p", login[2])
+        if "u" in options:
+            why = self._program.login(
+                options["u"], options.get("p", ""), options.get("authenticationDatabase", "admin")
+            )
+            if why:
+                if self._legacy:
+                    text = f"Error: {why} :\nconnect@src/mongo/shell/mongo.js:374:17\n@(connect):2:6\n"
+                    return ExecResult(text + "exception: connect failed\nexiting with code 1\n", "", 1)
+                return ExecResult("", f"MongoServerError: {why}\n", 1)
+            self.user = options["u"]
+        script = options.get("eval", stdin)
+        try:
+            return ExecResult(self.evaluate(script))
+        except ShellError as error:
+            if self._legacy:
+                text = f"uncaught exception: Error: {error.text} :\n_getErrorWithCode@src/mongo/shell/utils.js:25:13\n"
+                return ExecResult(text, "", 252 if "eval" in options else 0)
+            return ExecResult("", f"{error.kind}: {error.text}\n", 1)
+
+    def evaluate(self, script: str) -> str:
+        """Statements, one after the other; what is printed. Raises ShellError."""
+        printed = []
+        for statement in statements(script):
+            value = self._statement(statement)
+            if value is not None:
+                printed.append(value if isinstance(value, str) else shown(value, self._legacy))
+        return "".join(f"{text}\n" for text in printed)
+
+    def _statement(self, text: str) -> object:
+        words = text.split()
+        if words[0] == "use" and len(words) == 2:
+            self.database = words[1].strip("'\"")
+            return f"switched to db {self.database}"
+        if words[0] == "show" and len(words) == 2:
+            return self._show(words[1])
+        if text in ("exit", "quit()", "quit"):
+            return None
+        wrapped = _WRAPPED.match(text)
+        if wrapped:
+            if wrapped[2].strip()[:1] in "'\"":
+                return wrapped[2].strip().strip("'\"")
+            value = self._statement(wrapped[2].strip())
+            return json.dumps(value) if wrapped[1].endswith("stringify") and not isinstance(value, str) else value
+        assigned = re.match(r"^db\s*=\s*(db\..*)$", text)
+        sibling = _SIBLING.match(assigned[1] if assigned else text)
+        if assigned and sibling:
+            self.database = sibling[1]
+            return None
+        before = self.database
+        if sibling:
+            self.database = sibling[1]
+            text = "db" + text[sibling.end() :]
+        try:
+            return self._expression(text)
+        finally:
+            self.database = before
+
+    def _show(self, what: str) -> object:
+        contents = self._contents()
+        if what in ("dbs", "databases"):
+            self._require("listDatabases", "admin")
+            sizes = {"admin": 100 << 10, "config": 60 << 10, "local": 72 << 10}
+            sizes |= {name: database.size for name, database in contents.databases.items()}
+            return "\n".join(f"{name:8} {_size(size)}" for name, size in sorted(sizes.items()))
+        if what in ("collections", "tables"):
+            self._require("listCollections", self.database)
+            return "\n".join(self._tables())
+        if what == "users":
+            return self._get_users()
+        raise ShellError("MongoshInvalidInputError", f"[COMMON-10001] '{what}' is not a valid argument for \"show\".")
+
+    def _expression(self, text: str) -> object:
+        call = _CALL.match(text)
+        field = re.match(r"^(.*\))((?:\.\w+|\[['\"][^'\"]+['\"]\])+)$", text, re.DOTALL)
+        if field:
+            value = self._expression(field[1])
+            for name in re.findall(r"\.(\w+)|\[['\"]([^'\"]+)['\"]\]", field[2]):
+                value = value.get(name[0] or name[1], "undefined") if isinstance(value, Mapping) else "undefined"
+            return value
+        if call is None:
+            if text == "db":
+                return self.database
+            raise ShellError(
+                "ReferenceError", f"{text.split('.', maxsplit=1)[0].split('(', maxsplit=1)[0]} is not defined"
+            )
+        target, method, inside = call[1].strip(), call[2], call[3]
+        chain = re.match(r"^(.*)\.(find|aggregate)\((.*)\)$", target, re.DOTALL)
+        if chain and method in ("limit", "toArray", "pretty", "sort", "count", "itcount", "explain"):
+            target, inside, method = chain[1], chain[3], "count" if method in ("count", "itcount") else chain[2]
+        arguments = _arguments(inside)
+        if target == "db":
+            return self._db(method, arguments)
+        if target == "rs":
+            text = "not running with --replSet"
+            return {"ok": 0, "errmsg": text, "code": 76, "codeName": "NoReplicationEnabled"}
+        if target.startswith("db."):
+            return self._collection(target[3:], method, arguments)
+        indexed = re.match(r"^db\.getCollection\(['\"](\w+)['\"]\)$", target)
+        if indexed:
+            return self._collection(indexed[1], method, arguments)
+        raise ShellError("ReferenceError", f"{target.split('.')[0]} is not defined")
+
+    # --- the database ---------------------------------------------------------------------
+
+    def _db(self, method: str, args: list[Any]) -> object:
+        simple = {
+            "getUsers": self._get_users,
+            "getCollectionNames": self._collection_names,
+            "stats": self._stats,
+            "serverStatus": self._server_status,
+            "currentOp": self._current,
+        }
+        plain: dict[str, object] = {
+            "getName": self.database,
+            "version": self._program.version,
+            "hello": {"isWritablePrimary": True, "ok": 1},
+            "isMaster": {"ismaster": True, "ok": 1},
+        }
+        if method in plain:
+            return plain[method]
+        if method in simple:
+            return simple[method]()
+        if method in ("adminCommand", "runCommand") and args:
+            return self._command(args[0], "admin" if method == "adminCommand" else self.database)
+        if method == "auth" and args:
+            given = args[0] if isinstance(args[0], dict) else {"user": args[0], "pwd": args[1] if len(args) > 1 else ""}
+            why = self._program.login(given.get("user", ""), given.get("pwd", ""), self.database)
+            if why:
+                raise ShellError("MongoServerError", why)
+            self.user = given["user"]
+            return 1 if self._legacy else {"ok": 1}
+        if method in ("getUser", "createUser", "updateUser", "dropUser", "changeUserPassword") and args:
+            return self._user(method, args)
+        if method in ("grantRolesToUser", "revokeRolesFromUser") and len(args) > 1:
+            return self._roles(method, str(args[0]), args[1])
+        if method == "shutdownServer":
+            self._require("shutdown", "admin")
+            self._program.terminate()
+            return None
+        raise ShellError("TypeError", f"db.{method} is not a function")
+
+    def _command(self, command: object, database: str) -> object:
+        if isinstance(command, str):
+            command = {command: 1}
+        name = next(iter(command), "") if isinstance(command, Mapping) else ""
+        if name == "ping":
+            return {"ok": 1}
+        if name == "serverStatus":
+            return self._server_status()
+        if name == "listDatabases":
+            self._require(name, "admin")
+            found = [{"name": n, "sizeOnDisk": d.size} for n, d in self._contents().databases.items()]
+            return {"databases": found, "ok": 1}
+        if name in ("dbStats", "buildInfo", "connectionStatus"):
+            return self._stats() if name == "dbStats" else {"version": self._program.version, "ok": 1}
+        if name == "getParameter":
+            self._require(name, "admin")
+            return {"featureCompatibilityVersion": {"version": self._contents().version}, "ok": 1}
+        raise ShellError("MongoServerError", f"no such command: '{name}'")
+
+    def _user(self, method: str, args: list[Any]) -> object:
+        accounts, program = self._contents().accounts, self._program
+        name = args[0]["user"] if isinstance(args[0], dict) else str(args[0])
+        known = accounts.find(name, self.database)
+        if method == "getUser":
+            self._require("usersInfo", self.database)
+            return _document(known) if known is not None else "null"
+        self._require("updateUser" if method == "changeUserPassword" else method, self.database)
+        if method == "createUser":
+            if known is not None:
+                raise ShellError("MongoServerError", f'User "{name}@{self.database}" already exists')
+            account = Account(name, str(args[0].get("pwd", "")), self.database)
+            self._set_roles(account, args[0].get("roles", []))
+            accounts.add(account)
+            program.republish()
+            roles = json.dumps([{"role": r, "db": d} for r, d in account.roles], indent="\t")
+            return f'Successfully added user: {{\n\t"user" : "{name}",\n\t"roles" : {roles}\n}}' if self._legacy else OK
+        if known is None:
+            if method == "dropUser" and self._legacy:
+                return "false"
+            raise ShellError("MongoServerError", f"User '{name}@{self.database}' not found")
+        if method == "dropUser":
+            accounts.remove(name, self.database)
+        elif method == "changeUserPassword" and len(args) > 1:
+            known.password = str(args[1])
+        elif method == "updateUser" and len(args) > 1 and isinstance(args[1], dict):
+            known.password = str(args[1].get("pwd", known.password))
+            if "roles" in args[1]:
+                known.roles = []
+                self._set_roles(known, args[1]["roles"])
+        program.republish()
+        if self._legacy:
+            return "true" if method == "dropUser" else None
+        return OK
+
+    def _roles(self, method: str, name: str, roles: list[Any]) -> object:
+        self._require(method, self.database)
+        account = self._contents().accounts.find(name, self.database)
+        if account is None:
+            raise ShellError("MongoServerError", f'Could not find user "{name}" for db "{self.database}"')
+        if method == "grantRolesToUser":
+            self._set_roles(account, roles)
+        else:
+            for role, database in _roles_of(roles, self.database):
+                account.revoke(role, database)
+        self._program.republish()
+        return None if self._legacy else OK
+
+    def _set_roles(self, account: Account, roles: list[Any]) -> None:
+        for role, database in _roles_of(roles, self.database):
+            if not is_role(role):
+                raise ShellError("MongoServerError", f"No role named {role}@{database}")
+            account.grant(role, database)
+
+    def _get_users(self) -> object:
+        self._require("usersInfo", self.database)
+        users = [_document(u) for u in self._contents().accounts.users.values() if u.database == self.database]
+        return users if self._legacy else {"users": users, "ok": 1}
+
+    def _server_status(self) -> object:
+        self._require("serverStatus", "admin")
+        program = self._program
+        storage = program.storage
+        assert storage is not None
+        used = int(storage.cache.held)
+        cache = {
+            "maximum bytes configured": program.cache_bytes(),
+            "bytes currently in the cache": used,
+            "tracked dirty bytes in the cache": int(storage.cache.changed),
+            "pages read into cache": int(storage.cache.misses),
+            "pages requested from the cache": int(storage.cache.hits + storage.cache.misses),
+        }
+        opened = program.open_connections()
+        return {
+            "host": program.container.spec.pod_name,
+            "version": program.version,
+            "process": "mongod",
+            "pid": 1,
+            "uptime": program.uptime_s(),
+            "connections": {"current": opened, "available": program.most_connections - opened, "active": opened},
+            "mem": {"bits": 64, "resident": program.container.memory_bytes >> 20},
+            "wiredTiger": {
+                "cache": cache,
+                "log": {"log bytes written": int(storage.totals["log_bytes"]), "log sync operations": int(
+                    storage.totals["fsyncs"])},
+                "transaction": {"transaction checkpoints": int(storage.totals["checkpoints"])},
+            },
+            "ok": 1,
+        }  # fmt: skip
+
+    def _stats(self) -> object:
+        self._require("dbStats", self.database)
+        found = self._contents().databases.get(self.database)
+        size, documents = (found.size, found.documents) if found is not None else (0, 0)
+        tables = len(self._tables())
+        return {"db": self.database, "collections": tables, "objects": documents, "storageSize": size, "ok": 1}
+
+    def _current(self) -> object:
+        self._require("currentOp", "admin")
+        return {"inprog": [], "ok": 1}
+
+    def _collection_names(self) -> object:
+        self._require("listCollections", self.database)
+        return self._tables()
+
+    def _collection(self, name: str, method: str, args: list[Any]) -> object:
+        command = _COMMANDS.get(method)
+        if command is None:
+            raise ShellError("TypeError", f"db.{name}.{method} is not a function")
+        self._require(command, self.database, name)
+        found = self._contents().databases.get(self.database)
+        known = found is not None and name in self._tables()
+        documents = found.documents // max(1, len(self._tables())) if found is not None and known else 0
+        if command == "count" or method == "countDocuments":
+            return str(documents)
+        if command == "find":
+            return (
+                {"_id": "ObjectId('65f0a1b2c3d4e5f60718293a')"}
+                if documents
+                else ("null" if method == "findOne" else None)
+            )
+        if command == "insert":
+            return {"acknowledged": True, "insertedId": "ObjectId('65f0a1b2c3d4e5f60718293b')"}
+        if command in ("update", "delete"):
+            key = "deletedCount" if command == "delete" else "matchedCount"
+            return {"acknowledged": True, key: 0}
+        if command == "validate":
+            return self._validate(name)
+        return {"ns": f"{self.database}.{name}", "count": documents, "ok": 1}
+
+    def _validate(self, name: str) -> object:
+        """Read the whole collection: what a scrub of the file finds."""
+        program = self._program
+        assert program.storage is not None
+        assert program.folder is not None
+        database = self._contents().databases[self.database]
+        file = program.storage.file_of(database)
+        outcome = program.folder.read(file, 0, database.size)
+        ns = f"{self.database}.{name}"
+        if outcome.corrupt or outcome.error:
+            errors = ["The record store has a corrupt block" if outcome.corrupt else outcome.error]
+            return {"ns": ns, "valid": False, "errors": errors, "corruptRecords": [outcome.offset], "ok": 1}
+        return {"ns": ns, "valid": True, "errors": [], "nrecords": database.documents, "ok": 1}
+
+    def _tables(self) -> list[str]:
+        found = self._contents().databases.get(self.database)
+        return sorted(found.described.tables) if found is not None else []
+
+    def _contents(self) -> Any:
+        assert self._program.contents is not None
+        return self._program.contents
+
+    def _require(self, command: str, database: str, table: str = "") -> None:
+        """Rights; without any user the local shell may make the first one (the localhost exception)."""
+        if self._trusted or (command == "createUser" and not self._contents().accounts.users):
+            return
+        why = self._program.refuses(self.user, database, command, table)
+        if why:
+            why = why if self._legacy else why[0].upper() + why[1:] if why.startswith("command") else why
+            raise ShellError("MongoServerError", why)
+
+
+OK: dict[str, Any] = {"ok": 1}
+
+
+def statements(script: str) -> list[str]:
+    """Statements of a script: ended by `;` or a line's end outside of brackets and quotes."""
+    found, depth, quote, part = [], 0, "", ""
+    for char in re.sub(r"(?m)^\s*//.*$", "", script):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+        elif char in "({[":
+            depth += 1
+        elif char in ")}]":
+            depth -= 1
+        if not quote and depth <= 0 and char in ";\n":
+            found.append(part.strip())
+            part = ""
+        else:
+            part += char
+    found.append(part.strip())
+    return [statement for statement in found if statement]
+
+
+def script_of(path: str, text: str) -> str:
+    """The JavaScript of a file: all of it, or of a shell script what it gives to the shell."""
+    if path.endswith(".js"):
+        return text
+    lines = text.splitlines()
+    found = []
+    while lines:
+        line = lines.pop(0)
+        words = _words(line)
+        if not words or words[0].rpartition("/")[2] not in ("mongo", "mongosh"):
+            continue
+        options, rest = _options(tuple(word for word in words[1:] if not word.startswith("<<")))
+        if rest:
+            found.append(f"use {rest[0]}")
+        if "eval" in options:
+            found.append(options["eval"])
+        here = re.search(r"<<-?\s*['\"]?(\w+)", line)
+        while here and lines and lines[0].strip() != here[1]:
+            found.append(lines.pop(0))
+    return "\n".join(found)
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return line.split()
+
+
+def _options(words: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """Options by short name, and the rest."""
+    short = {"username": "u", "password": "p"}
+    found: dict[str, str] = {}
+    rest: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-"):
+            rest.append(word)
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        if name in ("quiet", "norc", "shell", "tls", "ssl", "tlsAllowInvalidCertificates"):
+            continue
+        if not word.startswith("--") and len(name) > 1 and name[0] in "up":
+            name, value, equals = name[0], name[1:], "="
+        found[short.get(name, name)] = value if equals else left.pop(0) if left else ""
+    return found, rest
+
+
+def _arguments(text: str) -> list[Any]:
+    """JavaScript literals between brackets. Raises ShellError."""
+    if not text.strip():
+        return []
+    quoted = re.sub(r"'((?:[^'\\]|\\.)*)'", _double, text)
+    quoted = _KEY.sub(r'\1"\2":', quoted)
+    quoted = re.sub(r",\s*([}\]])", r"\1", quoted)
+    try:
+        found = json.loads(f"[{quoted}]")
+    except ValueError:
+        raise ShellError("SyntaxError", f"Unexpected token in {text}") from None
+    return list(found)
+
+
+def _double(match: re.Match[str]) -> str:
+    """A string in single quotes as JSON."""
+    return json.dumps(match[1])
+
+
+def _roles_of(roles: list[Any], database: str) -> list[tuple[str, str]]:
+    listed = roles if isinstance(roles, list) else [roles]
+    return [(r["role"], r.get("db", database)) if isinstance(r, dict) else (str(r), database) for r in listed]
+
+
+def _document(account: Account) -> dict[str, Any]:
+    roles = [{"role": role, "db": database} for role, database in account.roles]
+    return {
+        "_id": f"{account.database}.{account.name}",
+        "user": account.name,
+        "db": account.database,
+        "roles": roles,
+        "mechanisms": ["SCRAM-SHA-1", "SCRAM-SHA-256"],
+    }
+
+
+def _size(size: int) -> str:
+    return f"{size / (1 << 20):.2f} MiB" if size >= 1 << 20 else f"{size / 1024:.2f} KiB"
+
+
+def shown(value: object, legacy: bool) -> str:
+    """A value as the shell prints it."""
+    if isinstance(value, int):
+        return str(value)
+    if legacy:
+        return json.dumps(value, indent="\t").replace('":', '" :')
+    text = json.dumps(value, indent=2)
+    text = re.sub(r'"([A-Za-z_]\w*)":', r"\1:", text)
+    text = re.sub(r'"((?:[^"\\\']|\\.)*)"', r"'\1'", text)
+    return re.sub(r"\{\n\s+([^\n{}]*)\n\s*\}", r"{ \1 }", text)

@@ -1,0 +1,306 @@
+"""MySQL and MariaDB: InnoDB's buffer pool, redo log and double write in their own words.
+
+Pages of 16 KiB go through `innodb_buffer_pool_size`; a commit waits for the redo log (unless
+`innodb_flush_log_at_trx_commit` says otherwise). InnoDB ends the process at what it cannot read, write or trust.
+Sources: fil0fil.cc, buf0buf.cc, os0file.cc, docker-library/mysql. Left out: the binary log, replication, table locks.
+"""
+
+from __future__ import annotations
+
+import re
+
+from simcluster.engine import MINUTE, SECOND, format_rfc3339
+from simcluster.engine.streams import mix
+from simcluster.models.apps.stores.accounts import Account
+from simcluster.models.apps.stores.contents import Contents, Database
+from simcluster.models.apps.stores.demand import DataSet
+from simcluster.models.apps.stores.folder import DataFolder
+from simcluster.models.apps.stores.mongolog import ERRNO
+from simcluster.models.apps.stores.pagecache import PageCache
+from simcluster.models.apps.stores.program import FAILING, StoreProgram
+from simcluster.models.apps.stores.settings import assignments, file_text, is_on, number_of, options_of, size_of
+from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
+from simcluster.models.machine.program import ExecResult
+from simcluster.models.traffic.cluster.operations import CallSpec
+from simcluster.models.traffic.cluster.server import Server
+
+PAGE = 16 << 10
+SYSTEM = "ibdata1"
+LOG = "#innodb_redo/#ib_redo{number}"
+LOG_BYTES = 32 << 20
+REPLAY_BYTES_PER_S = 50 << 20
+EXIT_ABORT = 134
+DEFAULTS = {
+    "max_connections": "151",
+    "innodb_buffer_pool_size": "134217728",
+    "innodb_flush_log_at_trx_commit": "1",
+    "innodb_redo_log_capacity": "104857600",
+    "read_only": "OFF",
+    "port": "3306",
+    "datadir": "/var/lib/mysql",
+}
+
+
+class InnoDb(Storage):
+    """Files as InnoDB names them."""
+
+    def file_of(self, database: Database) -> str:
+        """One file for the tables of a database."""
+        return f"{database.name}/{database.described.tables[0].rpartition('.')[2]}.ibd"
+
+    def log_file(self) -> str:
+        """The redo log's present file."""
+        return LOG.format(number=self.contents.position // LOG_BYTES)
+
+    def log_step(self) -> int:
+        """Files of a thirty-second of the capacity."""
+        return LOG_BYTES
+
+
+class MysqldProgram(StoreProgram):
+    """The main process of a mysql or mariadb image."""
+
+    settings: dict[str, str]
+    version = "8.4.2"
+
+    def configure(self) -> bool:
+        """Arguments, variables, my.cnf of a mounted conf.d."""
+        spec = self.container.spec
+        tag = re.match(r"\d+(\.\d+)*", spec.image.rpartition(":")[2])
+        self.version = {"8": "8.4.2", "8.0": "8.0.39", "8.4": "8.4.2"}.get(tag[0], tag[0]) if tag else "8.4.2"
+        words = tuple(w for w in (*spec.command, *spec.args) if w not in ("mysqld", "mariadbd"))
+        self.settings = dict(DEFAULTS)
+        for mount in self.container.mounts:
+            for name, _ in mount.files:
+                path = f"{mount.path.rstrip('/')}/{name}"
+                if path.startswith("/etc/mysql/") and path.endswith(".cnf"):
+                    found = assignments(file_text(self.container, path) or "")
+                    self.settings |= {key.replace("-", "_"): value for key, value in found.items()}
+        self.settings |= {k.replace("-", "_"): v for k, v in options_of(words).items() if k}
+        self._ports = {number_of(self.settings["port"], 3306): None}
+        self.folder = DataFolder(self.container, self.settings["datadir"], "mysqld")
+        return True
+
+    def say(self, level: str, number: str, part: str, text: str) -> None:
+        """A line of the error log."""
+        when = format_rfc3339(self.container.sim.now, digits=6)
+        self.container.write(f"{when} 0 [{level}] [{number}] [{part}] {text}", "stderr")
+
+    def _rules(self) -> Rules:
+        durable = self.settings["innodb_flush_log_at_trx_commit"] == "1"
+        capacity = number_of(self.settings["innodb_redo_log_capacity"], 100 << 20)
+        return Rules(PAGE, 96, 0 if durable else SECOND, durable, MINUTE, capacity // 2, 30 * SECOND, 64)
+
+    def open_data(self) -> int:
+        """Make the data directory, or open and recover it."""
+        assert self.folder is not None
+        contents = self.folder.contents(SYSTEM)
+        delay = 0
+        if contents is None:
+            contents = self._initialise()
+            if contents is None:
+                return 0
+            delay = 4 * SECOND
+        self.contents = contents
+        pool = size_of(self.settings["innodb_buffer_pool_size"]) or 128 << 20
+        self.storage = InnoDb(self.folder, contents, PageCache(pool, PAGE), self._rules(), self.io_models())
+        self.storage.described = dict(self.behaviour.data)
+        self.say("System", "MY-010116", "Server", f"/usr/sbin/mysqld (mysqld {self.version}) starting as process 1")
+        self.say("System", "MY-013576", "InnoDB", "InnoDB initialization has started.")
+        if not contents.clean:
+            self.say("Note", "MY-012552", "InnoDB", "Database was not shutdown normally!")
+            self.say("Note", "MY-012553", "InnoDB", "Starting crash recovery.")
+        names = [SYSTEM, *(self.storage.file_of(d) for d in contents.databases.values())]
+        if not contents.clean:
+            names.append(self.storage.log_file())
+        for name in names:
+            outcome = self.folder.read(name, 0, PAGE)
+            delay += outcome.delay_ns
+            if outcome.error and outcome.error != "ENOENT":
+                self._timer = self.container.sim.after(delay, self._cannot_read, name, 0, outcome.error)
+                return FAILING
+        if not contents.clean:
+            delay += contents.log_bytes * SECOND // REPLAY_BYTES_PER_S
+            contents.log_bytes = 0
+        contents.clean = False
+        self.say("System", "MY-013577", "InnoDB", "InnoDB initialization has ended.")
+        return delay
+
+    def _initialise(self) -> Contents | None:
+        assert self.folder is not None
+        env = self.environment
+        root = env.get("MYSQL_ROOT_PASSWORD") or env.get("MARIADB_ROOT_PASSWORD", "")
+        free = env.get("MYSQL_ALLOW_EMPTY_PASSWORD") or env.get("MARIADB_ALLOW_EMPTY_ROOT_PASSWORD")
+        if not root and not free and not env.get("MYSQL_RANDOM_ROOT_PASSWORD"):
+            self.container.write(
+                "[ERROR] [Entrypoint]: Database is uninitialized and password option is not specified\n"
+                "    You need to specify one of the following as an environment variable:\n"
+                "    - MYSQL_ROOT_PASSWORD\n    - MYSQL_ALLOW_EMPTY_PASSWORD\n    - MYSQL_RANDOM_ROOT_PASSWORD",
+                "stderr",
+            )
+            self.container.exit(1)
+            return None
+        error = self.folder.allocate(SYSTEM, 12 << 20) or self.folder.allocate(LOG.format(number=0), LOG_BYTES)
+        if error:
+            self._cannot_write(SYSTEM, error)
+            return None
+        contents = Contents("mysqld", self.version)
+        account = Account("root", root)
+        account.superuser = True
+        contents.accounts.add(account)
+        database = env.get("MYSQL_DATABASE") or env.get("MARIADB_DATABASE", "")
+        user = env.get("MYSQL_USER") or env.get("MARIADB_USER", "")
+        if database:
+            contents.database(database, self.behaviour.data.get(database) or DataSet(size=8 << 20))
+        if user:
+            contents.accounts.add(Account(user, env.get("MYSQL_PASSWORD") or env.get("MARIADB_PASSWORD", "")))
+        self.folder.keep(contents)
+        return contents
+
+    def opened(self) -> None:
+        """It accepts connections."""
+        port = next(iter(self._ports))
+        self.say(
+            "System", "MY-010931", "Server",
+            f"/usr/sbin/mysqld: ready for connections. Version: '{self.version}'  "
+            f"socket: '/var/run/mysqld/mysqld.sock'  port: {port}  MySQL Community Server - GPL.",
+        )  # fmt: skip
+
+    def _leave(self) -> None:
+        text = f"Received SHUTDOWN from user <via user signal>. Shutting down mysqld (Version: {self.version})."
+        self.say("System", "MY-013172", "Server", text)
+        if self.storage is not None and self.contents is not None:
+            self.storage.checkpoint(self.container.sim.now)
+            self.contents.clean = True
+        self.say("System", "MY-010910", "Server", f"/usr/sbin/mysqld: Shutdown complete (mysqld {self.version})")
+        super()._leave()
+
+    # --- the disk -------------------------------------------------------------------------
+
+    def trouble(self, trouble: Trouble) -> None:
+        """InnoDB gives up at all but a full disk."""
+        assert self.storage is not None
+        assert self.contents is not None
+        name = self.storage.log_file()
+        if trouble.database:
+            name = self.storage.file_of(self.contents.databases[trouble.database])
+        if trouble.kind == "corrupt":
+            page = trouble.offset // PAGE
+            where = f"[page id: space={2 + mix(page, 1) % 9}, page number={page}]"
+            text = f"Database page corruption on disk or a failed file read of page {where}. You may have to recover "
+            self.say("ERROR", "MY-011906", "InnoDB", f"{text}from a backup.")
+            self.say(
+                "ERROR", "MY-013183", "InnoDB", "Assertion failure: buf0buf.cc:5889:ib::fatal triggered thread 140"
+            )
+            self._abort()
+        elif trouble.kind == "read":
+            self._cannot_read(name, trouble.offset, trouble.error)
+        elif trouble.error == "ENOSPC" and trouble.kind == "grow":
+            table = name.removesuffix(".ibd").rpartition("/")[2]
+            text = f"The table '{table}' is full"
+            self.say("ERROR", "MY-012820", "InnoDB", f"Cannot extend file ./{name}: {ERRNO[trouble.error][1]}")
+            self.say("ERROR", "MY-013132", "Server", f"{text}!")
+            for index, io in enumerate(self.io_models()):
+                if io.grow:
+                    self.refused[index] = f"Error 1114 (HY000): {text}"
+        else:
+            self._cannot_write(name, trouble.error)
+
+    def _cannot_read(self, name: str, offset: int, error: str) -> None:
+        number, text = ERRNO[error]
+        self.say("ERROR", "MY-012592", "InnoDB", f"Operating system error number {number} in a file operation.")
+        self.say("ERROR", "MY-012596", "InnoDB", f"Error number {number} means '{text}'")
+        self.say(
+            "ERROR",
+            "MY-012646",
+            "InnoDB",
+            f"File ./{name}: 'read' returned OS error {100 + number}. Cannot continue operation",
+        )
+        self.say("ERROR", "MY-012981", "InnoDB", f"Cannot continue operation. Offset {offset}")
+        self._abort()
+
+    def _cannot_write(self, name: str, error: str) -> None:
+        number, text = ERRNO[error]
+        self.say("ERROR", "MY-012592", "InnoDB", f"Operating system error number {number} in a file operation.")
+        self.say("ERROR", "MY-012596", "InnoDB", f"Error number {number} means '{text}'")
+        self.say("ERROR", "MY-012888", "InnoDB", f"fsync(): ./{name}: error {number}")
+        self._abort()
+
+    def _abort(self) -> None:
+        when = format_rfc3339(self.container.sim.now)
+        self.container.write(f"{when} UTC - mysqld got signal 6 ;", "stderr")
+        self.container.exit(EXIT_ABORT)
+
+    # --- users ----------------------------------------------------------------------------
+
+    def admit(self, user: str, password: str, database: str, call: CallSpec, caller: Server) -> str:
+        """Connections, login, read-only."""
+        assert self.contents is not None
+        if not self.seated(caller, number_of(self.settings["max_connections"], 151)):
+            return "Error 1040 (08004): Too many connections"
+        address = caller.container.sandbox.address
+        account = self.contents.accounts.find(user) if user else None
+        if user and (account is None or account.password != password or not account.enabled):
+            used = "YES" if password else "NO"
+            return f"Error 1045 (28000): Access denied for user '{user}'@'{address}' (using password: {used})"
+        if database and database not in self.contents.databases:
+            return f"Error 1049 (42000): Unknown database '{database}'"
+        if self.io_of(call).writes and is_on(self.settings["read_only"]) and not (account and account.superuser):
+            return (
+                "Error 1290 (HY000): The MySQL server is running with the --read-only option so it cannot execute this "
+                "statement"
+            )
+        return ""
+
+    def print_refusal(self, user: str, database: str, why: str, caller: Server) -> None:
+        """The log's line (at log_error_verbosity 3)."""
+        if "Access denied" in why:
+            self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
+
+    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+        """`mysqladmin ping`, `mysql -e` of a few statements."""
+        name = argv[0].rpartition("/")[2] if argv else ""
+        if name in ("mysqladmin", "mariadb-admin"):
+            if self.server is None:
+                return ExecResult("", "mysqladmin: connect to server at 'localhost' failed\n", 1)
+            return ExecResult("mysqld is alive\n")
+        if name not in ("mysql", "mariadb"):
+            return None
+        if self.server is None or self.contents is None:
+            text = "ERROR 2002 (HY000): Can't connect to local MySQL server through socket "
+            return ExecResult("", f"{text}'/var/run/mysqld/mysqld.sock' (2)\n", 1)
+        words = list(argv[1:])
+        script = words[words.index("-e") + 1] if "-e" in words and words.index("-e") + 1 < len(words) else ""
+        return self._query(script.strip().rstrip(";"), self.contents)
+
+    def _query(self, text: str, contents: Contents) -> ExecResult:
+        low = " ".join(text.lower().split())
+        if low == "show databases":
+            names = sorted((*contents.databases, "information_schema", "mysql", "performance_schema", "sys"))
+            return ExecResult("Database\n" + "".join(f"{each}\n" for each in names))
+        if low == "select 1":
+            return ExecResult("1\n1\n")
+        variable = re.match(r"show (?:global )?variables like '(\w+)'", low)
+        if variable:
+            value = self.settings.get(variable[1], "")
+            return ExecResult(f"Variable_name\tValue\n{variable[1]}\t{value}\n" if value else "")
+        changed = re.match(r"set global (\w+)\s*=\s*'?(\w+)'?", low)
+        if changed and changed[1] in self.settings:
+            self.settings[changed[1]] = changed[2]
+            self.republish()
+            return ExecResult("")
+        user = re.match(r"(?:alter|create) user '([\w-]+)'(?:@'[^']*')? identified by '([^']*)'", text, re.IGNORECASE)
+        if user:
+            account = contents.accounts.find(user[1]) or Account(user[1], "")
+            account.password = user[2]
+            contents.accounts.add(account)
+            self.republish()
+            return ExecResult("")
+        if low in ("show processlist", "show full processlist"):
+            rows = [f"{8 + i}\tapp\t{who[1]}\t\tSleep\t0\t\tNULL\n" for i, who in enumerate(self.connections)]
+            return ExecResult("Id\tUser\tHost\tdb\tCommand\tTime\tState\tInfo\n" + "".join(rows))
+        near = text.split(maxsplit=1)[0] if text.split() else ""
+        why = "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version "
+        return ExecResult(
+            "", f"ERROR 1064 (42000) at line 1: {why}for the right syntax to use near '{near}' at line 1\n", 1
+        )

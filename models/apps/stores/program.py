@@ -1,0 +1,346 @@
+"""A store as a process: it reads its configuration, opens its data, serves, and dies of what its disk does.
+
+Requests are the traffic's; once a tick the store tells what they cost beside CPU (waits for pages and for
+the log, failures), and callers meet it at the next one. Who may ask at all is decided when routes are
+made: user and password, rights, connections. Nothing here names a fault: what happens follows
+from what the file system, the memory and the tables of users answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from simcluster.engine import MICROSECOND, SECOND
+from simcluster.models.apps.logs import fill
+from simcluster.models.apps.server import ServerProgram
+from simcluster.models.apps.startup import StartupWords
+from simcluster.models.apps.stores.contents import Contents
+from simcluster.models.apps.stores.demand import IoModel
+from simcluster.models.apps.stores.folder import DataFolder
+from simcluster.models.apps.stores.storage import Cost, Storage, Trouble
+from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec, ServiceSpec
+from simcluster.models.traffic.cluster.server import Observed, Server
+
+#: A change of an operation's time that callers notice: a quarter of it and 200 us.
+NOTICEABLE_SHARE, NOTICEABLE_NS = 0.25, 200.0 * MICROSECOND
+NOTICEABLE_FAILURES = 0.01
+#: Weight of the newest tick in the published waits; a sudden slowdown is published at once.
+RECENT = 0.4
+SUDDEN = 3.0
+#: The same complaint about a caller is not printed more often.
+COMPLAIN_NS = 10 * SECOND
+#: Memory of a store follows its cache in steps of so many bytes.
+MEMORY_STEP = 4 << 20
+#: So many of a tick's troubles are met one by one.
+TROUBLES = 8
+#: What opening the data takes if it will fail: the process ends by itself when the drive has given up.
+FAILING = -1
+#: Connections that one caller's driver keeps open.
+POOL = 3
+
+
+class StoreServer(Server):
+    """The traffic side of a store: it passes every tick's counts on to the process."""
+
+    def __init__(self, program: StoreProgram, spec: ServiceSpec) -> None:
+        super().__init__(program.container, spec, program.environment, program)
+        self.counts = [0] * len(spec.operations)
+        self.gate = program
+        self._program = program
+        self._worked = False
+
+    def advance(
+        self,
+        tick_ns: int,
+        requests: int,
+        work_ns: int,
+        square: float,
+        busy_ns: float,
+        refused: int = 0,
+        ticks: int = 1,
+    ) -> bool:
+        """Serve ticks, and do their I/O."""
+        changed = super().advance(tick_ns, requests, work_ns, square, busy_ns, refused, ticks)
+        self._pass_on(tick_ns)
+        return changed
+
+    def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
+        """Ticks whose queue somebody else kept, and their I/O."""
+        super().observe(tick_ns, load, ticks)
+        self._pass_on(tick_ns)
+
+    def settle(self, tick_ns: int, ticks: int = 1) -> bool:
+        """Ticks in which nothing arrived."""
+        self._worked = False
+        changed = super().settle(tick_ns, ticks)
+        if not self._worked:
+            self._pass_on(tick_ns)
+        return changed
+
+    def _pass_on(self, tick_ns: int) -> None:
+        self._worked = True
+        counts, self.counts = self.counts or [], [0] * len(self.spec.operations)
+        if self.accepting:
+            self._program.work(tick_ns, counts)
+
+
+class StoreProgram(ServerProgram):
+    """What all stores have in common.
+
+    Attributes:
+        folder, contents: its data directory and what is in it, once it was opened.
+        storage: its storage engine; None before, and of stores that keep nothing on disk.
+        connections: those that callers hold, by caller.
+        refused: operations that fail as a whole, and what callers are told.
+    """
+
+    folder: DataFolder | None = None
+    contents: Contents | None = None
+    storage: Storage | None = None
+    #: Words of a caller without a password, and so on, differ; subclasses say them.
+    connections: dict[tuple[str, str, str], int]
+    refused: dict[int, str]
+
+    def start(self) -> None:
+        """Configure, then as every server."""
+        self.connections = {}
+        self._costs: list[Cost] = []
+        self._answers: dict[str, str] = {}
+        self._complained: dict[str, int] = {}
+        self.refused: dict[int, str] = {}
+        if self.configure():
+            super().start()
+
+    def configure(self) -> bool:
+        """Read arguments, variables and files; whether it can go on."""
+        return True
+
+    def open_data(self) -> int:
+        """Open or make the data, recover what was not written; how long it takes, or `FAILING`. May end the process."""
+        return 0
+
+    def opened(self) -> None:
+        """The data are open and it listens."""
+
+    def _ready(self) -> None:
+        """Loaded: open the data first."""
+        self._timer = None
+        delay = self.open_data()
+        if self.container.running and delay != FAILING:
+            self._timer = self.container.sim.after(delay, self._listen)
+
+    def _listen(self) -> None:
+        super()._ready()
+        self.opened()
+
+    def build_server(self) -> Server:
+        """A server that tells its counts."""
+        spec = self.service_spec()
+        self._costs = [Cost(0.0, 0.0, 0.0)] * len(spec.operations)
+        return StoreServer(self, spec)
+
+    def stop(self) -> None:
+        """The process is gone; what it did not write stays in the log."""
+        super().stop()
+        if self.folder is not None:
+            names = self.contents.databases if self.contents is not None else {}
+            self.folder.release(("journal", *(f"data/{name}" for name in names)))
+
+    # --- a tick ---------------------------------------------------------------------------
+
+    def io_models(self) -> list[IoModel]:
+        """What each operation does to the data."""
+        return [operation.io or IoModel(reads=1.0) for operation in self.behaviour.operations]
+
+    def work(self, tick_ns: int, counts: Sequence[int]) -> None:
+        """Operations of one tick: their I/O, and what came of it."""
+        storage = self.storage
+        if storage is None or (not any(counts) and not storage.busy):
+            return
+        self.refused.clear()
+        costs = storage.work(self.container.sim.now, tick_ns, counts)
+        self.finished_checkpoints()
+        for trouble in storage.troubles[:TROUBLES]:
+            if trouble.delay_ns:
+                self.container.sim.after(trouble.delay_ns, self._strike, trouble)
+            else:
+                self.trouble(trouble)
+            if not self.container.running or self.storage is not storage:
+                return
+        self._publish(costs, counts)
+        self._hold(storage)
+
+    def _strike(self, trouble: Trouble) -> None:
+        """A read has failed after all the drive's tries."""
+        if self.container.running and self.server is not None:
+            self.trouble(trouble)
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Something failed on the disk."""
+
+    def finished_checkpoints(self) -> None:
+        """Checkpoints were completed in this tick."""
+
+    def fails_with(self, operation: int) -> str:
+        """What callers are told whose operation failed on the disk."""
+        return self._answers.get("", "")
+
+    def held_up(self, operation: int) -> int:
+        """How long an operation waits for a lock somebody holds; 0 if nobody does."""
+        return 0
+
+    def _publish(self, costs: list[Cost], counts: Sequence[int]) -> None:
+        """What operations met in a tick goes into what callers may count on."""
+        for index, count in enumerate(counts):
+            if count or self._costs[index].failing:
+                self._costs[index] = _smoothed(self._costs[index], costs[index], bool(count))
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell callers what they may count on now, if it has changed noticeably."""
+        server = self.server
+        if server is None:
+            return
+        changed = False
+        operations = list(server.spec.operations)
+        for index, old in enumerate(operations):
+            operation = self._with_cost(index, old)
+            if _differs(old, operation):
+                operations[index] = operation
+                changed = True
+        if changed:
+            server.spec = replace(server.spec, operations=tuple(operations))
+            self.traffic.rewire()
+
+    def republish(self) -> None:
+        """Locks, users or settings have changed: callers meet it at the next tick."""
+        if self.server is not None:
+            operations = tuple(self._with_cost(i, o) for i, o in enumerate(self.server.spec.operations))
+            self.server.spec = replace(self.server.spec, operations=operations)
+            self.traffic.rewire()
+
+    def _with_cost(self, index: int, operation: OperationSpec) -> OperationSpec:
+        """An operation as it is now."""
+        base = self.behaviour.operations[index]
+        cost, lock = self._costs[index], self.held_up(index)
+        wait = base.latency + cost.wait_ns + lock
+        spread = base.latency * base.latency_cv
+        deviation = math.sqrt(cost.variance + spread * spread)
+        refused = self.refused.get(index, "")
+        failing = 1.0 if refused else min(1.0, base.failure + cost.failing)
+        return replace(
+            operation,
+            latency_ns=int(wait),
+            latency_cv=round(min(20.0, deviation / wait), 2) if wait >= 1.0 else base.latency_cv,
+            failure=failing,
+            answer=refused or (self.fails_with(index) if cost.failing else ""),
+        )
+
+    def _hold(self, storage: Storage) -> None:
+        """The memory of the process follows its cache."""
+        server = self.server
+        if server is None:
+            return
+        held = int(storage.cache.held) // MEMORY_STEP * MEMORY_STEP
+        memory = self.behaviour.memory + held
+        if memory != server.spec.memory_base:
+            self.rebase(memory)
+
+    def rebase(self, memory: int) -> None:
+        """The process holds so many bytes beside what its requests take."""
+        if self.server is not None:
+            self.server.spec = replace(self.server.spec, memory_base=memory)
+
+    # --- who may ask ----------------------------------------------------------------------
+
+    def refusal(self, caller: Server, call: CallSpec) -> str:
+        """What a caller is told that is not served; "" if he is."""
+        user, password, database = self.introduced(caller, call)
+        why = self.admit(user, password, database, call, caller)
+        if why:
+            self.complain(f"{'/'.join(caller.identity)} {why}", user, database, why, caller)
+        return why
+
+    def introduced(self, caller: Server, call: CallSpec) -> tuple[str, str, str]:
+        """As whom a caller comes: by its call, or by the URL in its environment."""
+        user, password, database = call.login or ("", "", "")
+        value = caller.environment.get(call.env, "")
+        if not user and "@" in value:
+            name, _, place = value.partition("://")[2].rpartition("@")
+            user, _, password = name.partition(":")
+            database = database or place.partition("/")[2].partition("?")[0]
+        words = StartupWords(caller.container, caller.environment, (), "")
+        return fill(user, words.value), fill(password, words.value), fill(database, words.value)
+
+    def admit(self, user: str, password: str, database: str, call: CallSpec, caller: Server) -> str:
+        """Whether a user may do what a call asks for; the error's text if not."""
+        return ""
+
+    def complain(self, key: str, user: str, database: str, why: str, caller: Server) -> None:
+        """Print why a caller is not served, not too often."""
+        now = self.container.sim.now
+        before = self._complained.get(key)
+        if before is None or now - before >= COMPLAIN_NS:
+            self._complained[key] = now
+            self.print_refusal(user, database, why, caller)
+
+    def print_refusal(self, user: str, database: str, why: str, caller: Server) -> None:
+        """The log's line about a caller who is not served."""
+
+    def seated(self, caller: Server, most: int) -> bool:
+        """Whether a caller has, or gets, its connections under a limit of `most`."""
+        alive = {s.identity: None for s in self.traffic.servers.values()}
+        self.connections = {who: n for who, n in self.connections.items() if who in alive}
+        if caller.identity in self.connections:
+            if self.open_connections() <= most:
+                return True
+            del self.connections[caller.identity]
+        if self.open_connections() + POOL > most:
+            return False
+        self.connections[caller.identity] = POOL
+        return True
+
+    def open_connections(self) -> int:
+        """Connections of callers, their pools growing with what is under way, and sessions of people."""
+        busy = int(self.server.in_flight) if self.server is not None else 0
+        return max(sum(self.connections.values()), min(busy, 10 * POOL * len(self.connections)))  # integers
+
+    def io_of(self, call: CallSpec) -> IoModel:
+        """What a call's operation does."""
+        for operation in self.behaviour.operations:
+            if operation.name == call.operation:
+                return operation.io or IoModel()
+        return self.behaviour.operations[0].io or IoModel()
+
+    def uptime_s(self) -> int:
+        """Seconds since the process started."""
+        return (self.container.sim.now - self.container.started_ns) // SECOND
+
+    def memory_limit(self) -> int:
+        """Bytes of memory it sees: its limit, or the machine's."""
+        return min(self.container.spec.memory_limit or 1 << 62, self.container.machine.memory_bytes)
+
+
+def _smoothed(old: Cost, new: Cost, asked: bool) -> Cost:
+    """Waits as an average over ticks; a change by more than `SUDDEN` counts at once."""
+    if not asked:
+        return Cost(old.wait_ns, old.variance, 0.0)
+    sudden = new.wait_ns > SUDDEN * old.wait_ns or old.wait_ns > 2.0 * SUDDEN * new.wait_ns
+    weight = 1.0 if sudden else RECENT
+    keep = 1.0 - weight
+    failing = new.failing if new.failing > old.failing else keep * old.failing + weight * new.failing
+    return Cost(
+        keep * old.wait_ns + weight * new.wait_ns,
+        keep * old.variance + weight * new.variance,
+        failing if failing > 1e-4 else 0.0,
+    )
+
+
+def _differs(old: OperationSpec, new: OperationSpec) -> bool:
+    """Whether callers would notice."""
+    if (old.failure > 0.0) != (new.failure > 0.0) or abs(old.failure - new.failure) > NOTICEABLE_FAILURES:
+        return True
+    whole = old.latency_ns + old.cpu_ns
+    return abs(new.latency_ns - old.latency_ns) > NOTICEABLE_NS + NOTICEABLE_SHARE * whole

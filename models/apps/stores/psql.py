@@ -1,0 +1,380 @@
+r"""`psql` for looks, settings, users and sessions: a bounded set of statements, answered as psql prints them.
+
+Understood are SHOW, ALTER SYSTEM/ROLE/USER, CREATE and DROP of roles, users and databases, GRANT and REVOKE on tables,
+BEGIN, LOCK TABLE, COMMIT, SELECT of constants, counts, `pg_stat_activity`, `pg_locks`, settings and the functions on
+processes; \l, \du, \dt, \conninfo. Anything else is answered by a syntax error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from simcluster.engine import format_rfc3339
+from simcluster.models.apps.stores.accounts import Account
+from simcluster.models.apps.stores.demand import DataSet
+from simcluster.models.machine.program import ExecResult
+
+if TYPE_CHECKING:
+    from simcluster.models.apps.stores.postgres import PostgresProgram, Session
+
+_VALUED = ("-c", "-U", "-d", "-h", "-p", "-v", "-f", "--command", "--username", "--dbname", "--host", "--port")
+_ROLE = re.compile(r"(?:create|alter) (?:role|user) \"?([\w-]+)\"?(?: with)?\s*(.*)", re.IGNORECASE | re.DOTALL)
+_GRANT = re.compile(
+    r"(grant|revoke) (.+?) on (?:table )?(?:all tables in schema )?([\w.]+) (?:to|from) \"?([\w-]+)\"?", re.I
+)
+_LOCK = re.compile(r"lock (?:table )?(?:only )?([\w.]+)(?: in ([\w ]+?) mode)?(?: nowait)?", re.IGNORECASE)
+
+
+class SqlError(Exception):
+    """An ERROR of the server."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class Psql:
+    """One session of psql."""
+
+    def __init__(self, program: PostgresProgram, user: str, database: str) -> None:
+        self._program = program
+        self._user = user
+        self._database = database
+        self._locks: list[tuple[str, str]] = []
+        self._inside = False
+        self._plain = False  # -A
+        self._bare = False  # -t
+        self._seconds = 0.0
+
+    def run(self, argv: tuple[str, ...], stdin: str) -> ExecResult:
+        """The command line."""
+        commands: list[str] = []
+        words, rest = list(argv), []
+        while words:
+            word = words.pop(0)
+            name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            if name in _VALUED and not equals and words:
+                value = words.pop(0)
+            if name in ("-c", "--command"):
+                commands.append(value)
+            elif name in ("-U", "--username"):
+                self._user = value
+            elif name in ("-d", "--dbname"):
+                self._database = value
+            elif word.startswith("-") and not word.startswith("--") and name not in _VALUED:
+                self._bare = self._bare or "t" in word
+                self._plain = self._plain or "A" in word
+            elif not word.startswith("-"):
+                rest.append(word)
+        self._database = self._database or (rest[0] if rest else self._user)
+        contents = self._program.contents
+        assert contents is not None
+        port = next(iter(self._program._ports))
+        where = f'psql: error: connection to server on socket "/var/run/postgresql/.s.PGSQL.{port}" failed: FATAL:  '
+        if contents.accounts.find(self._user) is None:
+            return ExecResult("", f'{where}role "{self._user}" does not exist\n', 2)
+        if self._database not in contents.databases:
+            return ExecResult("", f'{where}database "{self._database}" does not exist\n', 2)
+        printed = ""
+        for command in commands or [stdin]:
+            try:
+                printed += self.evaluate(command)
+            except SqlError as error:
+                self._program.say("ERROR", error.text, 95)
+                return ExecResult(printed, f"ERROR:  {error.text}\n", 1)
+        return ExecResult(printed)
+
+    def evaluate(self, script: str) -> str:
+        """Statements, one after the other. Raises SqlError."""
+        printed = []
+        text = re.sub(r"--[^\n]*", "", script)
+        for statement in re.split(r";|\n(?=\\)|(?<=\\q)\n", text):
+            if statement.strip():
+                printed.append(self._statement(" ".join(statement.split())))
+        if self._locks and self._seconds:  # the session sleeps with what it holds
+            locks = tuple(self._locks)
+            self._program.open_session(self._user, self._database, script.strip(), self._seconds, locks)
+        return "".join(printed)
+
+    def _statement(self, text: str) -> str:
+        low = text.lower()
+        if text.startswith("\\"):
+            return self._meta(text)
+        first = low.split()[0]
+        match first:
+            case "show":
+                return self._show(low.split(None, 1)[1])
+            case "alter" if low.startswith("alter system"):
+                return self._alter_system(text)
+            case "create" | "alter" if _ROLE.match(text):
+                return self._role(text)
+            case "create" | "drop" | "alter":
+                return self._define(text, low)
+            case "grant" | "revoke":
+                return self._grant(text)
+            case "begin" | "start":
+                self._inside = True
+                return "BEGIN\n"
+            case "commit" | "rollback" | "end":
+                self._locks.clear()
+                return f"{first.upper()}\n"
+            case "lock":
+                return self._lock(text)
+            case "set":
+                return "SET\n"
+            case "checkpoint":
+                assert self._program.storage is not None
+                self._program.storage.checkpoint(self._program.container.sim.now)
+                return "CHECKPOINT\n"
+            case "select":
+                return self._select(text, low)
+            case "insert" | "update" | "delete":
+                return {"insert": "INSERT 0 1\n", "update": "UPDATE 1\n", "delete": "DELETE 1\n"}[first]
+            case _:
+                raise SqlError(f'syntax error at or near "{text.split(maxsplit=1)[0]}"')
+
+    # --- settings -------------------------------------------------------------------------
+
+    def _show(self, name: str) -> str:
+        settings = self._program.settings
+        if name == "all":
+            return self._table(("name", "setting"), [(n, settings[n]) for n in sorted(settings)])
+        known = {"server_version": self._program.version, "data_directory": "/var/lib/postgresql/data", **settings}
+        if name not in known:
+            raise SqlError(f'unrecognized configuration parameter "{name}"')
+        return self._table((name,), [(known[name],)])
+
+    def _alter_system(self, text: str) -> str:
+        found = re.match(r"alter system (set|reset) (\w+)(?:\s*(?:=|to)\s*(.+))?$", text, re.IGNORECASE)
+        if found is None or found[2].lower() not in self._program.settings:
+            raise SqlError(f'unrecognized configuration parameter "{found[2] if found else text}"')
+        assert self._program.contents is not None
+        if found[1].lower() == "reset":
+            self._program.contents.settings.pop(found[2].lower(), None)
+        else:
+            self._program.contents.settings[found[2].lower()] = (found[3] or "").strip("'\" ")
+        return "ALTER SYSTEM\n"
+
+    # --- roles and databases --------------------------------------------------------------
+
+    def _role(self, text: str) -> str:
+        found = _ROLE.match(text)
+        assert found is not None
+        assert self._program.contents is not None
+        accounts, name = self._program.contents.accounts, found[1]
+        making = text.lower().startswith("create")
+        account = accounts.find(name)
+        if making and account is not None:
+            raise SqlError(f'role "{name}" already exists')
+        if account is None:
+            if not making:
+                raise SqlError(f'role "{name}" does not exist')
+            account = Account(name, "")
+            account.enabled = "user" in text.lower().split()[1]
+            accounts.add(account)
+        self._attributes(account, found[2])
+        self._program.republish()
+        return f"{'CREATE' if making else 'ALTER'} ROLE\n"
+
+    @staticmethod
+    def _attributes(account: Account, text: str) -> None:
+        password = re.search(r"password\s+'([^']*)'", text, re.IGNORECASE)
+        if password:
+            account.password = password[1]
+        limit = re.search(r"connection limit (-?\d+)", text, re.IGNORECASE)
+        if limit:
+            account.limit = int(limit[1])
+        words = text.lower().split()
+        if "nologin" in words or "login" in words:
+            account.enabled = "login" in words
+        if "superuser" in words or "nosuperuser" in words:
+            account.superuser = "superuser" in words
+        setting = re.search(r"set (\w+)\s*(?:=|to)\s*'?(\w+)'?", text, re.IGNORECASE)
+        if setting:
+            account.settings[setting[1].lower()] = setting[2]
+
+    def _define(self, text: str, low: str) -> str:
+        words = text.split()
+        contents = self._program.contents
+        assert contents is not None
+        kind = low.split()[1]
+        name = words[2].strip('"') if len(words) > 2 else ""
+        if low.startswith("create database"):
+            if name in contents.databases:
+                raise SqlError(f'database "{name}" already exists')
+            contents.database(name, self._program.behaviour.data.get(name) or DataSet(size=8 << 20))
+            self._program.republish()
+            return "CREATE DATABASE\n"
+        if kind in ("role", "user") and words[0].lower() == "drop":
+            if not contents.accounts.remove(words[-1].strip('"')) and "if exists" not in low:
+                raise SqlError(f'role "{name}" does not exist')
+            self._program.republish()
+            return "DROP ROLE\n"
+        if low.startswith("drop database"):
+            contents.databases.pop(name, None)
+            self._program.republish()
+            return "DROP DATABASE\n"
+        return f"{words[0].upper()} {kind.upper()}\n"
+
+    def _grant(self, text: str) -> str:
+        found = _GRANT.match(text)
+        contents = self._program.contents
+        assert contents is not None
+        if found is None:
+            return f"{text.split(maxsplit=1)[0].upper()}\n"
+        account = contents.accounts.find(found[4])
+        if account is None:
+            raise SqlError(f'role "{found[4]}" does not exist')
+        listed = (
+            "SELECT,INSERT,UPDATE,DELETE" if found[2].lower().startswith("all") else found[2].upper().replace(" ", "")
+        )
+        key = f"revoked {found[3].rpartition('.')[2]}"
+        before = [right for right in account.settings.get(key, "").split(",") if right]
+        given = listed.split(",")
+        kept = [right for right in before if right not in given]
+        account.settings[key] = ",".join(kept + given if found[1].lower() == "revoke" else kept)
+        self._program.republish()
+        return f"{found[1].upper()}\n"
+
+    def _lock(self, text: str) -> str:
+        found = _LOCK.match(text)
+        if found is None:
+            raise SqlError(f'syntax error at or near "{text.rsplit(maxsplit=1)[-1]}"')
+        if not self._inside:
+            raise SqlError("LOCK TABLE can only be used in transaction blocks")
+        self._locks.append((found[1], (found[2] or "ACCESS EXCLUSIVE").upper()))
+        return "LOCK TABLE\n"
+
+    # --- selects --------------------------------------------------------------------------
+
+    def _select(self, text: str, low: str) -> str:
+        program = self._program
+        sleep = re.search(r"pg_sleep\(([\d.]+)\)", low)
+        if sleep:
+            self._seconds = float(sleep[1])
+            return self._table(("pg_sleep",), [("",)])
+        ended = re.search(r"pg_(terminate|cancel)_backend\((\w+)\)", low)
+        if ended:
+            numbers = [int(ended[2])] if ended[2].isdigit() else [s.pid for s in self._chosen(low)]
+            rows = [("t" if program.end_session(number) else "f",) for number in numbers]
+            return self._table((f"pg_{ended[1]}_backend",), rows)
+        if "pg_reload_conf" in low:
+            self._reload()
+            return self._table(("pg_reload_conf",), [("t",)])
+        if "pg_stat_activity" in low:
+            return self._activity(low)
+        if "pg_locks" in low:
+            rows2 = [(t, str(s.pid), m.title().replace(" ", "") + "Lock", "t") for s in program.sessions.values()
+                     for t, m in s.locks]  # fmt: skip
+            return self._table(("relation", "pid", "mode", "granted"), rows2)
+        setting = re.search(r"current_setting\('(\w+)'\)", low)
+        if setting:
+            return self._table(("current_setting",), [(program.settings.get(setting[1], ""),)])
+        if low.startswith("select version()"):
+            return self._table(("version",), [(f"PostgreSQL {program.version} on x86_64-pc-linux-gnu, 64-bit",)])
+        if low.startswith("select now()"):
+            return self._table(
+                ("now",), [(format_rfc3339(program.container.sim.now, digits=6).replace("T", " ")[:-1] + "+00",)]
+            )
+        if "pg_is_in_recovery" in low:
+            return self._table(("pg_is_in_recovery",), [("f",)])
+        counted = re.match(r"select count\(\*\) from ([\w.\"]+)", low)
+        if counted:
+            return self._table(("count",), [(str(self._rows(counted[1])),)])
+        constant = re.match(r"select (\d+)(?: as (\w+))?$", low)
+        if constant:
+            return self._table((constant[2] or "?column?",), [(constant[1],)])
+        table = re.search(r"from ([\w.\"]+)", low)
+        if table is None:
+            raise SqlError(f'syntax error at or near "{text.rsplit(maxsplit=1)[-1]}"')
+        self._rows(table[1])
+        return "(0 rows)\n"
+
+    def _rows(self, table: str) -> int:
+        assert self._program.contents is not None
+        database = self._program.contents.databases[self._database]
+        name = table.strip('"').rpartition(".")[2]
+        if name not in [each.rpartition(".")[2] for each in database.described.tables]:
+            raise SqlError(f'relation "{table}" does not exist\nLINE 1: SELECT count(*) FROM {table}')
+        return database.documents // max(1, len(database.described.tables))
+
+    def _chosen(self, low: str) -> list[Session]:
+        return [s for s in self._program.sessions.values() if not re.search(r"state\s*=\s*'idle'", low)]
+
+    def _reload(self) -> None:
+        program = self._program
+        assert program.contents is not None
+        program.say("LOG", "received SIGHUP, reloading configuration files")
+        for name, value in program.contents.settings.items():
+            if program.settings.get(name) == value or name in program.given:
+                continue
+            if name in program.POSTMASTER:
+                program.say("LOG", f'parameter "{name}" cannot be changed without restarting the server')
+            else:
+                program.settings[name] = value
+                program.say("LOG", f'parameter "{name}" changed to "{value}"')
+        if program.storage is not None:
+            program.storage.rules = program.rules()
+        program.republish()
+
+    def _activity(self, low: str) -> str:
+        program = self._program
+        rows: list[tuple[str, ...]] = []
+        for (_, pod, _), count in program.connections.items():
+            for number in range(count):
+                rows.append((str(100 + len(rows)), program.root, self._database, "idle", f"{pod} #{number}", ""))
+        for session in program.sessions.values():
+            row = (str(session.pid), session.user, session.database, session.state, session.query[:60], "")
+            rows.append(row)
+        if "count(" in low:
+            return self._table(("count",), [(str(len(rows)),)])
+        if re.search(r"state\s*=\s*'active'", low):
+            rows = [row for row in rows if row[3] == "active"]
+        return self._table(("pid", "usename", "datname", "state", "query", "wait_event"), rows)
+
+    # --- meta commands and printing -------------------------------------------------------
+
+    def _meta(self, text: str) -> str:
+        contents, name = self._program.contents, text.split(maxsplit=1)[0]
+        assert contents is not None
+        if name in ("\\l", "\\l+"):
+            rows: list[tuple[str, ...]] = [
+                (each, self._program.root, "UTF8") for each in sorted((*contents.databases, "template0", "template1"))
+            ]
+            return self._table(("Name", "Owner", "Encoding"), rows, "List of databases")
+        if name in ("\\du", "\\du+"):
+            rows2 = []
+            for user in contents.accounts.users.values():
+                marks = ["Superuser, Create role, Create DB, Replication, Bypass RLS"] if user.superuser else []
+                marks += [] if user.enabled else ["Cannot login"]
+                marks += [f"{user.limit} connections"] if user.limit >= 0 else []
+                rows2.append((user.name, ", ".join(marks)))
+            return self._table(("Role name", "Attributes"), rows2, "List of roles")
+        if name in ("\\dt", "\\dt+", "\\d"):
+            database = contents.databases[self._database]
+            rows = [("public", table.rpartition(".")[2], "table") for table in database.described.tables]
+            return self._table(("Schema", "Name", "Type"), rows, "List of relations")
+        if name == "\\conninfo":
+            return f'You are connected to database "{self._database}" as user "{self._user}" via socket.\n'
+        if name in ("\\c", "\\connect") and len(text.split()) > 1:
+            self._database = text.split()[1]
+            return f'You are now connected to database "{self._database}" as user "{self._user}".\n'
+        return "" if name in ("\\q", "\\timing", "\\x") else f"invalid command {name}\nTry \\? for help.\n"
+
+    def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
+        """A table as psql aligns it."""
+        if self._plain:
+            head = "" if self._bare else "|".join(heads) + "\n"
+            count = "" if self._bare else f"({len(rows)} row{'' if len(rows) == 1 else 's'})\n"
+            return head + "".join("|".join(row) + "\n" for row in rows) + count
+        widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
+        lines = [" " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        if self._bare:
+            return "".join(f"{line}\n" for line in lines) + "\n"
+        head = " " + " | ".join(h.center(w) for h, w in zip(heads, widths, strict=True))
+        rule = "-" + "-+-".join("-" * w for w in widths) + "-"
+        top = [title.center(len(rule)).rstrip()] if title else []
+        count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
+        return "\n".join([*top, head.rstrip() + " " if len(heads) == 1 else head, rule, *lines, count, "", ""])

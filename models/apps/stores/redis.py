@@ -1,0 +1,395 @@
+"""A cache in the manner of Redis (or Valkey): keys in memory, a limit, snapshots and an append-only file.
+
+Snapshots follow `save` (3600 1 300 100 60 10000); one that fails stops writes until one succeeds. With
+`appendonly yes` writes go to a file whose fsync is everybody's (`always`), once a second, or nobody's.
+Source: redis.conf, rdb.c, aof.c, acl.c of Redis 7 and 8. Left out: replication, cluster mode, scripts, TTLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simcluster.engine import SECOND
+from simcluster.models.apps.startup import redis_time
+from simcluster.models.apps.stores.accounts import Account, Accounts
+from simcluster.models.apps.stores.contents import Contents
+from simcluster.models.apps.stores.folder import IDEAL, DataFolder
+from simcluster.models.apps.stores.keyspace import Keyspace
+from simcluster.models.apps.stores.mongolog import ERRNO
+from simcluster.models.apps.stores.program import StoreProgram
+from simcluster.models.apps.stores.rediscli import RedisCli
+from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
+from simcluster.models.apps.stores.storage import Cost
+from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.storage import IoDemand, IoShare
+from simcluster.models.traffic.cluster.operations import CallSpec
+from simcluster.models.traffic.cluster.server import Server
+
+DUMP = "dump.rdb"
+APPEND = "appendonlydir/appendonly.aof.1.incr.aof"
+#: After a snapshot that failed the next is tried so much later (CONFIG_BGSAVE_RETRY_DELAY).
+RETRY_NS = 5 * SECOND
+#: An fsync under way for longer makes the main thread wait for it (2 s, aof.c).
+LATE_FSYNC_NS = 2 * SECOND
+#: Bytes a second that serialising a snapshot takes.
+SAVE_BYTES_PER_S = 150 << 20
+DEFAULTS = {
+    "maxmemory": "0",
+    "maxmemory-policy": "noeviction",
+    "save": "3600 1 300 100 60 10000",
+    "appendonly": "no",
+    "appendfsync": "everysec",
+    "stop-writes-on-bgsave-error": "yes",
+    "maxclients": "10000",
+    "requirepass": "",
+    "dir": "/data",
+    "dbfilename": DUMP,
+    "timeout": "0",
+    "tcp-keepalive": "300",
+    "databases": "16",
+    "slowlog-log-slower-than": "10000",
+    "port": "6379",
+    "protected-mode": "no",
+    "bind": "* -::*",
+    "loglevel": "notice",
+}
+MISCONF = (
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that "
+    "may modify the data set are disabled, because this instance is configured to report errors during writes if RDB "
+    "snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB "
+    "error."
+)
+OOM = "OOM command not allowed when used memory > 'maxmemory'."
+NOAUTH = "NOAUTH Authentication required."
+WRONGPASS = "WRONGPASS invalid username-password pair or user is disabled."
+
+
+class RedisProgram(StoreProgram):
+    """The main process of a redis or valkey image.
+
+    Attributes:
+        config: settings by name; `keyspace` what is in memory.
+        version: as it reports itself.
+        saved_ns, dirty: the last snapshot and the writes since; `save_error` of the last attempt.
+    """
+
+    version = "8.2.1"
+    config_file = ""
+    config: dict[str, str]
+    keyspace: Keyspace
+    save_error = ""
+    append_error = ""
+    saved_ns = 0
+    dirty = 0.0
+    commands = 0.0
+    human: dict[str, str]
+
+    def configure(self) -> bool:
+        """redis.conf and arguments."""
+        spec = self.container.spec
+        self.config = dict(DEFAULTS)
+        self.accounts = Accounts()
+        self.human = {}
+        default = Account("default", "")
+        default.grant("+@all", "")
+        self.accounts.add(default)
+        words = [
+            w for w in (*spec.command, *spec.args) if w.rpartition("/")[2] not in ("redis-server", "valkey-server")
+        ]
+        if words and not words[0].startswith("-"):
+            self.config_file = words.pop(0)
+            text = file_text(self.container, self.config_file)
+            if text is None:
+                self.container.write(
+                    f"1:C {redis_time(self.container.sim.now)} # Fatal error, can't open config file "
+                    f"'{self.config_file}': No such file or directory"
+                )
+                self.container.exit(1)
+                return False
+            self._set_all(directives(text))
+        self._set_all(_arguments(words))
+        self._bitnami()
+        self._ports = {number_of(self.config["port"], 6379): None}
+        self.keyspace = Keyspace(self.behaviour.data)
+        self.limits()
+        self.folder = DataFolder(self.container, self.config["dir"], "redis-server")
+        return True
+
+    def _bitnami(self) -> None:
+        for name in ("REDIS_PASSWORD", "VALKEY_PASSWORD"):
+            if self.environment.get(name) and not self.config["requirepass"]:
+                self._set("requirepass", self.environment[name])
+
+    def _set_all(self, pairs: list[tuple[str, str]]) -> None:
+        saves = [value for name, value in pairs if name == "save" and value]
+        for name, value in pairs:
+            self._set(name, value)
+        if len(saves) > 1:
+            self.config["save"] = " ".join(saves)
+
+    def _set(self, name: str, value: str) -> None:
+        if name == "user":
+            self.set_user(value.split())
+        else:
+            self.config[name] = value
+        if name == "requirepass":
+            self.accounts.users["default"].password = value
+
+    def set_user(self, words: list[str]) -> None:
+        """ACL SETUSER name rules..."""
+        account = self.accounts.find(words[0])
+        if account is None:
+            account = Account(words[0], "")
+            account.enabled = False
+            self.accounts.add(account)
+        for rule in words[1:]:
+            if rule in ("on", "off"):
+                account.enabled = rule == "on"
+            elif rule.startswith(">"):
+                account.password = rule[1:]
+            elif rule in ("nopass", "resetpass"):
+                account.password = ""
+            elif rule in ("allcommands", "nocommands"):
+                account.roles = [("+@all" if rule == "allcommands" else "-@all", "")]
+            elif rule[:1] in "+-":
+                opposite = ("-" if rule[0] == "+" else "+") + rule[1:]
+                account.roles = [role for role in account.roles if role[0] not in (rule, opposite)]
+                account.roles.append((rule, ""))
+            elif rule == "reset":
+                account.roles, account.password, account.enabled = [], "", False
+
+    def limits(self) -> None:
+        """Take the memory settings over."""
+        self.keyspace.limit = size_of(self.config["maxmemory"]) or 0
+        self.keyspace.evicts = self.config["maxmemory-policy"] not in ("noeviction",)
+
+    def log(self, text: str, mark: str = "*") -> None:
+        """A line of the main process."""
+        self.container.write(f"1:M {redis_time(self.container.sim.now)} {mark} {text}")
+
+    # --- start and end --------------------------------------------------------------------
+
+    def open_data(self) -> int:
+        """Load the snapshot."""
+        assert self.folder is not None
+        self.saved_ns = self.container.sim.now
+        contents = self.folder.contents(self.config["dbfilename"])
+        if contents is None:
+            self.contents = Contents("redis", self.version)
+            return 0
+        self.contents = contents
+        outcome = self.folder.read(self.config["dbfilename"], 0, max(1, contents.snapshot_bytes))
+        self.log(f"Loading RDB produced by version {contents.version}")
+        if outcome.corrupt or outcome.error:
+            self._unreadable(outcome.error)
+            return 0
+        for name, database in contents.databases.items():
+            self.keyspace.used[name] = float(database.size)
+        self.log(f"Done loading RDB, keys loaded: {self.keyspace.keys()}, keys expired: 0.")
+        delay = outcome.delay_ns + contents.snapshot_bytes * SECOND // SAVE_BYTES_PER_S
+        self.log(f"DB loaded from disk: {delay / SECOND:.3f} seconds")
+        return delay
+
+    def _unreadable(self, error: str) -> None:
+        if error:
+            self.log("Short read or OOM loading DB. Unrecoverable error, aborting now.", "#")
+            text = "Internal error in RDB reading offset 0, function at rdb.c:3244 -> Unexpected EOF reading RDB file"
+            self.log(text, "#")
+        else:
+            self.log("Wrong RDB checksum expected: (8c0a4f7f1e7d3b21) but got (51f3a90c77d20e66). Aborting now.", "#")
+        self.log("Fatal error loading the DB, check server logs. Exiting.", "#")
+        self.container.exit(1)
+
+    def _leave(self) -> None:
+        if self.config["save"]:
+            self.log("Saving the final RDB snapshot before exiting.")
+            why = self.save()
+            if why:
+                self.log("Error trying to save the DB, can't exit.", "#")
+                self.draining = False
+                return
+            self.log("DB saved on disk")
+        self.log("Redis is now ready to exit, bye bye...", "#")
+        super()._leave()
+
+    # --- a tick ---------------------------------------------------------------------------
+
+    def work(self, tick_ns: int, counts: Sequence[int]) -> None:
+        """Keys come and go; snapshots and the append-only file are written."""
+        models = self.io_models()
+        written, changes = 0.0, 0.0
+        for index, count in enumerate(counts):
+            if count:
+                io = models[index]
+                self.commands += count
+                self.keyspace.apply(io, count)
+                if io.writes and not self.keyspace.full:
+                    changes += count * io.writes
+                    written += count * io.writes * (self.keyspace.described(io.data).document + 40)
+        self.dirty += changes
+        share = self._append(tick_ns, written, changes) if is_on(self.config["appendonly"]) else IDEAL
+        if not self.container.running:
+            return
+        self._snapshot_if_due()
+        self._tell_costs(share)
+        self._grow()
+
+    def _tell_costs(self, share: IoShare) -> None:
+        """Writes are refused without memory or without a disk; they wait for the append-only file."""
+        why = OOM if self.keyspace.full else self._persist_error()
+        wait = 0.0
+        if is_on(self.config["appendonly"]):
+            if self.config["appendfsync"] == "always":
+                wait = 1.5 * share.fsync.mean_ns
+            elif share.fsync.mean_ns > LATE_FSYNC_NS:
+                wait = float(share.fsync.mean_ns - LATE_FSYNC_NS) / 2.0
+        self._answers[""] = why
+        for index, io in enumerate(self.io_models()):
+            failing = 1.0 if why and io.writes else 0.0
+            cost = wait if io.writes or self.config["appendfsync"] != "always" else 0.0
+            self._costs[index] = Cost(cost, cost * cost * (0.1 + share.fsync.cv2), failing)
+        self.tell()
+
+    def _persist_error(self) -> str:
+        if self.append_error:
+            return f"MISCONF Errors writing to the AOF file: {self.append_error}"
+        if self.save_error and is_on(self.config["stop-writes-on-bgsave-error"]) and self.config["save"]:
+            return MISCONF
+        return ""
+
+    def _append(self, tick_ns: int, written: float, changes: float) -> IoShare:
+        """The append-only file's share of a tick."""
+        assert self.folder is not None
+        assert self.contents is not None
+        if written <= 0.0:
+            return IDEAL
+        policy = self.config["appendfsync"]
+        fsyncs = {"always": min(changes, 50.0), "everysec": tick_ns / SECOND}.get(policy, 0.0)
+        demand = IoDemand(
+            file=APPEND, writes=max(1.0, fsyncs), write_bytes=written, fsyncs=fsyncs, tick_ns=tick_ns, depth=1
+        )
+        share = self.folder.load("journal", demand)
+        self.contents.append_bytes += int(written)
+        if share.write_error:
+            text = ERRNO[share.write_error][1]
+            if policy == "always":
+                error = "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting..."
+                self.log(f"Error writing to the AOF file: {text}", "#")
+                self.log(error, "#")
+                self.container.exit(1)
+                return share
+            if self.append_error != text:
+                self.log(f"Error writing to the AOF file: {text}", "#")
+            self.append_error = text
+        elif self.append_error:
+            self.append_error = ""
+            self.log("AOF write error looks solved. The server can write again.", "#")
+        if policy == "everysec" and share.fsync.mean_ns > LATE_FSYNC_NS:
+            now = self.container.sim.now
+            if now - self._complained.get("fsync", -(1 << 60)) >= 2 * SECOND:
+                self._complained["fsync"] = now
+                self.log(
+                    "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer without waiting "
+                    "for fsync to complete, this may slow down Redis."
+                )
+        return share
+
+    def _snapshot_if_due(self) -> None:
+        now = self.container.sim.now
+        words = self.config["save"].split()
+        since = now - self.saved_ns
+        if self.save_error and now - self._complained.get("save", 0) < RETRY_NS:
+            return
+        for seconds, changes in zip(words[::2], words[1::2], strict=False):
+            if self.dirty >= number_of(changes, 1 << 60) and since >= number_of(seconds, 1 << 60) * SECOND:
+                self.log(f"{changes} changes in {seconds} seconds. Saving...")
+                self.background_save()
+                return
+
+    def background_save(self) -> None:
+        """Fork, write, say how it went."""
+        child = 20 + (self.container.sim.now // SECOND) % 20000
+        self.log(f"Background saving started by pid {child}")
+        why = self.save(child)
+        if why:
+            self.log("Background saving error", "#")
+        else:
+            self.log("Background saving terminated with success")
+
+    def save(self, pid: int = 1) -> str:
+        """Write a snapshot; why that failed, or ""."""
+        assert self.folder is not None
+        assert self.contents is not None
+        size = int(self.keyspace.bytes) + 100
+        now = self.container.sim.now
+        outcome = self.folder.write(self.config["dbfilename"], 0, size)
+        self._complained["save"] = now
+        stamp = f"{pid}:{'C' if pid != 1 else 'M'} {redis_time(now)} #"
+        if outcome.error:
+            self.save_error = ERRNO[outcome.error][1]
+            where = f"(in server root dir {self.config['dir']})"
+            text = f"Write error saving DB on disk(rdbSaveRio): {self.save_error}"
+            if outcome.error == "EROFS":
+                text = f"Failed opening the temp RDB file temp-{pid}.rdb {where} for saving: {self.save_error}"
+            self.container.write(f"{stamp} {text}")
+            return self.save_error
+        self.save_error, self.dirty, self.saved_ns = "", 0.0, now
+        if pid != 1:
+            self.container.write(f"{stamp[:-1]}* DB saved on disk")
+        contents = self.contents
+        contents.version, contents.snapshot_bytes, contents.clean = self.version, size, True
+        for name, used in self.keyspace.used.items():
+            contents.database(name, self.keyspace.described(name)).size = int(used)
+        self.folder.keep(contents)
+        return ""
+
+    def _grow(self) -> None:
+        """The memory of the process follows its keys."""
+        memory = self.behaviour.memory + int(self.keyspace.bytes * 1.05) // (256 << 10) * (256 << 10)
+        if self.server is not None and memory != self.server.spec.memory_base:
+            self.rebase(memory)
+
+    # --- users ----------------------------------------------------------------------------
+
+    def admit(self, user: str, password: str, database: str, call: CallSpec, caller: Server) -> str:
+        """Clients, password, rights."""
+        if not self.seated(caller, number_of(self.config["maxclients"], 10000)):
+            return "ERR max number of clients reached"
+        io = self.io_of(call)
+        return self.refuses(user, password, io.command or call.operation, bool(io.writes))
+
+    def refuses(self, user: str, password: str, command: str, writes: bool) -> str:
+        """Why a command is not run, or ""."""
+        default = self.accounts.users["default"]
+        if not user and not password and default.password:
+            return NOAUTH
+        account = self.accounts.find(user or "default")
+        if account is None or not account.enabled or (account.password or password) != password:
+            return WRONGPASS
+        allowed = False
+        for rule, _ in account.roles:
+            category = rule[1:].lower()
+            if category in ("@all", command.lower()) or category == ("@write" if writes else "@read"):
+                allowed = rule[0] == "+"
+        name = user or "default"
+        return "" if allowed else f"NOPERM User {name} has no permissions to run the '{command.lower()}' command"
+
+    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+        """`redis-cli`, `redis-server --version`, and the same of Valkey."""
+        name = argv[0].rpartition("/")[2] if argv else ""
+        if name in ("redis-server", "valkey-server") and ("--version" in argv or "-v" in argv):
+            return ExecResult(f"Redis server v={self.version} sha=00000000:1 malloc=jemalloc-5.3.0 bits=64\n")
+        if name not in ("redis-cli", "valkey-cli"):
+            return None
+        return RedisCli(self).run(argv[1:])
+
+
+def _arguments(words: list[str]) -> list[tuple[str, str]]:
+    """`--name value value` as directives."""
+    found: list[tuple[str, str]] = []
+    for word in words:
+        if word.startswith("--"):
+            found.append((word[2:].lower(), ""))
+        elif found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {word}".strip().strip("\"'"))
+    return found

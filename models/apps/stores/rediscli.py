@@ -1,0 +1,193 @@
+"""`redis-cli` against the server in the same container: a bounded set of commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.engine import SECOND, format_rfc3339
+from simcluster.models.machine.program import ExecResult
+
+if TYPE_CHECKING:
+    from simcluster.models.apps.stores.redis import RedisProgram
+
+_HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
+_VALUED = ("-a", "-h", "-p", "-n", "-u", "--user", "--pass")
+_WRITES = ("SET", "DEL", "HSET", "FLUSHALL", "FLUSHDB", "EXPIRE", "INCR")
+_FREE = ("AUTH", "HELLO", "QUIT")
+
+
+class RedisCli:
+    """One call of the client."""
+
+    def __init__(self, program: RedisProgram) -> None:
+        self._program = program
+
+    def run(self, argv: tuple[str, ...]) -> ExecResult:
+        """Options, then one command."""
+        user, password, port = "", "", next(iter(self._program._ports))
+        words = list(argv)
+        while words and words[0].startswith("-"):
+            option = words.pop(0)
+            value = words.pop(0) if option in _VALUED and words else ""
+            if option in ("-a", "--pass"):
+                password = value
+            elif option == "--user":
+                user = value
+            elif option == "-p":
+                port = int(value) if value.isdigit() else port
+        if self._program.server is None or not self._program.listens_on(port):
+            return ExecResult("", f"Could not connect to Redis at 127.0.0.1:{port}: Connection refused\n", 1)
+        if not words:
+            return ExecResult(_HELP)
+        warning = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.\n"
+        shown = warning if password else ""
+        name = words[0].upper()
+        why = "" if name in _FREE else self._program.refuses(user, password, name, name in _WRITES)
+        if why:
+            failed = f"AUTH failed: {why}\n" if why.startswith("WRONGPASS") else ""
+            return ExecResult(f"{'NOAUTH Authentication required.' if failed else why}\n", shown + failed)
+        answer = self._command(name, words)
+        return ExecResult(answer if answer.endswith("\n") else f"{answer}\n", shown)
+
+    def _command(self, name: str, words: list[str]) -> str:
+        program = self._program
+        sub = words[1].upper() if len(words) > 1 else ""
+        match name:
+            case "PING":
+                return words[1] if len(words) > 1 else "PONG"
+            case "ECHO" if len(words) == 2:
+                return words[1]
+            case "INFO":
+                return self._info(sub)
+            case "DBSIZE":
+                return str(program.keyspace.keys() + len(program.human))
+            case "CONFIG" if len(words) > 2 or sub in ("REWRITE", "RESETSTAT"):
+                return self._config(sub, words[2:])
+            case "CLIENT" if sub == "LIST":
+                return self._clients()
+            case "SLOWLOG":
+                return {"LEN": "0", "RESET": "OK"}.get(sub, "")
+            case "ACL":
+                return self._acl(sub, words[2:])
+            case "BGSAVE":
+                program.background_save()
+                return "Background saving started"
+            case "SAVE":
+                return "ERR" if program.save() else "OK"
+            case "LASTSAVE":
+                return str(program.saved_ns // SECOND + 1_772_442_000)
+            case "FLUSHALL" | "FLUSHDB":
+                program.keyspace.used.clear()
+                program.human.clear()
+                return "OK"
+            case "TIME":
+                return format_rfc3339(program.container.sim.now, digits=6)
+            case "SET" | "GET" | "DEL" | "KEYS" | "EXISTS":
+                return self._key(name, words[1:])
+            case _:
+                rest = "".join(f"'{word}' " for word in words[1:])
+                return f"ERR unknown command '{words[0]}', with args beginning with: {rest}"
+
+    def _key(self, name: str, words: list[str]) -> str:
+        keys = self._program.human
+        if not words or (name == "SET" and len(words) < 2):
+            return f"ERR wrong number of arguments for '{name.lower()}' command"
+        if name == "SET":
+            why = self._program.fails_with(0)
+            if why:
+                return why
+            keys[words[0]] = words[1]
+            return "OK"
+        if name == "GET":
+            return keys.get(words[0], "")
+        if name == "KEYS":
+            return "".join(f"{key}\n" for key in keys)
+        found = [word for word in words if word in keys]
+        for key in found if name == "DEL" else ():
+            del keys[key]
+        return str(len(found))
+
+    def _config(self, sub: str, words: list[str]) -> str:
+        program = self._program
+        if sub == "GET":
+            pattern = words[0].lower()
+            names = [n for n in program.config if n == pattern or pattern == "*" or _matches(pattern, n)]
+            return "".join(f"{name}\n{program.config[name]}\n" for name in names)
+        if sub == "SET" and len(words) == 2:
+            name = words[0].lower()
+            if name not in program.config:
+                return f"ERR Unknown option or number of arguments for CONFIG SET - '{words[0]}'"
+            program._set(name, words[1])
+            program.limits()
+            program.republish()
+            return "OK"
+        if sub == "RESETSTAT":
+            return "OK"
+        if sub == "REWRITE":
+            return "ERR The server is running without a config file" if not program.config_file else "OK"
+        return f"ERR unknown subcommand '{sub}'. Try CONFIG HELP."
+
+    def _acl(self, sub: str, words: list[str]) -> str:
+        program = self._program
+        if sub == "LIST":
+            lines = []
+            for user in program.accounts.users.values():
+                secret = "#" + "0" * 64 if user.password else "nopass"
+                rules = " ".join(role for role, _ in user.roles) or "-@all"
+                lines.append(f"user {user.name} {'on' if user.enabled else 'off'} {secret} ~* &* {rules}\n")
+            return "".join(lines)
+        if sub == "USERS":
+            return "".join(f"{name}\n" for name in program.accounts.users)
+        if sub == "WHOAMI":
+            return "default"
+        if sub == "SETUSER" and words:
+            program.set_user(words)
+            program.republish()
+            return "OK"
+        if sub == "DELUSER" and words:
+            removed = len([word for word in words if word != "default" and program.accounts.remove(word)])
+            program.republish()
+            return str(removed)
+        return f"ERR unknown subcommand '{sub}'. Try ACL HELP."
+
+    def _clients(self) -> str:
+        lines = []
+        for number, (namespace, pod, container) in enumerate(self._program.connections, start=3):
+            lines.append(
+                f"id={number} addr={pod}:{40000 + number} laddr=:6379 fd={7 + number} name={pod} age="
+                f"{self._program.uptime_s()} idle=0 flags=N db=0 user=default cmd=hmget # {namespace}/{container}\n"
+            )
+        return "".join(lines)
+
+    def _info(self, section: str) -> str:
+        program, keys = self._program, self._program.keyspace
+        used = int(keys.bytes) + (1 << 20)
+        seconds = program.uptime_s()
+        persisted = "err" if program.save_error else "ok"
+        appended = "err" if program.append_error else "ok"
+        parts = {
+            "SERVER": ("Server", f"redis_version:{program.version}", "redis_mode:standalone", "process_id:1",
+                       f"tcp_port:{next(iter(program._ports))}", f"uptime_in_seconds:{seconds}"),
+            "CLIENTS": ("Clients", f"connected_clients:{program.open_connections()}",
+                        f"maxclients:{program.config['maxclients']}", "blocked_clients:0"),
+            "MEMORY": ("Memory", f"used_memory:{used}", f"used_memory_human:{used / (1 << 20):.2f}M",
+                       f"used_memory_rss:{program.container.memory_bytes}", f"maxmemory:{keys.limit}",
+                       f"maxmemory_policy:{program.config['maxmemory-policy']}"),
+            "PERSISTENCE": ("Persistence", "loading:0", f"rdb_changes_since_last_save:{int(program.dirty)}",
+                            f"rdb_last_bgsave_status:{persisted}",
+                            f"aof_enabled:{int(program.config['appendonly'] == 'yes')}",
+                            f"aof_last_write_status:{appended}"),
+            "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}", f"keyspace_hits:{int(keys.hits)}",
+                      f"keyspace_misses:{int(keys.misses)}", f"evicted_keys:{int(keys.evicted)}",
+                      "rejected_connections:0"),
+            "REPLICATION": ("Replication", "role:master", "connected_slaves:0"),
+            "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
+            "KEYSPACE": ("Keyspace", *([f"db0:keys={keys.keys()},expires=0,avg_ttl=0"] if keys.keys() else [])),
+        }  # fmt: skip
+        chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
+        return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    head, star, tail = pattern.partition("*")
+    return bool(star) and name.startswith(head) and name.endswith(tail)

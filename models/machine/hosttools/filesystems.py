@@ -1,0 +1,165 @@
+"""`mount`, `umount`, `findmnt`, `tune2fs -l`, `mkfs.ext4`, `sync`. Formats: util-linux 2.39, e2fsprogs 1.47."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.engine import SECOND
+from simcluster.models.machine.hosttools.blockdevices import disk_of
+from simcluster.models.machine.hosttools.blockfiles import options
+from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.storage import FileSystem
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+_VERSION = "1.47.0 (5-Feb-2023)"
+
+
+def _refused(text: str, code: int = 32) -> ExecResult:
+    return ExecResult("", f"{text}\n", code) if text else ExecResult("")
+
+
+def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """mount: list, mount, or remount with -o."""
+    words, chosen, rest = [], "", iter(args)
+    for arg in rest:
+        if arg in ("-o", "--options"):
+            chosen = next(rest, "")
+        elif arg in ("-t", "--types"):
+            next(rest, "")
+        elif not arg.startswith("-"):
+            words.append(arg)
+    if not words:
+        return ExecResult(
+            "".join(f"/dev/{s.device} on {s.mount_point} type ext4 ({options(s)})\n" for s in machine.mounts)
+        )
+    flags = chosen.split(",")
+    if "remount" in flags:
+        system = _find(machine, words[-1])
+        if system is None or not machine.mounts.is_mounted(system):
+            return _refused(f"mount: {words[-1]}: mount point not mounted or bad option.")
+        return _refused(system.remount(read_only="ro" in flags))
+    device = words[0] if words[0].startswith("/dev/") else ""
+    known = machine.mounts.on(device) if device else _find(machine, words[0])
+    if len(words) == 1 and known is None:
+        return _refused(f"mount: {words[0]}: can't find in /etc/fstab.", 1)
+    point = words[1] if len(words) > 1 else known.mount_point if known is not None else ""
+    if not machine.files.is_folder(point) and (known is None or point != known.mount_point):
+        return _refused(f"mount: {point}: mount point does not exist.")
+    name = device or (f"/dev/{known.device}" if known is not None else words[0])
+    return _refused(machine.mounts.mount(name, point, read_only="ro" in flags or "-r" in args))
+
+
+def _find(machine: Machine, target: str) -> FileSystem | None:
+    for system in machine.mounts:
+        if target.rstrip("/") == system.mount_point.rstrip("/") or target == f"/dev/{system.device}":
+            return system
+    for disk in machine.disks.values():
+        for part in disk.partitions:
+            known = machine.mounts.on(part.name)
+            if known is not None and target == known.mount_point:
+                return known
+    return None
+
+
+def umount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """umount by mount point or device."""
+    words = [arg for arg in args if not arg.startswith("-")]
+    if not words:
+        return _refused("umount: bad usage\nTry 'umount --help' for more information.", 1)
+    return _refused(machine.mounts.unmount(words[0]))
+
+
+def findmnt(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """findmnt: the tree of mounts, or one of them."""
+    words = [arg for arg in args if not arg.startswith("-")]
+    systems = [s for s in machine.mounts if not words or words[0] in (s.mount_point, f"/dev/{s.device}")]
+    if not systems:
+        return ExecResult("", "", 1)
+    rows = [["TARGET", "SOURCE", "FSTYPE", "OPTIONS"]]
+    for system in systems:
+        target = system.mount_point if system.mount_point == "/" or words else f"└─{system.mount_point}"
+        rows.append([target, f"/dev/{system.device}", "ext4", options(system)])
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return ExecResult(
+        "".join(" ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() + "\n" for r in rows)
+    )
+
+
+def tune2fs(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """tune2fs -l: the superblock."""
+    device = next((arg for arg in args if arg.startswith("/dev/")), "")
+    system = machine.mounts.on(device)
+    head = f"tune2fs {_VERSION}\n"
+    if system is None or disk_of(machine, device) is None:
+        text = f"tune2fs: No such file or directory while trying to open {device}\n"
+        return ExecResult(head, f"{text}Couldn't find valid filesystem superblock.\n", 1)
+    usage = system.usage()
+    state = "clean with errors" if system.error_count else "clean"
+    rows = [
+        ("Filesystem volume name", "<none>"),
+        ("Last mounted on", system.mount_point),
+        ("Filesystem UUID", system.uuid),
+        ("Filesystem magic number", "0xEF53"),
+        ("Filesystem revision #", "1 (dynamic)"),
+        (
+            "Filesystem features",
+            "has_journal ext_attr resize_inode dir_index filetype extent 64bit flex_bg sparse_super",
+        ),
+        ("Default mount options", "user_xattr acl"),
+        ("Filesystem state", state),
+        ("Errors behavior", "Continue"),
+        ("Filesystem OS type", "Linux"),
+        ("Inode count", str(usage.total_inodes)),
+        ("Block count", str(system.blocks)),
+        ("Reserved block count", str(system.blocks // 20)),
+        ("Free blocks", str((usage.total_bytes - usage.used_bytes) // 4096)),
+        ("Free inodes", str(usage.free_inodes)),
+        ("First block", "0"),
+        ("Block size", "4096"),
+        ("Inode size", "256"),
+        ("Journal inode", "8"),
+    ]
+    if system.error_count:
+        rows.append(("FS Error count", str(system.error_count)))
+    return ExecResult(head + "".join(f"{name + ':':<25} {value}\n" for name, value in rows))
+
+
+def mkfs(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """mkfs.ext4: an empty file system on a partition that is not mounted."""
+    device = next((arg for arg in args if arg.startswith("/dev/")), "")
+    system = machine.mounts.on(device)
+    head = f"mke2fs {_VERSION}\n"
+    if system is None or not system.disk.present:
+        return ExecResult("", f"{head}The file {device} does not exist and no size was specified.\n", 1)
+    if machine.mounts.is_mounted(system):
+        return ExecResult("", f"{head}{device} is mounted; will not make a filesystem here!\n", 1)
+    system.format()
+    text = f"Creating filesystem with {system.blocks} 4k blocks and {system.inodes} inodes\n"
+    text += f"Filesystem UUID: {system.uuid}\n"
+    done = "Allocating group tables: done\nWriting inode tables: done\nCreating journal (262144 blocks): done\n"
+    last = "Writing superblocks and filesystem accounting information: done\n\n"
+    return Pausing.after(2 * SECOND, f"{text}\n{done}{last}", head)
+
+
+def sync(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """sync: everything that is only in memory is written."""
+    slowest = 0
+    for system in machine.mounts:
+        for file in system.files_below(system.mount_point):
+            found = system.stored(file)
+            if found is not None and found.dirty:
+                slowest += system.fsync(file, comm="sync").delay_ns
+    return Pausing.after(slowest) if slowest else ExecResult("")
+
+
+TOOLS = {
+    "findmnt": findmnt,
+    "mkfs.ext4": mkfs,
+    "mount": mount,
+    "sync": sync,
+    "tune2fs": tune2fs,
+    "dumpe2fs": tune2fs,
+    "umount": umount,
+}

@@ -1,0 +1,170 @@
+"""Programs that show the kernel's tables: `sysctl`, `conntrack`, `ulimit`, `prlimit`, `lsof`.
+
+Formats: procps-ng 4.0.4, conntrack-tools 1.4.8, util-linux 2.39, lsof 4.95 (Ubuntu 24.04).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.engine.streams import mix
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
+from simcluster.models.machine.program import ExecResult
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+#: Entries that `conntrack -L` lists at most; its count is of all.
+MOST_LISTED = 400
+_TERMINAL_LIMIT = 1024
+
+
+def _sysctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    letters = "".join(word[1:] for word in args if word.startswith("-") and not word.startswith("--"))
+    words = [word for word in args if not word.startswith("-")]
+    if "a" in letters or "--all" in args:
+        words = machine.os.sysctls.names()
+    out, errors = "", ""
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if equals or "w" in letters:
+            error = (
+                machine.os.sysctls.set(name.strip(), value.strip()) if equals else f'sysctl: "{word}" must be of the '
+            )
+            error += "" if equals else "form name=value"
+            out += "" if error or "q" in letters else f"{name.strip().replace('/', '.')} = {value.strip()}\n"
+            errors += f"{error}\n" if error else ""
+            continue
+        found = machine.os.sysctl(name)
+        if not found:
+            path = name.replace(".", "/")
+            errors += f"sysctl: cannot stat /proc/sys/{path}: No such file or directory\n"
+        else:
+            out += f"{found}\n" if "n" in letters else f"{name.replace('/', '.')} = {found}\n"
+    return ExecResult(out, errors, 1 if errors else 0)
+
+
+def _conntrack(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    table, version = machine.os.conntrack, "conntrack v1.4.8 (conntrack-tools): "
+    if "-C" in args or "--count" in args:
+        return ExecResult(f"{table.count}\n")
+    if "-S" in args or "--stats" in args:
+        lines = []
+        for cpu in range(machine.cpu_cores):
+            share = [machine.os.counter(name) for name in ("insert_failed", "drop")]
+            part = [n // machine.cpu_cores + (1 if cpu < n % machine.cpu_cores else 0) for n in share]
+            lines.append(
+                f"cpu={cpu}   \tfound=0 invalid={cpu + 3} insert=0 insert_failed={part[0]} drop={part[1]} "
+                f"early_drop={part[1]} error=0 search_restart=0 clash_resolve=0 chaintoolong=0 \n"
+            )
+        return ExecResult("".join(lines))
+    if "-L" in args or "--dump" in args or not args:
+        protocol = args[args.index("-p") + 1] if "-p" in args[:-1] else "tcp"
+        count = table.count if protocol == "tcp" else 0
+        shown = _entries(machine, min(count, MOST_LISTED))
+        return ExecResult("".join(shown), f"{version}{count} flow entries have been shown.\n")
+    return ExecResult(
+        "", f"{version}Bad parameter\nTry `conntrack -h' or 'conntrack --help' for more information.\n", 2
+    )
+
+
+def _entries(machine: Machine, count: int) -> list[str]:
+    """A sample of the table: each owner's share of it, its connections with made-up ports."""
+    owners = machine.os.conntrack.owners()
+    total = sum(amount for _, amount, _ in owners) or 1  # integers
+    addresses = {c.container_id: c.sandbox.address for c in machine.runtime.containers()}
+    lines = []
+    for number, (owner, amount, open_) in enumerate(owners):
+        source = addresses.get(owner, owner if owner[:1].isdigit() else machine.address)
+        key = machine.sim.streams.key("conntrack", machine.name, owner)
+        for at in range(-(-count * amount // total)):
+            port, other = 32768 + mix(key, at) % 28000, f"10.244.{mix(key, at + 1) % 4}.{2 + mix(key, at + 2) % 60}"
+            alive = at * amount < open_ * max(1, count * amount // total)
+            state = f"{86399 - at % 300} ESTABLISHED" if alive else f"{119 - at % 120} TIME_WAIT"
+            there = (8080, 443, 53, 6379)[number % 4]
+            lines.append(
+                f"tcp      6 {state} src={source} dst={other} sport={port} dport={there} src={other} dst={source} "
+                f"sport={there} dport={port} [ASSURED] mark=0 use=1\n"
+            )
+    return lines[:count]
+
+
+def _ulimit(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """Of the shell itself: a login session has 1024 soft."""
+    if args[:1] in (["-n"], ["-Sn"]):
+        return ExecResult(f"{_TERMINAL_LIMIT}\n")
+    if args[:1] == ["-Hn"]:
+        return ExecResult(f"{DEFAULT_LIMIT}\n")
+    if args[:1] == ["-u"]:
+        return ExecResult(machine.os.sysctls.get("kernel.threads-max") + "\n")
+    return ExecResult("unlimited\n")
+
+
+def _target(machine: Machine, pid: str) -> Container | None:
+    for container in machine.runtime.containers():
+        if container.running and str(container.pid) == pid:
+            return container
+    return None
+
+
+def _prlimit(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    pid = next((word.partition("=")[2] for word in args if word.startswith("--pid=")), "")
+    for at, word in enumerate(args[:-1]):
+        pid = args[at + 1] if word in ("--pid", "-p") else pid
+    container = _target(machine, pid)
+    if pid and container is None and not any(unit.pid == int(pid or 0) for unit in machine.unit_list()):
+        return ExecResult("", "prlimit: failed to get the NOFILE resource limit: No such process\n", 1)
+    wanted = next((word for word in args if word.startswith(("--nofile=", "-n"))), "")
+    if wanted.startswith("--nofile=") and container is not None:
+        soft = wanted.partition("=")[2].partition(":")[0]
+        try:
+            machine.os.descriptors.set_limit(container, int(soft))
+        except ValueError:
+            return ExecResult("", "prlimit: failed to set the NOFILE resource limit: Operation not permitted\n", 1)
+        return ExecResult("")
+    soft_limit = _TERMINAL_LIMIT if container is None else machine.os.descriptors.limit(container)
+    hard = max(soft_limit, DEFAULT_LIMIT)
+    head = "RESOURCE DESCRIPTION               SOFT      HARD UNITS\n"
+    rows = f"NOFILE   max number of open files {soft_limit:>7} {hard:>9} files\n"
+    if not any(word in ("-n", "--nofile") for word in args):
+        tasks = machine.os.sysctls.get("kernel.threads-max")
+        rows += f"NPROC    max number of processes {tasks:>8} {tasks:>9} processes\n"
+        rows += f"STACK    max stack size          {8388608:>8} {'unlimited':>9} bytes\n"
+    return ExecResult(head + rows)
+
+
+def _lsof(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    pid = args[args.index("-p") + 1] if "-p" in args[:-1] else ""
+    head = "COMMAND     PID USER   FD      TYPE             DEVICE SIZE/OFF       NODE NAME\n"
+    rows: list[str] = []
+    for container in machine.runtime.containers():
+        if container.running and (not pid or str(container.pid) == pid):
+            rows += _held_by(machine, container)
+    return ExecResult(head + "".join(rows) if rows else "", "", 0 if rows else 1)
+
+
+def _held_by(machine: Machine, container: Container) -> list[str]:
+    held = machine.os.descriptors.held(container)
+    words = container.spec.command or (container.spec.image.rpartition("/")[2].partition(":")[0],)
+    name, rows = words[0].rpartition("/")[2][:9], []
+    for number in range(held):
+        if number < BASE:
+            kind, where = ("CHR", "/dev/null") if number < 3 else ("REG", f"/usr/lib/libc{number}.so")
+            rows.append(
+                f"{name:<9} {container.pid:5d} root {number:4d}u  {kind:>6}   8,1 {4096:9d} {number:9d} {where}\n"
+            )
+        else:
+            rows.append(f"{name:<9} {container.pid:5d} root {number:4d}u    sock    0,8      0t0 {900000 + number} "
+                        "protocol: TCP\n")  # fmt: skip
+    return rows
+
+
+TOOLS = {
+    "conntrack": _conntrack,
+    "lsof": _lsof,
+    "prlimit": _prlimit,
+    "sysctl": _sysctl,
+    "ulimit": _ulimit,
+}

@@ -1,0 +1,68 @@
+"""Which program of the host is where: the one table of all families.
+
+systemctl and journalctl belong to the node shell, which speaks to the units and the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from simcluster.models.machine.hosttools import (
+    blockdevices,
+    clocktools,
+    cputools,
+    crictl,
+    diskchecks,
+    diskfree,
+    dmesg,
+    files,
+    filesystems,
+    iostat,
+    ipmitool,
+    kerneltools,
+    linktools,
+    nvmecli,
+    processes,
+    rawdisk,
+    signals,
+    smartctl,
+    sockettools,
+    system,
+)
+from simcluster.models.machine.program import ExecResult
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+Tool = Callable[["Machine", list[str], str], ExecResult]
+
+#: Program -> function(machine, arguments, standard input).
+TOOLS: dict[str, Tool] = {
+    **blockdevices.TOOLS,
+    **clocktools.TOOLS,
+    **cputools.TOOLS,
+    **crictl.TOOLS,
+    **diskchecks.TOOLS,
+    **diskfree.TOOLS,
+    **dmesg.TOOLS,
+    **files.TOOLS,
+    **filesystems.TOOLS,
+    **iostat.TOOLS,
+    **ipmitool.TOOLS,
+    **kerneltools.TOOLS,
+    **linktools.TOOLS,
+    **nvmecli.TOOLS,
+    **processes.TOOLS,
+    **rawdisk.TOOLS,
+    **signals.TOOLS,
+    **smartctl.TOOLS,
+    **sockettools.TOOLS,
+    **system.TOOLS,
+}
+
+
+def run_on_host(machine: Machine, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+    """Run a program of the host; None if there is no such program."""
+    tool = TOOLS.get(argv[0].rpartition("/")[2])
+    return None if tool is None else tool(machine, list(argv[1:]), stdin)

@@ -1,0 +1,77 @@
+"""A service of a node that is not part of Kubernetes: a systemd unit whose process uses CPU and memory.
+
+A backup, a scanner, an agent of some other team. `systemctl` starts and stops it, `kill` ends it
+(systemd does not start it again), and while it runs it competes with the pods for the cores by
+the weight of its cgroup. Left out: what it does besides, units with several processes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.models.machine.units import Unit
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+#: systemd.resource-control(5): CPUWeight=100 is the default and counts as 1024 shares; 1 to 10000.
+DEFAULT_WEIGHT, MOST_WEIGHT = 100, 10_000
+SHARES_OF_DEFAULT = 1024
+_LEAST_SHARES, _MOST_SHARES = 2, 262_144
+
+
+class HostService:
+    """One such unit on one machine.
+
+    Args:
+        name: of the unit, without `.service`; description, command: as systemctl shows them. The process is
+            called by its program.
+        cores: how many cores its threads want; weight: CPUWeight of the unit; memory_bytes: what it holds.
+        user: who runs it.
+
+    Raises:
+        ValueError: the node has such a unit, or the magnitudes are none of a process here.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        name: str,
+        description: str,
+        command: str,
+        *,
+        cores: float,
+        weight: int = DEFAULT_WEIGHT,
+        memory_bytes: int = 0,
+        user: str = "root",
+    ) -> None:
+        if machine.unit(name) is not None:
+            raise ValueError(f"{machine.name} has a unit {name} already")
+        if not 0.0 < cores <= machine.cpu_cores:
+            raise ValueError(f"{machine.name} has {machine.cpu_cores} cores, so a process cannot use {cores:g}")
+        if not 1 <= weight <= MOST_WEIGHT:
+            raise ValueError(f"CPUWeight must be between 1 and {MOST_WEIGHT}, not {weight}")
+        if memory_bytes > machine.memory_bytes:
+            raise ValueError(f"{machine.name} has no {memory_bytes} bytes of memory")
+        self._machine = machine
+        self._cores, self._memory_bytes, self._user = cores, memory_bytes, user
+        self._shares = min(_MOST_SHARES, max(_LEAST_SHARES, weight * SHARES_OF_DEFAULT // DEFAULT_WEIGHT))
+        self.name = name
+        self.process = command.split()[0].rpartition("/")[2]
+        if self.process in machine.processes:
+            raise ValueError(f"{self.process} runs on {machine.name} already")
+        unit = Unit(f"{name}.service", description, command, active=False, enabled=True)
+        unit.on_start, unit.on_stop = self.started, self.ended
+        machine.units.units[unit.name] = unit
+
+    def started(self) -> None:
+        """The process runs."""
+        machine = self._machine
+        machine.burden(self.process, self._cores, weight=self._shares, memory_bytes=self._memory_bytes, user=self._user)
+        unit, process = machine.unit(self.name), machine.processes.get(self.process)
+        if unit is not None and process is not None:
+            process.pid = unit.pid
+
+    def ended(self) -> None:
+        """It does not run any more."""
+        self._machine.unburden(self.process)

@@ -1,0 +1,331 @@
+"""The kernel of one machine as its processes meet it.
+
+Everything is a function of rates that owners report and of time; the only timer is one that
+works off a full table, and it stops when the table is not full any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from simcluster.engine import SECOND, Timer
+from simcluster.models.machine.kernel import cgroupfiles, procfiles, watchdog
+from simcluster.models.machine.kernel.clock import UNIT, WallClock
+from simcluster.models.machine.kernel.conntrack import Conntrack
+from simcluster.models.machine.kernel.descriptors import SYSTEM_FILES, Descriptors
+from simcluster.models.machine.kernel.pids import PER_CONTAINER, PidTable
+from simcluster.models.machine.kernel.ports import EphemeralPorts
+from simcluster.models.machine.kernel.ratelimit import RateLimit
+from simcluster.models.machine.kernel.rates import Counters
+from simcluster.models.machine.kernel.sharedmemory import SharedMemory
+from simcluster.models.machine.kernel.syscalls import SyscallFaults
+from simcluster.models.machine.kernel.sysctls import Sysctls
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.container import Container
+    from simcluster.models.machine.machine import Machine
+
+#: How often a table that is full (or will be) is looked at.
+WATCH_NS = 5 * SECOND
+#: A change of a dropped share that callers would notice.
+NOTICEABLE = 0.01
+TABLE_FULL = "nf_conntrack: nf_conntrack: table full, dropping packet"
+#: A refused request to accept leaves connections in the backlog; the texts are those of Go's net package.
+_ACCEPT = {"EMFILE": "accept4: too many open files", "ENFILE": "accept4: too many open files in system"}
+
+
+class Admission(NamedTuple):
+    """What the tables make of a process's connections.
+
+    Attributes:
+        refused: share of the connections it opens itself that fail at once; `cause` says why.
+        dropped: share of connections to it (and of its own) whose SYN vanishes or stays in the backlog.
+        cause: the error by name ("" if nothing is short), `text` as a program words it.
+    """
+
+    refused: float = 0.0
+    dropped: float = 0.0
+    cause: str = ""
+    text: str = ""
+
+
+ADMITTED = Admission()
+
+
+class Kernel:
+    """Tables, limits, clock and injected failures of one machine.
+
+    Attributes:
+        sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters: its parts.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        sim = machine.sim
+        self.sysctls = Sysctls(machine.cpu_cores, machine.memory_bytes, self._written)
+        self.conntrack = Conntrack(sim, self.sysctls, self._look_on)
+        self.descriptors = Descriptors(self.sysctls)
+        self.ports = EphemeralPorts(sim, self.sysctls)
+        self.pids = PidTable(self.sysctls)
+        self.shm = SharedMemory()
+        unit = machine.units.units[UNIT]
+        self.clock = WallClock(sim, machine.log, unit)
+        unit.on_start, unit.on_stop = self.clock.chronyd_started, self.clock.chronyd_stopped
+        self.syscalls = SyscallFaults(sim, machine.name)
+        self.counters = Counters()
+        self._limits: dict[str, RateLimit] = {}
+        self._watch: Timer | None = None
+        self._announced = 0.0
+        self._flooded: dict[tuple[str, int], None] = {}
+        self._short_of_ports: dict[str, tuple[float, float]] = {}  # namespace -> connections a second, share refused
+        self._oom_kills: dict[tuple[str, str], int] = {}  # pod uid, container ->
+
+    # What a process does.
+
+    def open(self, container: Container, path: str = "", count: int = 1) -> str:
+        """Open `count` files: "" or the error's name."""
+        return self._take("open", container, path, count)
+
+    def accept(self, container: Container, count: int = 1) -> str:
+        """Accept `count` connections: "" or the error's name."""
+        return self._take("accept", container, "", count)
+
+    def connect(self, container: Container, address: str = "", count: int = 1) -> str:
+        """Open `count` connections: "" or the error's name."""
+        error = self._take("connect", container, address, count)
+        if error:
+            return error
+        error = self.ports.take(self._namespace(container), count)
+        if error:
+            self.descriptors.give(container, count)
+        return error
+
+    def close(self, container: Container, count: int = 1) -> None:
+        """Close `count` files or sockets."""
+        self.descriptors.give(container, count)
+
+    def hang_up(self, container: Container, count: int = 1) -> None:
+        """Close `count` connections that `connect` opened."""
+        self.descriptors.give(container, count)
+        self.ports.close(self._namespace(container), count)
+
+    def fork(self, container: Container, count: int = 1) -> str:
+        """Start `count` processes or threads in the container's pod: "" or the error's name."""
+        failure = self.syscalls.failure("fork", container)
+        if failure is not None and failure.errno:
+            return failure.errno
+        uid = container.spec.pod_uid
+        main = PER_CONTAINER * sum(1 for c in container.sandbox.containers.values() if c.running)
+        error = self.pids.fork(uid, main, self._running(), count)
+        if error and self.pids.rejected(uid) == 1:
+            # kernel/cgroup/pids.c says so once for each group.
+            group = f"/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice"
+            self.machine.kernel(
+                f"cgroup: fork rejected by pids controller in {group}/cri-containerd-{container.container_id}.scope"
+            )
+        return error
+
+    def reap(self, container: Container, count: int = 1) -> None:
+        """`count` of them ended."""
+        self.pids.reap(container.spec.pod_uid, count)
+
+    def shared_memory(self, container: Container, size_bytes: int) -> str:
+        """The container's segments in /dev/shm are to be so large together: "" or ENOSPC."""
+        return self.shm.set(container, size_bytes)
+
+    def connections(
+        self, container: Container, new_per_s: float, concurrent: float, *, outgoing_per_s: float = 0.0
+    ) -> Admission:
+        """A process's connections from now on, and what the tables make of them.
+
+        Args:
+            new_per_s: connections it accepts a second; concurrent: those open at a time (both directions).
+            outgoing_per_s: short connections a second that it opens to one destination.
+        """
+        key = container.container_id
+        short, cause = self.descriptors.sockets(container, concurrent, self.open_files())
+        no_port = self.ports.connecting(self._namespace(container), outgoing_per_s)
+        kept = concurrent * (1.0 - short)
+        self.conntrack.flow(key, new_per_s + outgoing_per_s * (1.0 - no_port), kept)
+        lost = self._look()
+        if self.ports.may_run_out(self._namespace(container), outgoing_per_s):
+            self._short_of_ports[self._namespace(container)] = (outgoing_per_s, no_port)
+        else:
+            self._short_of_ports.pop(self._namespace(container), None)
+        self._keep_looking()
+        short = max(short, self.syscalls.share("accept", container))
+        refused = max(no_port, self.syscalls.share("connect", container), short if cause else 0.0)
+        if not (short or lost or refused):
+            return ADMITTED
+        cause = cause or ("EADDRNOTAVAIL" if no_port else "")
+        text = _ACCEPT.get(cause, "connect: cannot assign requested address" if cause else "")
+        return Admission(refused, 1.0 - (1.0 - short) * (1.0 - lost), cause, text)
+
+    def passing(self, owner: str, new_per_s: float, concurrent: float) -> None:
+        """Connections that only pass through the machine, from outside to another one (0, 0: none any more)."""
+        self.conntrack.flow(owner, new_per_s, concurrent)
+        self._look_on()
+
+    @property
+    def is_strained(self) -> bool:
+        """Whether some table is short, or somebody set a limit, a leak or a failure that may make it so."""
+        if self.syscalls.rules or self.descriptors.unusual or self._short_of_ports:
+            return True
+        return self.conntrack.may_fill
+
+    def backlog(self, container: Container, port: int, waiting: float, per_s: float, backlog: int = 4096) -> float:
+        """So many connections wait to be accepted on a port: the share of new ones that is dropped.
+
+        Source: net/ipv4/tcp_ipv4.c, inet_csk_reqsk_queue_is_full; the line is printed once a listener.
+        """
+        most = min(backlog, self.sysctls.number("net.core.somaxconn"))
+        now, name = self.machine.sim.now, "TcpExtListenDrops"
+        if waiting <= most:
+            self.counters.set_rate(now, f"{name}/{container.container_id}", 0.0)
+            return 0.0
+        share = 1.0 - most / waiting
+        for counter in (name, "TcpExtListenOverflows"):
+            self.counters.set_rate(now, f"{counter}/{container.container_id}", per_s * share)
+        key = (container.container_id, port)
+        if key not in self._flooded and self.sysctls.get("net.ipv4.tcp_syncookies") == "1":
+            self._flooded[key] = None
+            self.machine.kernel(
+                f"TCP: request_sock_TCP: Possible SYN flooding on port {port}. Sending cookies.  Check SNMP counters."
+            )
+        return share
+
+    def exited(self, container: Container) -> None:
+        """A container's process is gone: what it held is free again."""
+        self.descriptors.forget(container)
+        self.shm.forget(container)
+        self.conntrack.flow(container.container_id, 0.0, 0.0)
+        for counter in ("TcpExtListenDrops", "TcpExtListenOverflows"):
+            self.counters.set_rate(self.machine.sim.now, f"{counter}/{container.container_id}", 0.0)
+        if not any(c.running for c in container.sandbox.containers.values()):
+            self.pids.forget(container.spec.pod_uid)
+            self._short_of_ports.pop(self._namespace(container), None)
+            self.ports.connecting(self._namespace(container), 0.0)
+
+    # What people and files see.
+
+    def open_files(self) -> int:
+        """Open files of the whole machine (`fs.file-nr`)."""
+        held = [self.descriptors.held(c) for c in self.machine.runtime.containers() if c.running]
+        return SYSTEM_FILES + sum(held)  # integers
+
+    def tasks(self) -> int:
+        """Tasks on the whole machine."""
+        return self.pids.total(self._running())
+
+    def shared_bytes(self) -> int:
+        """Bytes in all pods' /dev/shm."""
+        return self.shm.total()
+
+    def file(self, path: str) -> str | None:
+        """Text of a file of /proc or /sys; None if there is none of that name."""
+        return procfiles.read(self.machine, path)
+
+    def group_file(self, container: Container, name: str) -> str | None:
+        """Text of a file of a container's cgroup (`cpu.stat`); None if there is none of that name."""
+        return cgroupfiles.read(container, name)
+
+    def write_file(self, path: str, text: str) -> str | None:
+        """Write to /proc/sys: the error's text or ""; None if the path is no such file."""
+        return procfiles.write(self.machine, path, text)
+
+    def counter(self, name: str) -> int:
+        """A counter of `nstat` or `conntrack -S`, all owners together."""
+        return self.counters.total(self.machine.sim.now, name)
+
+    def sysctl(self, name: str) -> str:
+        """Text of a parameter, states included; "" if there is none."""
+        name = name.replace("/", ".")
+        if name == "net.netfilter.nf_conntrack_count":
+            return str(self.conntrack.count)
+        if name == "fs.file-nr":
+            return f"{self.open_files()}\t0\t{self.sysctls.get('fs.file-max')}"
+        return self.sysctls.get(name)
+
+    def memory_kills(self, container: Container) -> int:
+        """How often the OOM killer took a process of this container of the pod."""
+        return self._oom_kills.get((container.spec.pod_uid, container.spec.name), 0)
+
+    def count_kill(self, container: Container) -> None:
+        """The OOM killer took the container's process."""
+        key = (container.spec.pod_uid, container.spec.name)
+        self._oom_kills[key] = self._oom_kills.get(key, 0) + 1
+
+    # Watchdogs.
+
+    def lockup(self, cpu: int, stuck_s: int, comm: str, pid: int) -> None:
+        """A CPU schedules nobody for so many seconds. Raises ValueError."""
+        if not 0 <= cpu < self.machine.cpu_cores:
+            raise ValueError(f"{self.machine.name} has no CPU {cpu}: only 0 to {self.machine.cpu_cores - 1}")
+        for after_ns, text in watchdog.lockup_lines(self.sysctls, cpu, stuck_s, comm, pid):
+            self.machine.sim.after(after_ns, self.machine.kernel, text)
+
+    def hung(self, comm: str, pid: int, blocked_s: int) -> None:
+        """A task stays in uninterruptible sleep for so many seconds."""
+        release = self.machine.identity.kernel_version
+        for after_ns, text in watchdog.hung_lines(self.sysctls, comm, pid, blocked_s, release):
+            self.machine.sim.after(after_ns, self.machine.kernel, text)
+
+    def limited(self, name: str, text: str, count: int = 1) -> None:
+        """Print a line `count` times under the rate limit of that name."""
+        limit = self._limits.setdefault(name, RateLimit(name))
+        allowed, suppressed = limit.admit(self.machine.sim.now, count)
+        self.machine.kernel(*([suppressed] if suppressed else []), *([text] * allowed))
+
+    # Inside.
+
+    def _take(self, call: str, container: Container, path: str, count: int) -> str:
+        failure = self.syscalls.failure(call, container, path=path)
+        if failure is not None and failure.errno:
+            return failure.errno
+        return self.descriptors.take(container, count, self.open_files())
+
+    def _namespace(self, container: Container) -> str:
+        return "" if container.sandbox.host_network else container.spec.pod_uid
+
+    def _running(self) -> int:
+        return sum(1 for container in self.machine.runtime.containers() if container.running)
+
+    def _look(self) -> float:
+        """The share of new connections that is dropped now; its lines, its counters, its readers."""
+        lost, now = self.conntrack.dropped_share, self.machine.sim.now
+        for counter in ("drop", "insert_failed"):
+            self.counters.set_rate(now, counter, self.conntrack.drops_per_s)
+        if abs(lost - self._announced) > NOTICEABLE:
+            self._announced = lost
+            self.machine.network.version += 1
+        if lost > 0.0:
+            self.limited("net_ratelimit", TABLE_FULL, max(1, int(self.conntrack.drops_per_s * WATCH_NS / SECOND)))
+        return lost
+
+    def _keep_looking(self) -> None:
+        if self._watch is None and (self.conntrack.may_fill or self._short_of_ports):
+            self._watch = self.machine.sim.every(WATCH_NS, self._watched)
+
+    def _look_on(self) -> None:
+        self._look()
+        self._keep_looking()
+
+    def _written(self) -> None:
+        """A parameter has changed: whoever depends on it asks anew."""
+        self.conntrack.update()
+        self.machine.network.version += 1
+        self._look_on()
+
+    def _watched(self) -> None:
+        self.conntrack.update()
+        self._look()
+        for owner, (per_s, before) in list(self._short_of_ports.items()):
+            share = self.ports.connecting(owner, per_s)
+            if abs(share - before) > NOTICEABLE:
+                self._short_of_ports[owner] = (per_s, share)
+                self.machine.network.version += 1
+            if not self.ports.may_run_out(owner, per_s):
+                del self._short_of_ports[owner]
+        if not (self.conntrack.may_fill or self._short_of_ports) and self._watch is not None:
+            self._watch.cancel()
+            self._watch = None

@@ -1,0 +1,80 @@
+"""A machine's memory as /proc/meminfo and cgroup files show it.
+
+Anonymous memory is what processes hold (working sets); the page cache is what they read and
+wrote, as much of it as fits besides. Under pressure the cache goes first, then the kernel kills.
+Left out: swap (kubelet runs without), huge pages, NUMA.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.container import Container
+    from simcluster.models.machine.machine import Machine
+
+MIB = 1 << 20
+#: Page cache of a node's system files and images' layers that were read at start.
+SYSTEM_CACHE = 1_250 * MIB
+#: Files that a container has read at least once (its binary, libraries), as a share of its anonymous memory.
+FILE_PERCENT = 12
+LEAST_FILE = 6 * MIB
+SHARED_BYTES = 3 * MIB
+BUFFERS = 48 * MIB
+#: Slab: fixed structures and what each container costs.
+SLAB_BASE, SLAB_PER_CONTAINER = 160 * MIB, 2 * MIB
+#: What the kernel keeps free (vm.min_free_kbytes).
+WATERMARK = 66 * MIB
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of a machine's memory."""
+
+    total: int
+    free: int
+    available: int
+    buffers: int
+    cached: int
+    shared: int
+    slab: int
+    anonymous: int
+    page_tables: int
+    stacks: int
+
+
+def info(machine: Machine, shared_bytes: int) -> MemoryInfo:
+    """Memory of a machine now; `shared_bytes` is what is in all /dev/shm together."""
+    total, used = machine.memory_bytes, machine.memory_used()
+    running = sum(1 for container in machine.runtime.containers() if container.running)
+    slab = SLAB_BASE + SLAB_PER_CONTAINER * running
+    left = max(0, total - used)
+    files = sum(file_bytes(c) for c in machine.runtime.containers() if c.running)  # integers
+    wish = SYSTEM_CACHE + files + slab // 2
+    cache = min(wish, max(0, left - WATERMARK))
+    buffers = min(BUFFERS, cache // 20)
+    cached = max(0, cache - buffers - slab // 2)
+    return MemoryInfo(
+        total, left - cache, max(0, left - WATERMARK // 2), buffers, cached, SHARED_BYTES + shared_bytes,
+        slab, max(0, used - slab // 2), used // 180, (330 + 12 * running) * 16384,
+    )  # fmt: skip
+
+
+def file_bytes(container: Container) -> int:
+    """Page cache that is charged to a container."""
+    return max(LEAST_FILE, container.memory_bytes * FILE_PERCENT // 100) if container.running else 0
+
+
+def meminfo_text(found: MemoryInfo) -> str:
+    """/proc/meminfo."""
+    active = found.anonymous + found.cached // 2
+    rows = (
+        ("MemTotal", found.total), ("MemFree", found.free), ("MemAvailable", found.available),
+        ("Buffers", found.buffers), ("Cached", found.cached), ("SwapCached", 0), ("Active", active),
+        ("Inactive", found.cached - found.cached // 2), ("Active(anon)", found.anonymous),
+        ("Active(file)", found.cached // 2), ("Unevictable", 0), ("Mlocked", 0), ("SwapTotal", 0), ("SwapFree", 0),
+        ("Dirty", 312 << 10), ("Writeback", 0), ("AnonPages", found.anonymous), ("Mapped", found.cached // 3),
+        ("Shmem", found.shared), ("Slab", found.slab), ("SReclaimable", found.slab // 2),
+        ("SUnreclaim", found.slab - found.slab // 2), ("KernelStack", found.stacks), ("PageTables", found.page_tables),
+        ("CommitLimit", found.total // 2), ("Committed_AS", found.anonymous * 3), ("VmallocTotal", 34359738367 << 10),
+    )  # fmt: skip
+    return "".join(f"{name + ':':<16}{amount >> 10:>8} kB\n" for name, amount in rows)

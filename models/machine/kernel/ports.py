@@ -1,0 +1,80 @@
+"""Ephemeral ports: a client's side of connections to one destination, and what lingers in TIME_WAIT.
+
+A port that connected to a destination stays taken for 60 s after the client closed the
+connection. When all of the range are taken, connect fails at once with EADDRNOTAVAIL. Each pod
+has a range of its own (its network namespace). Left out: SO_REUSEADDR tricks, several addresses.
+"""
+
+from __future__ import annotations
+
+from simcluster.engine import SECOND, Simulation
+from simcluster.models.machine.kernel.rates import RateHistory
+from simcluster.models.machine.kernel.sysctls import Sysctls
+
+#: TCP_TIMEWAIT_LEN; no parameter changes it.
+TIME_WAIT_NS = 60 * SECOND
+
+
+class EphemeralPorts:
+    """Ports of all network namespaces of a machine, by an owner's name (a pod's uid)."""
+
+    __slots__ = ("_lingering", "_open", "_sysctls", "sim")
+
+    def __init__(self, sim: Simulation, sysctls: Sysctls) -> None:
+        self.sim = sim
+        self._sysctls = sysctls
+        self._lingering: dict[str, RateHistory] = {}
+        self._open: dict[str, float] = {}
+
+    @property
+    def size(self) -> int:
+        """Ports of the range."""
+        low, high = self._sysctls.port_range()
+        return high - low + 1
+
+    def time_wait(self, owner: str) -> float:
+        """Connections of an owner in TIME_WAIT now."""
+        history = self._lingering.get(owner)
+        return 0.0 if history is None else history.total(self.sim.now)
+
+    def all_time_wait(self) -> float:
+        """The same of all owners."""
+        total = 0.0
+        for owner in self._lingering:
+            total += self.time_wait(owner)
+        return total
+
+    def take(self, owner: str, count: int) -> str:
+        """Connect `count` times and stay connected: the error, or ""."""
+        if self._open.get(owner, 0.0) + self.time_wait(owner) + count > self.size:
+            return "EADDRNOTAVAIL"
+        self._open[owner] = self._open.get(owner, 0.0) + count
+        return ""
+
+    def close(self, owner: str, count: int) -> None:
+        """Connections that were taken one by one end without lingering (the other side closed first)."""
+        self._open[owner] = max(0.0, self._open.get(owner, 0.0) - count)
+
+    def connecting(self, owner: str, per_s: float) -> float:
+        """An owner opens and closes so many connections a second: the share of them that finds no port."""
+        history = self._lingering.get(owner)
+        if history is None:
+            if per_s <= 0.0:
+                return 0.0
+            history = self._lingering[owner] = RateHistory(TIME_WAIT_NS)
+        now = self.sim.now
+        room = self.size - self._open.get(owner, 0.0) - history.total(now)
+        admitted = min(per_s, max(0.0, room + history.rate_at(now - TIME_WAIT_NS)))
+        history.set(now, admitted)
+        if per_s <= 0.0 and history.total(now) <= 0.0:
+            del self._lingering[owner]
+        return 1.0 - admitted / per_s if per_s > 0.0 and admitted < per_s * 0.999 else 0.0
+
+    def may_run_out(self, owner: str, per_s: float) -> bool:
+        """Whether the range would be taken in the long run."""
+        return self._open.get(owner, 0.0) + per_s * TIME_WAIT_NS / SECOND >= self.size
+
+    def forget(self, owner: str) -> None:
+        """The namespace is gone."""
+        self._lingering.pop(owner, None)
+        self._open.pop(owner, None)

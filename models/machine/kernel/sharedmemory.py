@@ -1,0 +1,66 @@
+"""Shared memory of pods: the tmpfs on /dev/shm and how much of it is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.models.machine.container import Container
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: containerd mounts /dev/shm with size=65536k.
+DEFAULT_BYTES = 64 << 20
+PATH = "/dev/shm"
+
+
+class SharedMemory:
+    """What each container keeps in /dev/shm, by container id; containers of a pod share the file system."""
+
+    __slots__ = ("_sizes", "_used")
+
+    def __init__(self) -> None:
+        self._used: dict[str, dict[str, int]] = {}  # pod uid -> container id -> bytes
+        self._sizes: dict[str, int] = {}
+
+    def size(self, container: Container) -> int:
+        """Size of the file system: 64 MiB, or what an emptyDir of medium Memory mounted there may hold."""
+        own = self._sizes.get(container.spec.pod_uid)
+        if own is not None:
+            return own
+        mounted = any(mount.path.rstrip("/") == PATH for mount in container.mounts)
+        limit = container.spec.memory_limit or container.machine.memory_bytes // 2
+        return limit if mounted else DEFAULT_BYTES
+
+    def resize(self, pod_uid: str, size_bytes: int) -> None:
+        """Give a pod's /dev/shm another size (`mount -o remount,size=`). Raises ValueError."""
+        if size_bytes < 0:
+            raise ValueError("a file system has no negative size")
+        self._sizes[pod_uid] = size_bytes
+
+    def used(self, pod_uid: str) -> int:
+        """Bytes in a pod's /dev/shm."""
+        parts: Mapping[str, int] = self._used.get(pod_uid, {})
+        return sum(parts.values())  # integers
+
+    def total(self) -> int:
+        """Bytes of all pods."""
+        return sum(self.used(uid) for uid in self._used)  # integers
+
+    def set(self, container: Container, size_bytes: int) -> str:
+        """The container's segments are to be so large together: ENOSPC, or ""."""
+        uid, key = container.spec.pod_uid, container.container_id
+        parts = self._used.setdefault(uid, {})
+        others = self.used(uid) - parts.get(key, 0)
+        if others + size_bytes > self.size(container):
+            return "ENOSPC"
+        parts[key] = size_bytes
+        return ""
+
+    def forget(self, container: Container) -> None:
+        """The process is gone; its unlinked segments too."""
+        parts = self._used.get(container.spec.pod_uid)
+        if parts is not None:
+            parts.pop(container.container_id, None)
+            if not parts:
+                del self._used[container.spec.pod_uid]

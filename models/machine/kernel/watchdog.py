@@ -1,0 +1,41 @@
+"""What the kernel's watchdogs print: soft lockups and hung tasks, in their formats and at their periods."""
+
+from __future__ import annotations
+
+from simcluster.engine import SECOND
+from simcluster.models.machine.kernel.sysctls import Sysctls
+
+#: 2 * kernel.watchdog_thresh without scheduling is a soft lockup; it is repeated as often.
+_FACTOR = 2
+_BUILD = "#45-Ubuntu"
+
+
+def lockup_lines(sysctls: Sysctls, cpu: int, stuck_s: int, comm: str, pid: int) -> list[tuple[int, str]]:
+    """Lines of a CPU that schedules nobody for `stuck_s`: (nanoseconds after the beginning, text)."""
+    period = _FACTOR * sysctls.number("kernel.watchdog_thresh")
+    lines = []
+    if period <= 0:
+        return []
+    seen = period + 2  # the watchdog's hrtimer looks every 4 s and says how long it has seen nothing
+    while seen <= stuck_s:
+        text = f"watchdog: BUG: soft lockup - CPU#{cpu} stuck for {seen}s! [{comm}:{pid}]"
+        lines.append((seen * SECOND, text))
+        seen += period + 4
+    return lines
+
+
+def hung_lines(sysctls: Sysctls, comm: str, pid: int, blocked_s: int, release: str) -> list[tuple[int, str]]:
+    """Lines of a task in uninterruptible sleep for `blocked_s`; khungtaskd looks once a time-out."""
+    limit = sysctls.number("kernel.hung_task_timeout_secs")
+    warnings = sysctls.number("kernel.hung_task_warnings")
+    lines: list[tuple[int, str]] = []
+    if limit <= 0:
+        return lines
+    waited = limit
+    while waited <= blocked_s and (warnings < 0 or len(lines) < 3 * warnings):
+        at = waited * SECOND
+        lines.append((at, f"INFO: task {comm}:{pid} blocked for more than {waited} seconds."))
+        lines.append((at, f"      Not tainted {release} {_BUILD}"))
+        lines.append((at, '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.'))
+        waited += limit
+    return lines

@@ -1,0 +1,133 @@
+"""All links of a cluster: interfaces by node, queueing disciplines, partitions.
+
+The way between two places is what their interfaces, disciplines and the fabric between them
+leave of it. While everything is healthy the answer is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from simcluster.models.machine.links.nic import Nic
+from simcluster.models.machine.links.quality import (
+    CUT,
+    HEALTHY,
+    HEALTHY_INSIDE,
+    OTHER_NODE_NS,
+    SAME_NODE_NS,
+    PathQuality,
+)
+from simcluster.models.machine.links.shaping import Shaping
+
+
+class Partition(NamedTuple):
+    """Two sides that do not reach each other: names of nodes and addresses of pods."""
+
+    side_a: tuple[str, ...]
+    side_b: tuple[str, ...]
+
+
+class Links:
+    """The links of one cluster.
+
+    Args:
+        changed: called after every change.
+
+    Attributes:
+        nics: the interface of each node.
+        shapes: disciplines by node name or pod address.
+        partitions: by a name of the caller's choice.
+        calm: whether every way is healthy.
+        told: called after every change besides.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self.nics: dict[str, Nic] = {}
+        self.shapes: dict[str, Shaping] = {}
+        self.partitions: dict[str, Partition] = {}
+        self.calm = True
+        self.told: list[Callable[[], None]] = []
+
+    def changed(self) -> None:
+        """Something is better or worse than before."""
+        healthy = not (self.shapes or self.partitions) and all(nic.is_healthy for nic in self.nics.values())
+        if self.calm and healthy:
+            return
+        self.calm = healthy
+        self._changed()
+        for told in list(self.told):
+            told()
+
+    def partition(self, name: str, side_a: Iterable[str], side_b: Iterable[str]) -> None:
+        """Cut the ways between two sides (nodes by name, pods by address), both directions.
+
+        Raises:
+            ValueError: a side is empty, or something is on both.
+        """
+        one, other = tuple(side_a), tuple(side_b)
+        both = [place for place in one if place in other]
+        if not one or not other or both:
+            raise ValueError(f"{both[0]} is on both sides" if both else "a partition has two sides")
+        self.partitions[name] = Partition(one, other)
+        self.changed()
+
+    def heal(self, name: str) -> None:
+        """End a partition. Harmless when there is none."""
+        if self.partitions.pop(name, None) is not None:
+            self.changed()
+
+    def shape(self, place: str, shaping: Shaping) -> None:
+        """Put a discipline at the way out of a node (by name) or of a pod (by address)."""
+        self.shapes[place] = shaping
+        self.changed()
+
+    def unshape(self, place: str) -> None:
+        """Remove the discipline. Harmless when there is none."""
+        if self.shapes.pop(place, None) is not None:
+            self.changed()
+
+    def path(self, source_node: str, destination_node: str, source: str = "", destination: str = "") -> PathQuality:
+        """The way between processes on two nodes (and with these addresses), now."""
+        inside = source_node == destination_node and bool(source_node)
+        if self.calm:
+            return HEALTHY_INSIDE if inside else HEALTHY
+        if self._parted((source_node, source), (destination_node, destination)):
+            return CUT
+        shapes = [self.shapes[place] for place in (source, destination) if place in self.shapes]
+        nics: list[Nic] = []
+        if not inside:
+            shapes += [self.shapes[node] for node in (source_node, destination_node) if node in self.shapes]
+            nics = [self.nics[node] for node in (source_node, destination_node) if node in self.nics]
+        if not all(nic.carrier for nic in nics):
+            return CUT
+        return _combined(shapes, nics, SAME_NODE_NS if inside else OTHER_NODE_NS)
+
+    def _parted(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
+        for parted in self.partitions.values():
+            for here, there in ((one, other), (other, one)):
+                if any(p and p in parted.side_a for p in here) and any(p and p in parted.side_b for p in there):
+                    return True
+        return False
+
+
+def _combined(shapes: list[Shaping], nics: list[Nic], round_trip_ns: int) -> PathQuality:
+    """One way as a sequence of its parts; a discipline meets packets of one direction only, so half of it each way."""
+    kept = small = 1.0
+    delay, jitter, rates, utilisation = 0, 0, [], 0.0
+    for nic in nics:
+        kept, small = kept * (1.0 - nic.loss), small * (1.0 - nic.big_loss)
+        delay, jitter = delay + nic.delay_ns, jitter + nic.jitter_ns
+        if nic.bounded:
+            rates.append(nic.bandwidth_bps)
+            utilisation = max(utilisation, nic.utilisation())
+    for shape in shapes:
+        # Both directions together lose 1 - (1 - loss): one way is taken as half of that.
+        kept *= 1.0 - shape.loss / 2.0 if shape.loss < 1.0 else 0.0
+        delay, jitter = delay + shape.delay_ns // 2, jitter + shape.jitter_ns // 2
+        if shape.rate_bps:
+            rates.append(shape.rate_bps)
+    if kept <= 0.0:
+        return CUT
+    return PathQuality(delay, jitter, 1.0 - kept, 1.0 - small, min(rates, default=0), utilisation, False, round_trip_ns)

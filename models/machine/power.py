@@ -1,0 +1,92 @@
+"""Power of a machine: it goes off in an instant and comes back by a boot, as its management controller can tell.
+
+Off: no link, no process, nothing left of what was only in memory; what was written to the drives stays. A
+boot takes a while, then systemd starts the enabled units. The management controller (BMC) lives on
+standby power and has an address of its own; left out: its log, its sensors, boot menus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.engine import SECOND
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+#: From the button to systemd: firmware and memory test of a server, loader, kernel.
+BOOT_NS = 75 * SECOND
+#: What containerd says of containers that it finds dead after a start.
+EXIT_UNKNOWN = 255
+#: Units in the order in which they start; they end in the opposite one.
+_FIRST = ("systemd-journald.service", "containerd.service", "kubelet.service")
+
+
+class Power:
+    """The power of one machine.
+
+    Attributes:
+        on: whether it runs (or boots).
+        booting: whether it has power but does not run yet.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.on = True
+        self.booting = False
+
+    @property
+    def running(self) -> bool:
+        """Whether the operating system runs."""
+        return self.on and not self.booting
+
+    def cut(self) -> None:
+        """It is off, now. Nothing happens if it is off already."""
+        if not self.on:
+            return
+        machine = self._machine
+        was_running, self.on, self.booting = self.running, False, False
+        if not was_running:
+            return
+        machine.nics["eth0"].cut()
+        for name in reversed(self._order()):
+            unit = machine.units.units[name]
+            if unit.active:
+                unit.active, unit.pid, unit.changed_ns = False, 0, machine.sim.now
+                if unit.on_stop is not None:
+                    unit.on_stop()
+        for container in machine.runtime.containers():
+            container.exit(EXIT_UNKNOWN, "Unknown")
+        for pod_uid in list(machine.runtime.sandboxes):
+            machine.runtime.stop_sandbox(pod_uid)
+        for process in list(machine.processes):
+            machine.unburden(process)
+
+    def give(self) -> None:
+        """Somebody presses the button: it boots. Nothing happens if it is on already."""
+        if self.on:
+            return
+        self.on = self.booting = True
+        self._machine.sim.after(BOOT_NS, self._booted)
+
+    def _booted(self) -> None:
+        if not self.booting:
+            return  # switched off meanwhile
+        machine = self._machine
+        self.booting = False
+        machine.booted_ns = machine.sim.now
+        if machine.built_storage is not None:
+            for system in machine.mounts:
+                system.forget_cache()
+        machine.kernel(
+            f"Linux version {machine.identity.kernel_version} (buildd@lcy02-amd64-080) (x86_64-linux-gnu-gcc-13 (Ubuntu "
+            "13.2.0-23ubuntu4) 13.2.0, GNU ld (GNU Binutils for Ubuntu) 2.42)"
+        )
+        machine.nics["eth0"].repair()
+        for name in self._order():
+            if machine.units.units[name].enabled:
+                machine.units.control("start", name)
+
+    def _order(self) -> list[str]:
+        names = [name for name in self._machine.units.units if name not in _FIRST]
+        return [_FIRST[0], *names, *_FIRST[1:]]

@@ -1,0 +1,123 @@
+"""What becomes of a visit by its calls: which later calls are made, and whether it can be answered well.
+
+Both follow from the shares of calls that succeeded lately. Before any call has ended, the chances of the
+operations to fail by themselves say it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.layout import Edge, Layout
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Ticks over which shares of edges without timeout are averaged.
+_MEMORY = 32.0
+
+
+class Gates:
+    """What share of its visits comes as far as each call, and what share of the visits ends well.
+
+    Attributes:
+        open: share of its visits that comes as far as a call, by edge.
+        fine: share of the visits over an edge whose own work and required calls succeed, by edge.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.open = np.ones(layout.edges)
+        self._done = np.zeros((2, layout.edges))
+        self._keep = 1.0 - 1.0 / (1.0 + np.where(layout.timed, layout.timeout, _MEMORY))
+        self._earlier = self._gates()
+        required = [e for e in layout.graph.edges if e.caller >= 0 and e.required and not e.asynchronous]
+        self._called = np.array([e.index for e in required], dtype=np.int64)
+        self._fails = bool((layout.node_failure > 0.0).any())
+        #: whether answers without timeout can be bad ones
+        self.matters = bool((~layout.timed).any()) and (self._fails or bool(required))
+        self._expected = self._by_themselves(required)
+        self._share = self._expected.copy()
+        self.fine = self._visits(self._share)
+
+    def _gates(self) -> list[tuple[int, list[int]]]:
+        """Calls that are only made after others succeeded: (edge, the required ones before it)."""
+        found = []
+        for node in sorted(self.layout.children):
+            edges = self.layout.children[node]
+            for edge in edges:
+                before = [
+                    other.index
+                    for other in edges
+                    if other is not edge and _precedes(other, edge) and not other.asynchronous
+                ]
+                if before:
+                    found.append((edge.index, before))
+        return found
+
+    def _by_themselves(self, required: list[Edge]) -> Array:
+        """Chance of every call to succeed if nobody is late: only operations fail."""
+        layout = self.layout
+        call = np.ones(layout.edges)
+        if not self._fails:
+            return call
+        for edge in sorted(required, key=_deepest_first):
+            good = 1.0 - float(layout.node_failure[edge.child])
+            for below in layout.children.get(edge.child, ()):
+                if below.required and not below.asynchronous:
+                    good *= 1.0 - float(layout.inner[below.index]) * (1.0 - float(call[below.index]))
+            lost = 1.0
+            for _ in range(int(layout.attempts[edge.index])):
+                lost *= 1.0 - good
+            call[edge.index] = 1.0 - lost
+        return call
+
+    def _visits(self, share: Array) -> Array:
+        """Success of visits, given that of the calls."""
+        layout = self.layout
+        good = 1.0 - layout.node_failure
+        if len(self._called):
+            risk = np.minimum(layout.calls_per_visit[self._called], 1.0) * (1.0 - share[self._called])
+            np.multiply.at(good, layout.caller[self._called], 1.0 - risk)
+        result: Array = good[layout.child]
+        return result
+
+    def update(self, succeeded: Array, final: Array, *, hot: bool) -> None:
+        """Later calls of an operation are made as often as the earlier ones succeed, by their recent shares."""
+        if not self.matters and not self._earlier:
+            return
+        if not hot and not self._fails:
+            self.open[:] = 1.0
+            self._done[:] = 0.0
+            self._share = self._expected
+            self.fine = np.ones(self.layout.edges)
+            return
+        self._done *= self._keep
+        self._done[0] += succeeded
+        self._done[1] += succeeded + np.add.reduce(final, axis=0)
+        known = np.minimum(self._done[0] / np.maximum(self._done[1], 1e-300), 1.0)
+        self._share = np.where(self._done[1] > 1e-6, known, self._expected)
+        for edge, before in self._earlier:
+            gate = 1.0
+            for other in before:
+                gate *= float(self._share[other])
+            self.open[edge] = gate
+        if self.matters:
+            self.fine = self._visits(self._share)
+
+
+def _deepest_first(edge: Edge) -> int:
+    return -edge.level
+
+
+def _precedes(first: Edge, second: Edge) -> bool:
+    """Whether a call comes before another one in the same operation, in the same branch, and must succeed."""
+    a, b = first.site, second.site
+    if a is None or b is None or not first.required:
+        return False
+    if a.unit == b.unit and a.arm != b.arm:
+        return False
+    if a.group == b.group and a.branch != b.branch:
+        return False
+    return a.order < b.order and a.share >= 1.0 if a.branch != b.branch else a.order < b.order

@@ -1,0 +1,366 @@
+"""The engine inside something that lives: a cluster whose pods come and go.
+
+A `LiveTraffic` runs the ticks of a graph up to an instant, then lets speeds, endpoints, failures of
+edges, rates and policies be changed, and tells what happened since it was asked last. When pods or
+services come or go it is built anew and takes over what goes on: queues by the pod's name, attempts in
+flight by the edge (calling operation, called operation, place among the calls).
+
+Left out: events of the spec (whoever changes the world calls the methods instead).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.carry import carry_over
+from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.record import Recorder, fill
+from simcluster.models.traffic.aggregate.run import AggregateRun
+from simcluster.models.traffic.graph.histogram import Histogram
+from simcluster.models.traffic.graph.result import FAILURES
+from simcluster.models.traffic.graph.spec import GraphSpec
+
+Array = NDArray[np.float64]
+
+#: Latencies are drawn as if windows were so long.
+WINDOW_NS = 5_000_000_000
+_FOREVER_NS = 1 << 60
+
+
+@dataclass
+class EdgeCounts:
+    """What happened on an edge; `calls_failed` are calls given up, after all attempts."""
+
+    attempts: float = 0.0
+    ok: float = 0.0
+    timeout: float = 0.0
+    rejected: float = 0.0
+    error: float = 0.0
+    refused: float = 0.0
+    calls_failed: float = 0.0
+
+
+@dataclass
+class PodCounts:
+    """What a pod did; `waiting` and `pause_s` (of one request) as they are now, `busy` the mean number of workers."""
+
+    arrived: float = 0.0
+    finished: float = 0.0
+    rejected: float = 0.0
+    waiting: float = 0.0
+    busy: float = 0.0
+    cpu_s: float = 0.0
+    pause_s: float = 0.0
+
+
+@dataclass
+class LoadCounts:
+    """What the users saw; `failed` counts requests by their last attempt's failure."""
+
+    arrivals: float = 0.0
+    attempts: float = 0.0
+    ok: float = 0.0
+    failed: dict[str, float] = field(default_factory=dict)
+    latency: Histogram = field(default_factory=Histogram)
+
+
+@dataclass
+class ServiceTimes:
+    """Waits and sojourns at a service, weighted to what it served."""
+
+    wait: Histogram = field(default_factory=Histogram)
+    sojourn: Histogram = field(default_factory=Histogram)
+
+
+@dataclass
+class Taken:
+    """Everything since the last time it was asked for."""
+
+    seconds: float
+    edges: dict[tuple[str, str], EdgeCounts]
+    pods: dict[str, PodCounts]
+    loads: dict[str, LoadCounts]
+    services: dict[str, ServiceTimes]
+
+
+@dataclass
+class _Sums:
+    """Sums over ticks: of edges [attempts, refused, succeeded], pods [waiting, held,
+    finished], lanes [left, refused]."""
+
+    edges: Array
+    failed: Array
+    final: Array
+    fresh: Array
+    pods: Array
+    lanes: Array
+    done: Array
+    ticks: int
+
+
+class _Counter(Recorder):
+    """Counts without windows; nothing grows while nobody asks."""
+
+    def __init__(self, spec: GraphSpec, layout: Layout) -> None:
+        run = spec.run.model_copy(update={"duration": WINDOW_NS, "window": WINDOW_NS})
+        super().__init__(spec.model_copy(update={"run": run}), layout)
+        self.spec = spec
+        self.windows = 0
+        self.done = np.zeros(len(self.roots))
+
+    def answered(self, t_ns: Array, amounts: Array) -> None:
+        self.done += amounts
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._ticks = 0
+
+    def drain(self) -> _Sums:
+        """The sums so far; they begin again."""
+        found = _Sums(
+            self._edge_sums,
+            self._failed,
+            self._final,
+            self._fresh,
+            self._pod_sums,
+            self._lane_sums,
+            self.done,
+            self._ticks,
+        )
+        self._reset()
+        self.done = np.zeros(len(self.roots))
+        return found
+
+
+class LiveTraffic:
+    """Traffic that goes on while its world changes.
+
+    Args:
+        spec: the graph, without events; its duration and windows are not looked at.
+        seed: of all draws.
+        tick_ns: length of a tick.
+        pods: names of every service's replicas, as many as the spec says.
+        start_ns: instant of the first tick, a multiple of its length.
+
+    Raises:
+        ValueError: the spec has events, or the names are not as many as the replicas.
+    """
+
+    def __init__(
+        self,
+        spec: GraphSpec,
+        seed: int,
+        tick_ns: int,
+        pods: Mapping[str, Sequence[str]],
+        start_ns: int = 0,
+    ) -> None:
+        self.seed = seed
+        self.tick_ns = tick_ns
+        self.engine = self._build(spec, pods)
+        self.engine.tick = start_ns // tick_ns
+        self.engine.sampler.start(self.engine.tick)
+        self._taken_ns = start_ns
+
+    def _build(self, spec: GraphSpec, pods: Mapping[str, Sequence[str]]) -> AggregateRun:
+        if spec.events:
+            raise ValueError("a live graph takes no events: change it by its methods")
+        for name, service in spec.services.items():
+            if name in pods and len(pods[name]) != service.replicas:
+                raise ValueError(f"{name}: {len(pods[name])} pods for {service.replicas} replicas")
+        run = spec.run.model_copy(update={"duration": _FOREVER_NS, "window": WINDOW_NS, "warmup": 0})
+        engine = AggregateRun(
+            spec.model_copy(update={"run": run}), self.seed, self.tick_ns, pods=pods, counter=_Counter
+        )
+        self._pod_index = {name: index for index, name in enumerate(engine.layout.pod_names)}
+        return engine
+
+    @property
+    def now_ns(self) -> int:
+        """How far it ran."""
+        return self.engine.tick * self.tick_ns
+
+    def advance(self, until_ns: int) -> None:
+        """Run all ticks that end by an instant."""
+        last = until_ns // self.tick_ns
+        while self.engine.tick < last:
+            self.engine.step(last)
+
+    # --- what may be changed between two ticks --------------------------------------------
+
+    def set_pod(
+        self, name: str, *, speed: float = 1.0, up: bool = True, ready: bool = True, cores: float | None = None
+    ) -> None:
+        """Speed of a pod's CPU (1 as described), whether it is there, and whether it gets new requests."""
+        run, pod = self.engine, self._pod_index[name]
+        queues = run.queues
+        queues.factor[pod] = speed
+        if cores is not None:
+            workers = float(run.layout.workers[pod])
+            run.layout.cores[pod] = min(max(cores, 1e-6), workers)
+        if bool(queues.up[pod]) != up:
+            run.cuts.take_down(run, [pod]) if not up else run.cuts.bring_up(run, [pod])
+        if bool(queues.ready[pod]) != ready:
+            queues.ready[pod] = float(ready)
+            run.cuts.spread(run, run.layout.pod_service[pod])
+        run.changed()
+
+    def set_edge(self, caller: str, callee: str, *, refused: float = 0.0, lost: float = 0.0) -> None:
+        """Shares of the attempts that meet an error at once, and that nobody ever answers."""
+        cuts = self.engine.cuts
+        for edge in self._edges(caller, callee):
+            cuts.refused_share[edge], cuts.lost_share[edge] = refused, lost
+        cuts.any_share = bool((cuts.refused_share + cuts.lost_share).any())
+        self.engine.changed()
+
+    def set_share(self, caller: str, callee: str, weights: Mapping[str, float] | None = None) -> None:
+        """Which pods the attempts of an edge go to; None: all that are ready, alike."""
+        run = self.engine
+        for edge in self._edges(caller, callee):
+            if weights is None:
+                run.cuts.weights.pop(edge, None)
+            else:
+                run.cuts.weights[edge] = {self._pod_index[n]: w for n, w in weights.items() if n in self._pod_index}
+            run.cuts.spread(run, run.graph.nodes[run.graph.edges[edge].child].service)
+        run.changed()
+
+    def set_rate(self, load: str, per_second: float | None) -> None:
+        """Requests a second of an open load; None: as described."""
+        self.engine.source(load).fixed = per_second
+        self.engine.changed()
+
+    def set_users(self, load: str, users: int) -> None:
+        """How many users a closed load has; those who go, go when they would have asked again."""
+        self.engine.source(load).resize(users)
+        self.engine.changed()
+
+    def set_attempts(self, caller: str, callee: str, attempts: int | None) -> None:
+        """Cap the attempts of an edge's calls; None: as described."""
+        run = self.engine
+        for edge in self._edges(caller, callee):
+            most = int(run.layout.attempts[edge])
+            run.callers.limit[edge] = most if attempts is None else min(most, attempts)
+        run.callers.restrict()
+        run.changed()
+
+    def flush(self, service: str, cache: str) -> None:
+        """Empty a cache."""
+        self.engine.caches.flush(service, cache)
+        self.engine.changed()
+
+    def rebuild(self, spec: GraphSpec, pods: Mapping[str, Sequence[str]]) -> None:
+        """Another graph, or other pods; what there was before and after goes on.
+
+        Counts that were not taken yet are lost for edges and pods that are gone.
+        """
+        old = self.engine
+        for name in [n for n in old.layout.pod_names if not any(n in names for names in pods.values())]:
+            if old.queues.up[self._pod_index[name]] > 0.0:
+                old.cuts.take_down(old, [self._pod_index[name]])
+        self.engine = self._build(spec, pods)
+        carry_over(old, self.engine)
+        self.engine.changed()
+
+    def _edges(self, caller: str, callee: str) -> list[int]:
+        nodes = self.engine.graph.nodes
+        return [
+            e.index
+            for e in self.engine.graph.edges
+            if e.caller_name == caller and nodes[e.child].service_name == callee
+        ]
+
+    # --- what can be seen -----------------------------------------------------------------
+
+    def waiting(self, pod: str) -> float:
+        """Requests that wait in a pod now."""
+        return float(self.engine.queues.waiting[self._pod_index[pod]])
+
+    def mean_wait_ns(self, pod: str) -> int:
+        """How long who arrives now waits for a worker."""
+        ticks = float(self.engine.queues.wait()[self._pod_index[pod]])
+        return math.floor(min(ticks, 1e9) * self.tick_ns)
+
+    def take(self) -> Taken:
+        """What happened since the last call."""
+        run = self.engine
+        recorder, layout = run.recorder, run.layout
+        assert isinstance(recorder, _Counter)
+        run.sampler.finish(run.tick)
+        sums = recorder.drain()
+        seconds = (self.now_ns - self._taken_ns) / 1e9
+        self._taken_ns = self.now_ns
+        return Taken(
+            seconds, self._edges_taken(sums), self._pods_taken(sums), self._loads_taken(sums),
+            self._times_taken(layout, sums),
+        )  # fmt: skip
+
+    def _edges_taken(self, sums: _Sums) -> dict[tuple[str, str], EdgeCounts]:
+        run = self.engine
+        edges: dict[tuple[str, str], EdgeCounts] = {}
+        for edge in run.graph.edges:
+            i, node = edge.index, run.graph.nodes[edge.child]
+            counts = edges.setdefault((edge.caller_name, f"{node.service_name}/{node.operation}"), EdgeCounts())
+            counts.attempts += float(sums.edges[0, i])
+            counts.ok += float(sums.edges[2, i])
+            counts.timeout += float(sums.failed[0, i])
+            counts.rejected += float(sums.failed[1, i])
+            counts.error += float(sums.failed[2, i])
+            counts.refused += float(sums.failed[3, i])
+            counts.calls_failed += math.fsum(sums.final[:, i].tolist())
+        return edges
+
+    def _pods_taken(self, sums: _Sums) -> dict[str, PodCounts]:
+        run = self.engine
+        layout, queues = run.layout, run.queues
+        pods, lane_pod = layout.pods, layout.lane_pod
+        arrived = np.bincount(lane_pod, sums.edges[0][layout.lane_edge] * queues.share, pods)
+        finished = np.bincount(lane_pod, sums.lanes[0], pods)
+        rejected = np.bincount(lane_pod, sums.lanes[1], pods)
+        work = np.bincount(lane_pod, sums.lanes[0] * layout.node_work[layout.lane_node], pods)
+        found = {}
+        for i, name in enumerate(layout.pod_names):
+            busy, limit = float(sums.pods[1, i]) / max(1, sums.ticks), float(layout.workers[i])
+            found[name] = PodCounts(
+                arrived=float(arrived[i]),
+                finished=float(finished[i]),
+                rejected=float(rejected[i]),
+                waiting=float(queues.waiting[i]),
+                busy=min(busy, limit),
+                cpu_s=float(work[i]) * self.tick_ns / 1e9,
+                pause_s=float(queues.limits.pause[i]) * self.tick_ns / 1e9,
+            )
+        return found
+
+    def _loads_taken(self, sums: _Sums) -> dict[str, LoadCounts]:
+        recorder = self.engine.recorder
+        found = {}
+        for index, name in enumerate(recorder.names):
+            counts = found[name] = LoadCounts(failed=dict.fromkeys(FAILURES, 0.0))
+            for column in recorder.columns[index]:
+                edge = int(recorder.roots[column])
+                counts.arrivals += float(sums.fresh[edge])
+                counts.attempts += float(sums.edges[0, edge])
+                counts.ok += float(sums.done[column])
+                for kind, what in enumerate(FAILURES):
+                    counts.failed[what] += float(sums.final[kind, edge])
+            samples = [part for rows in recorder.latency[index].values() for part in rows]
+            fill(counts.latency, samples, math.floor(counts.ok + 0.5), self.tick_ns)
+            recorder.latency[index].clear()
+        return found
+
+    def _times_taken(self, layout: Layout, sums: _Sums) -> dict[str, ServiceTimes]:
+        recorder = self.engine.recorder
+        service_of_lane = np.array(layout.pod_service, dtype=np.int64)[layout.lane_pod]
+        served = np.bincount(service_of_lane, sums.lanes[0], len(self.engine.spec.services))
+        found = {}
+        for index, name in enumerate(self.engine.graph.service_names):
+            times = found[name] = ServiceTimes()
+            count = math.floor(float(served[index]) + 0.5)
+            for histogram, rows in ((times.wait, recorder.wait[index]), (times.sojourn, recorder.sojourn[index])):
+                fill(histogram, [part for samples in rows.values() for part in samples], count, self.tick_ns)
+                rows.clear()
+        return found

@@ -1,0 +1,203 @@
+"""Steady storms: what stays as it is is not worked out tick by tick.
+
+A collapsed graph often stands still: some queues are longer than anybody waits, all others are
+ordinary, and every edge makes the same number of attempts and succeeds as often as a second ago. Then
+the averages of the last stretch go on for many ticks at once: the load is drawn anew and scales
+them, long queues grow by what they get too much, and attempts in flight stay as they are.
+
+A queue is beyond hope if it is longer than what is served in twice the longest timeout of its
+callers. If less comes than it can serve, the leap ends before it is shorter than that.
+Some ticks between the leaps check that nothing has moved.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate import stationary
+from simcluster.models.traffic.aggregate.draws import normals
+from simcluster.models.traffic.aggregate.record import Sums
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.aggregate.run import AggregateRun
+
+Array = NDArray[np.float64]
+
+#: Length of the stretches that are compared, and how long leaps may follow each other without a check.
+STRETCH_NS, TRUST_NS = 1_000_000_000, 20_000_000_000
+#: Ticks of a check; how far attempts of two stretches may differ (share, and standard deviations).
+_CHECK, _SHARE, _DEVIATIONS = 2, 0.02, 3.0
+#: Ticks of a stretch at least.
+_FEWEST = 20
+#: The utilisation of a queue beyond hope.
+_HOPELESS = 1.05
+#: A queue is an ordinary one up to so many times the scale of its stationary law.
+_ORDINARY = 12.0
+
+
+class Steady:
+    """Watches for stillness and leaps."""
+
+    def __init__(self, run: AggregateRun) -> None:
+        layout = run.layout
+        self.possible = (
+            not run._closed
+            and not run.caches
+            and not run.queues.unsteady
+            and not run.guards
+            and not run._hedges
+            and not run.queues.limits.has_rate
+            and not run.queues.limits.has_delay
+            and not len(run.callers.budgeted)
+            and not any(source.wild for source in run.sources)
+            and run.longest > 1
+            and bool((layout.timed | layout.asynchronous).all())
+        )
+        # a storm has settled when requests that began in it have made all their attempts
+        memory = int(np.max(layout.attempts * run.callers.period)) + 1
+        self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
+        self._tries = layout.attempts.astype(np.float64)
+        longest = np.zeros(layout.pods)
+        np.maximum.at(longest, layout.lane_pod, layout.timeout[layout.lane_edge])
+        self._patience = 2.0 * longest + 2.0
+        self.forget(run)
+
+    def forget(self, run: AggregateRun) -> None:
+        """Something was changed: begin to watch again."""
+        self._begin = run.tick
+        run.sampler.restless()
+        self._sums: Sums | None = None
+        self._last: Sums | None = None
+        self._averages: Sums | None = None
+        self._were_long: NDArray[np.bool_] | None = None
+        self._until = 0
+        self._rates: tuple[float, ...] = ()
+
+    def watch(self, run: AggregateRun) -> None:
+        """After a fine tick while deadlines are looked at."""
+        if not self.possible:
+            return
+        if not run._judged:
+            if self._sums is not None:
+                self.forget(run)
+            return
+        if self._sums is None:
+            self._begin, self._sums, self._last, self._averages = run.tick, run.recorder.so_far(), None, None
+            return
+        if self._averages is not None or run.tick - self._begin < self._stretch:
+            return
+        now = run.recorder.so_far()
+        here = now.minus(self._sums, run.tick - self._begin)
+        length = run.tick - self._begin
+        if self._last is not None and all(self._alike(self._last.edges[i], here.edges[i], length) for i in (0, 2)):
+            self._averages = here
+            self._rates = tuple(rate for source in run.sources for rate in source.rates(run.tick))
+            self._until = run.tick + TRUST_NS // run.tick_ns
+        self._last, self._sums, self._begin = here, now, run.tick
+
+    def _alike(self, first: Array, second: Array, ticks: int) -> bool:
+        allowed = _SHARE * second + _DEVIATIONS * np.sqrt(self._tries * np.maximum(second, 1e-9) / ticks)
+        return bool((np.abs(first - second) <= allowed).all())
+
+    def span(self, run: AggregateRun, last: int) -> int:
+        """How many ticks may be leapt over now; 1 if none."""
+        if self._averages is None or run.triggers.next_tick <= run.tick:
+            return 1
+        tick = run.tick
+        if tick >= self._until:
+            if tick >= self._until + _CHECK:
+                self._until = tick + TRUST_NS // run.tick_ns
+            return 1
+        end = min(tick + 4 * run.longest, last, run.triggers.next_tick, run.window_end(), self._until)
+        for source in run.sources:
+            end = min(end, source.steady_until(tick))
+        rates = tuple(rate for source in run.sources for rate in source.rates(tick))
+        if rates != self._rates:
+            self.forget(run)
+            self._rates = rates
+            return 1
+        return min(end - tick, self._still(run)) if end - tick > 1 else 1
+
+    def _still(self, run: AggregateRun) -> int:
+        """For how many ticks every queue is an ordinary one, or beyond hope."""
+        queues, layout = run.queues, run.layout
+        assert self._averages is not None
+        self._arrived = np.bincount(
+            layout.lane_pod,
+            (self._averages.edges[0][layout.lane_edge] * queues.share - self._averages.lanes[1]) * layout.relative,
+            layout.pods,
+        ).astype(np.float64)
+        rho = self._arrived / np.maximum(queues.rate, 1e-12)
+        # by the utilisation of the stretch: the queue's own average still remembers how it got so long
+        gamma = stationary.at_utilisation(queues._tables, queues._kind, rho)[:, 2]
+        ordinary = (queues.waiting * gamma <= _ORDINARY) & (rho < 0.97)
+        beyond = queues.waiting - self._patience * queues.rate
+        self._long = (beyond > 0.0) & ~layout.infinite
+        if self._were_long is None:
+            self._were_long = self._long.copy()
+        if bool((self._were_long != self._long).any()) or not bool(
+            (ordinary | self._long | layout.infinite | (queues.up == 0.0)).all()
+        ):
+            self.forget(run)
+            return 1
+        shrinking = self._long & (rho < _HOPELESS) & ~np.isfinite(layout.bound)
+        drained = np.where(shrinking, np.maximum(queues.rate - self._arrived, 0.05 * queues.rate), 0.0)
+        left = np.maximum(beyond, 0.0) / np.where(drained > 0.0, drained, 1.0)
+        ticks = float(np.min(np.where(drained > 0.0, np.minimum(left, 1e9), 1e9)))
+        # what grows fills its places, and is another storm from then on
+        grows = self._long & (rho > _HOPELESS) & np.isfinite(layout.bound)
+        room = np.where(grows, layout.bound - queues.waiting, 1e9)
+        ticks = min(ticks, float(np.min(room / np.where(grows, self._arrived - queues.rate, 1.0))))
+        if ticks < 1.0:
+            self.forget(run)
+        return int(max(ticks, 1.0))
+
+    def leap(self, run: AggregateRun, ticks: int) -> None:
+        """Go on as before for so many ticks."""
+        averages, queues, callers = self._averages, run.queues, run.callers
+        assert averages is not None
+        tick, end = run.tick, run.tick + ticks
+        come = 0.0
+        for source in run.sources:
+            for count in source.arrivals(tick, ticks):
+                come += count
+        usual = ticks * math.fsum(rate for source in run.sources for rate in source.rates(tick))
+        scale = come / usual if usual > 0.0 else 1.0
+        run.recorder.add(averages, ticks, scale)
+        roots = run.recorder.roots
+        run.recorder.answered(
+            np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), averages.edges[2][roots] * (ticks * scale)
+        )
+        self._queues(run, ticks, scale)
+        callers.shift(tick, ticks)
+        run.cuts.void = np.roll(run.cuts.void, ticks, axis=0)
+        run._below_then = np.roll(run._below_then, ticks, axis=0)
+        run.sampler.leap(tick, ticks)
+        run.tick = end
+        self._begin += ticks
+        queues.limits.last_empty = np.minimum(queues.limits.last_empty + ticks, float(end))
+
+    def _queues(self, run: AggregateRun, ticks: int, scale: float) -> None:
+        queues, layout = run.queues, run.layout
+        units = self._arrived * (ticks * scale)
+        noise = normals(run.noise.uniform(run.tick)) * np.sqrt(
+            (queues.noise * np.minimum(queues.rate, 1e6) + self._arrived) * ticks
+        )
+        grown = np.where(self._long, units - queues.rate * ticks + noise, 0.0)
+        least = self._patience * queues.rate
+        limit = np.where(np.isfinite(layout.bound), np.maximum(queues.waiting, layout.bound), 1e300)
+        waiting = np.where(self._long, np.minimum(np.maximum(queues.waiting + grown, least), limit), queues.waiting)
+        more = waiting - queues.waiting
+        before = np.maximum(queues.queued, 1e-300)
+        queues.content = queues.content * ((queues.queued + more) / before)[layout.lane_pod]
+        for array in (queues.number, queues.waiting, queues.queued):
+            array += more
+        queues.inside += np.where(layout.holds, more, 0.0)
+        moved = units - more
+        queues.position = queues.position + units
+        queues.begun = np.minimum(queues.begun + moved, queues.position)
+        queues.shift_rings(ticks, moved, units)

@@ -1,0 +1,318 @@
+"""Wide ticks: while nobody can miss a deadline, many ticks are one.
+
+A graph is calm when the utilisations that its loads imply leave so much room before every
+deadline and bound that in a second not a thousandth of a request, or one of 50,000, would miss one. Then all who
+arrive are answered, queues are as long as their stationary law says, and waits are drawn from it
+(`waits.CalmWaits`). Everything else is looked at in ticks that are part of the shortest timeout.
+
+What changes by itself in every tick (closed loads, caches, heaps, contention, errors of an
+operation, last come first served) keeps a graph in fine ticks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import arithmetic
+from simcluster.models.traffic.aggregate import stationary
+from simcluster.models.traffic.aggregate.draws import exponentials
+from simcluster.models.traffic.aggregate.sample import Ordinary
+from simcluster.models.traffic.aggregate.waits import CalmWaits, Station
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.aggregate.layout import Edge
+    from simcluster.models.traffic.aggregate.run import AggregateRun
+
+Array = NDArray[np.float64]
+
+#: The longest tick.
+LONGEST_NS = 1_000_000_000
+#: Requests that may be expected to miss a deadline or a bound in a second, and the highest utilisation.
+_MISSES, _MISSES_OF_RATE, _BUSIEST = 1e-3, 2e-5, 0.92
+#: The same for users who wait for their answers: beyond it their number limits the queue.
+_BUSIEST_CLOSED = 0.8
+#: -ln of the chance to exceed the largest of 4096 equally likely values.
+_TOP = 9.0
+#: With more refused attempts than this share, retries are too many to be left out of the load.
+_REFUSED = 0.005
+#: A queue is an ordinary one up to so many times its mean.
+_ORDINARY = 12.0
+
+
+class Wide(Ordinary):
+    """Decides about wide ticks and makes them; also says when queues are ordinary ones in fine ticks."""
+
+    def __init__(self, run: AggregateRun) -> None:
+        layout = run.layout
+        self.possible = (
+            not run._closed
+            and not run.caches
+            and not run.queues.unsteady
+            and not len(run._faulty)
+            and not layout.has_late
+            and not run.queues.limits.has_rate
+            and not run.queues.limits.has_delay
+            and run.longest > 1
+            and not run._hedges
+            and not bool(run.callers.leaving.any())
+        )
+        self.waits = CalmWaits()
+        self._run = run
+        self._odd = 0
+        self._settled = 0
+        self._rates: tuple[float, ...] = ()
+        self._version = -1
+        self._safe = False
+        self.version = 0
+        self._moments(run)
+
+    def _moments(self, run: AggregateRun) -> None:
+        """First three moments of the work of every node, in ticks."""
+        layout = run.layout
+        nodes = layout.graph.nodes
+        mean = layout.node_work
+        scv = np.array([n.scv for n in nodes])
+        third = np.zeros(len(nodes))
+        for i, node in enumerate(nodes):
+            values = layout.graph.values[i] / layout.tick_ns
+            plain = node.wait_ns == 0.0 and node.work_ns > 0.0
+            own = float(np.cumsum(values * values * values)[-1]) / len(values)
+            rest = (1.0 + 3.0 * node.scv + 2.0 * node.scv * node.scv) * float(mean[i] * mean[i] * mean[i])
+            third[i] = max(own, rest) if plain and node.scv >= 1.0 else own if plain else rest
+        self._first, self._second, self._third = mean, mean * mean * (1.0 + scv), third
+
+    def span(self, run: AggregateRun, last: int) -> int:
+        """How many ticks the next step may take together; 1 if it must be a fine one."""
+        if not self.possible or run._hot or not run._is_calm or not self._clean(run):
+            return 1
+        tick = run.tick
+        end = min(tick + run.longest, last, run.triggers.next_tick, run.window_end())
+        for source in run.sources:
+            end = min(end, source.steady_until(tick))
+        if end - tick < 2:
+            return 1
+        rates = tuple(rate for source in run.sources for rate in source.rates(tick))
+        if rates != self._rates or self.version != self._version:
+            self._rates, self._version = rates, self.version
+            self._safe = self._settle(run)
+        if not self._safe or bool((run.queues.number > self._most).any()):
+            return 1
+        return end - tick
+
+    def watch(self, tick: int) -> None:
+        """After a fine tick: note when a queue was longer than it ordinarily is."""
+        queues = self._run.queues
+        if bool((queues.waiting * queues.usual > 1.0).any()):
+            self._odd = tick + 1
+
+    def laws(self, since: int) -> CalmWaits | None:
+        """Laws of the waits at the loads of now, if no queue was unusually long since a tick."""
+        run, queues, layout = self._run, self._run.queues, self._run.layout
+        if bool((run.outcomes.refused > _REFUSED).any()):
+            return None
+        if self._odd > since or queues.unsteady or queues.limits.has_delay or run.cuts.any_share:
+            return None
+        if bool((queues.factor != 1.0).any()) or any(source.wild for source in run.sources):
+            return None
+        if run._closed or run.caches:
+            most = _BUSIEST_CLOSED
+            left = run.flow[layout.lane_edge] * queues.share
+            offered = queues.offered
+        else:
+            most = _BUSIEST
+            left = self.expected(run)[1]
+            offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
+        rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
+        if bool((rho > most).any()):
+            return None
+        self._version = -2
+        self._laws(run, rho, left)
+        return self.waits
+
+    def expected(self, run: AggregateRun) -> tuple[Array, Array]:
+        """First attempts of all edges and lanes in a tick, by the rates of the loads."""
+        fresh = np.zeros(run.layout.edges)
+        for source in run.sources:
+            for edge, rate in zip(source.edges, source.rates(run.tick), strict=True):
+                fresh[edge] += rate
+        return self.forward(run, fresh)
+
+    def _clean(self, run: AggregateRun) -> bool:
+        cuts, callers = run.cuts, run.callers
+        if (
+            cuts.any_share
+            or cuts.any_void
+            or bool(cuts.blocked.any())
+            or bool(cuts.late.any())
+            or bool(cuts.dead.any())
+        ):
+            return False
+        if callers._ring and bool(callers.delayed.any()):
+            return False
+        return not (run.guards and not run.guards.quiet())
+
+    def _settle(self, run: AggregateRun) -> bool:
+        """Flows, utilisations and laws for the loads of now; whether they are safe."""
+        layout, queues = run.layout, run.queues
+        self.flow, left = self.expected(run)
+        offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
+        self.offered = offered
+        run._refresh()
+        rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
+        if bool((rho > _BUSIEST).any()):
+            return False
+        columns = stationary.at_utilisation(queues._tables, queues._kind, rho)
+        self._gamma, decay = columns[:, 2], columns[:, 3] * queues.rate
+        self._most = np.where(layout.infinite, np.inf, queues.shift + _ORDINARY / self._gamma)
+        self._laws(run, rho, left)
+        self._settled += 1
+        come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
+        return self._misses(run, left, decay) < _MISSES + _MISSES_OF_RATE * come
+
+    def forward(self, run: AggregateRun, fresh: Array) -> tuple[Array, Array]:
+        """First attempts through the graph: calls on every edge, requests of every lane."""
+        layout, queues = run.layout, run.queues
+        calls, left = fresh.copy(), np.zeros(layout.lanes)
+        per_visit = layout.calls_per_visit * run.outcomes.made
+        for level in range(layout.levels):
+            lanes = layout.level_lanes[level]
+            left[lanes] = calls[layout.lane_edge[lanes]] * queues.share[lanes]
+            rows, below = layout.level_pairs[level]
+            if len(rows):
+                calls += np.bincount(below, left[rows] * per_visit[below], layout.edges)
+        return calls, left
+
+    def _laws(self, run: AggregateRun, rho: Array, left: Array) -> None:
+        layout, queues = run.layout, run.queues
+        flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
+        node = layout.lane_node
+        first, second, third = (
+            np.bincount(layout.lane_pod, left * table[node], layout.pods) / flow
+            for table in (self._first, self._second, self._third)
+        )
+        held = layout.holds
+        scv = np.where(held, 1.0, np.maximum(second / np.maximum(first * first, 1e-300) - 1.0, 0.0))
+        skew = np.where(held, 6.0, third / np.maximum(first * first * first, 1e-300))
+        speed = np.maximum(queues.factor * queues.up, 1e-12)
+        service = np.where(held, queues.hold, np.minimum(first / speed, 1e9))
+        # of a server that holds its workers, the cores may be what requests wait for
+        cpu = np.where(held, flow * first / np.maximum(layout.cores * speed, 1e-12), 0.0)
+        computing = held & (cpu > flow * service / np.maximum(layout.servers, 1.0))
+        rho = np.where(computing, cpu, rho)
+        scv = np.where(computing, np.maximum(second / np.maximum(first * first, 1e-300) - 1.0, 0.0), scv)
+        skew = np.where(computing, third / np.maximum(first * first * first, 1e-300), skew)
+        service = np.where(computing, first / speed, service)
+        places = np.where(computing, layout.cores, layout.servers)
+        longest = np.where(np.isfinite(layout.bound), (layout.bound + 1.0) / np.maximum(queues.rate, 1e-12), np.inf)
+        stations, balancers = [], []
+        for pod in range(layout.pods):
+            described = layout.graph.spec.services[layout.graph.service_names[layout.pod_service[pod]]]
+            among = described.replicas
+            servers = 2000 if layout.infinite[pod] else max(1, int(min(places[pod], 2000)))
+            own = float(rho[pod])
+            newest = described.queue.discipline == "lifo"
+            stations.append(
+                Station(own, servers, float(scv[pod]), float(skew[pod]), self._regularity(run, pod, own), newest)
+            )
+            balancers.append((described.balancer, among))
+        self.waits.settle(stations, balancers, service, longest)
+        self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
+
+    def _regularity(self, run: AggregateRun, pod: int, rho: float) -> float:
+        """Squared variation of the times between arrivals at a pod."""
+        layout = run.layout
+        service = layout.graph.spec.services[layout.graph.service_names[layout.pod_service[pod]]]
+        arrivals = 1.0
+        own = [e for e in run.graph.edges if run.graph.nodes[e.child].service == layout.pod_service[pod]]
+        if service.balancer == "round_robin" and service.replicas > 1:
+            callers = sum(int(run.callers.callers[e.index]) for e in own)  # integers
+            arrivals = 1.0 / service.replicas
+        elif all(e.caller < 0 and self._is_even(run, e) for e in own):
+            arrivals, callers = 1.0 - 1.0 / service.replicas, 1
+        else:
+            return 1.0
+        weight = 1.0 / (1.0 + 4.0 * (1.0 - rho) * (1.0 - rho) * (callers - 1))
+        return weight * arrivals + 1.0 - weight
+
+    def _is_even(self, run: AggregateRun, edge: Edge) -> bool:
+        load = run.spec.load[edge.load].open
+        return load is not None and load.arrivals == "even"
+
+    def _stretched(self, run: AggregateRun) -> Array:
+        """How much longer than described the own time of every node is, at its slowest pod."""
+        layout = run.layout
+        slowest = np.ones(len(layout.node_own))
+        own = layout.node_own[layout.lane_node]
+        np.maximum.at(
+            slowest, layout.lane_node, np.where(own > 0.0, run.outcomes.lane_own / np.maximum(own, 1e-12), 1.0)
+        )
+        return slowest
+
+    def _misses(self, run: AggregateRun, left: Array, decay: Array) -> float:
+        """Requests a second that would miss a deadline or find a full queue."""
+        layout, queues = run.layout, run.queues
+        per_second = 1e9 / layout.tick_ns
+        bound = np.minimum(layout.bound + queues.shift, layout.in_flight_max)
+        finite = np.isfinite(bound) & ~layout.infinite
+        over = np.where(
+            finite,
+            self.offered * arithmetic.exp_array(-np.minimum(self._gamma * np.where(finite, bound, 0.0), 600.0)),
+            0.0,
+        )
+        total = float(np.cumsum(over)[-1]) * per_second
+        slow = np.where(layout.infinite, 1e9, decay)
+        # times in the queue and of service fall off exponentially; of service
+        # the largest tabulated value says how fast
+        tail = _TOP / np.maximum(layout.distribution._top * (self._stretched(run)), 1e-9)
+        tail = np.where(layout.node_own > 0.0, tail, 1e9)
+        lane_slow = np.where(left > 0.0, np.minimum(slow[layout.lane_pod], tail[layout.lane_node]), 1e9)
+        steepest = np.full(layout.edges, 1e9)
+        np.minimum.at(steepest, layout.lane_edge, lane_slow)
+        visits = np.ones(layout.edges)
+        for height in run.outcomes.heights:
+            for edge in height.edges.tolist():
+                for child in layout.children.get(int(layout.child[edge]), ()):
+                    if child.asynchronous:
+                        continue
+                    reach, i = float(layout.calls_per_visit[child.index]), child.index
+                    steepest[edge] = min(steepest[edge], steepest[i])
+                    visits[edge] += reach * visits[i]
+        room = np.where(layout.timed, layout.timeout - 2.0 * layout.network, 1e9)
+        if bool((room[self.flow > 0.0] <= 0.0).any()):
+            return 1e9
+        x = np.minimum(steepest * np.maximum(room, 0.0), 700.0)
+        more = np.maximum(visits - 1.0, 0.0)
+        power = more * arithmetic.log_array(1.0 + x / np.maximum(more, 1.0)) - x
+        missed = self.flow * arithmetic.exp_array(np.maximum(np.minimum(power, 0.0), -690.0))
+        return total + float(np.cumsum(np.where(layout.timed, missed, 0.0))[-1]) * per_second
+
+    def step(self, run: AggregateRun, ticks: int) -> None:
+        """So many ticks at once."""
+        layout, queues, callers, recorder = run.layout, run.queues, run.callers, run.recorder
+        tick, end = run.tick, run.tick + ticks
+        run.sampler.finish(tick)
+        fresh = np.zeros(layout.edges)
+        for source in run.sources:
+            for edge, count in zip(source.edges, source.arrivals(tick, ticks), strict=True):
+                fresh[edge] += count
+        calls, left = self.forward(run, fresh)
+        succeeded, flying = callers.leave_calm(calls, fresh)
+        recorder.tick(calls, np.zeros(layout.edges), fresh, succeeded, ticks)
+        units = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
+        finished = units
+        own = np.where(layout.infinite, run._stay_of_pod, queues.mean_service)
+        recorder.pods(self._wide_length * ticks, np.minimum(finished * own, 1e12), finished)
+        recorder.lanes(left, None)
+        roots = recorder.roots
+        recorder.answered(np.full(len(roots), (tick - 0.5) * run.tick_ns), flying[roots])
+        recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), calls[roots])
+        if run.guards:
+            run.guards.saw(end, calls, succeeded, np.zeros(layout.edges))
+        queue = exponentials(run.noise.uniform(end)) / np.maximum(self._gamma, 1e-12)
+        queues.settle(end, np.where(layout.infinite, 0.0, queue), units, self.offered, left)
+        run.settled(end, self.flow)
+        run.sampler.calm(tick, end, fresh, self.waits, self._settled)
+        run.tick = end

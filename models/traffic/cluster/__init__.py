@@ -1,0 +1,1 @@
+"""The traffic inside a cluster: routes, queues, failures and what they cost."""

@@ -1,0 +1,441 @@
+"""The traffic of a cluster: requests as counts on one global tick grid.
+
+Each tick covers the half second before it: users' requests arrive, run through the call
+graph, queue, fail or succeed, and cost CPU. Changes of routes, servers or load take effect
+at the next grid point.
+
+While all is calm a tick is closed forms: waits from utilisation, and a request's outcome is credited
+to the tick in which it was sent. As soon as a deadline may be missed because of waits (`tension`), the
+ticks are filled by the `aggregate` engine (`hot`): queues, attempts in flight and retries then have a
+state that goes on from tick to tick, until all is calm again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+
+import numpy as np
+
+from simcluster.engine import MILLISECOND, Simulation
+from simcluster.engine.streams import mix
+from simcluster.models.machine.network import Network
+from simcluster.models.machine.program import Answer
+from simcluster.models.traffic.cluster.causes import KINDS
+from simcluster.models.traffic.cluster.evaluation import evaluate
+from simcluster.models.traffic.cluster.flow import Flow, FlowWalk
+from simcluster.models.traffic.cluster.hot import HotTraffic
+from simcluster.models.traffic.cluster.operations import DEFAULT_TIMEOUT_NS, OperationSpec
+from simcluster.models.traffic.cluster.plain import PARTS, Ledger, PlainFlow, stride_of
+from simcluster.models.traffic.cluster.plan import Edge, Node, Plan, PlanBuilder
+from simcluster.models.traffic.cluster.request import send_request
+from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.traffic.cluster.statistics import Detail, History, Latencies, LoadRecord, SharedTick
+from simcluster.models.traffic.cluster.tables import Tables
+from simcluster.models.traffic.cluster.tension import CALM_EXPONENT, fragile_edges, margin_of
+from simcluster.models.traffic.cluster.trace import Span, trace
+from simcluster.models.traffic.cluster.users import SESSION_OPENS, UserLoad
+from simcluster.models.traffic.cluster.wiring import Wiring
+from simcluster.models.traffic.graph.policy import Policy
+
+#: Length of a tick. Fine enough for probes (1 s) and observation windows (5 s).
+TICK_NS = 500 * MILLISECOND
+#: A plan with listeners the traffic does not know is made anew after so many ticks.
+OPAQUE_TICKS = 10
+#: Shares of the CPU or of the workers in use: from the first on queues are followed, below the second no longer.
+TENSE, RELAXED = 0.9, 0.85
+#: Ticks without any trouble after which the calm path takes over again.
+COOLING = 20
+#: Kernels are told of connections after so many ticks, and when the plan or its rates change.
+LOOK_TICKS = 10
+#: What single requests meet is worked out anew after so many hot ticks.
+HOT_EVALUATION = 10
+
+
+class TrafficEngine:
+    """All requests of one cluster.
+
+    Attributes:
+        network: over which they travel.
+        servers: running servers by container id.
+        users: user loads by `namespace/name`.
+        history: what happened on every edge, tick by tick.
+        hot: the engine of fine ticks, while deadlines can be missed; None while all is calm.
+    """
+
+    def __init__(self, sim: Simulation, network: Network) -> None:
+        self._sim = sim
+        self.network = network
+        self.servers: dict[str, Server] = {}
+        self.users: dict[str, UserLoad] = {}
+        self.history = History()
+        self._plan = Plan([])
+        self._latencies = Latencies()
+        self._wired = (-1, -1)  # versions of the network and of the servers the plan was made for
+        self._version = 0
+        self._age = 0
+        self._stale = True  # whether some server has published something new
+        self._ticks = 0
+        self._told = 0  # ticks that were accounted
+        self._stride = 1
+        self._rates: list[float] = []
+        self._planned: list[UserLoad] = []  # users of the plan
+        self._plain: PlainFlow | None = None
+        self._ledger = Ledger(self._plan)
+        self.hot: HotTraffic | None = None
+        self._tense = False
+        self._fragile: list[Edge] = []
+        self.tables = Tables(network)
+        self._unlooked = 0  # ticks since kernels were told of connections
+        sim.every(TICK_NS, self._tick)
+
+    def join(self, server: Server) -> None:
+        """A server starts to answer."""
+        self.servers[server.container.container_id] = server
+        self._version += 1
+
+    def leave(self, server: Server) -> None:
+        """A server is gone."""
+        if self.servers.pop(server.container.container_id, None) is not None:
+            self._version += 1
+
+    def rewire(self) -> None:
+        """Something changed that the network does not know of (whom a server calls, who enters where)."""
+        self._version += 1
+
+    def add_users(
+        self,
+        name: str,
+        namespace: str,
+        service: str,
+        port: int | None = None,
+        *,
+        rps: float = 1.0,
+        mix: Mapping[str, float] | None = None,
+        from_node: str | None = None,
+        concurrency: int | None = None,
+        timeout_ns: int = DEFAULT_TIMEOUT_NS,
+        retries: int = 0,
+        policy: Policy | None = None,
+        clients: int = 1,
+        connects: float = SESSION_OPENS,
+    ) -> UserLoad:
+        """Send users to a Service.
+
+        Args:
+            name: unique in the namespace.
+            port: by default the lowest port of the Service.
+            rps: requests a second while answers come at once.
+            mix: weights of operations; by default as the application's description says.
+            from_node: node through which they enter; by default all alike.
+            concurrency: number of users who wait for their answers; by default they do not wait.
+            timeout_ns: when they give an attempt up; retries: further attempts after a failed one.
+            policy: how they call, in the words of bare graphs; its time-out and retries count instead.
+            clients: programs among which they are spread, each with its own budget and breaker.
+            connects: share of requests that open a new connection (1: no keep-alive).
+
+        Raises:
+            ValueError: users of that name exist.
+        """
+        identity = f"{namespace}/{name}"
+        if identity in self.users:
+            raise ValueError(f"users {identity} exist already")
+        load = UserLoad(
+            self.history,
+            name,
+            namespace,
+            service,
+            port=port,
+            rps=rps,
+            mix=mix,
+            from_node=from_node,
+            concurrency=concurrency,
+            timeout_ns=timeout_ns,
+            retries=retries,
+            policy=policy,
+            clients=clients,
+            connects=connects,
+        )
+        self.users[identity] = load
+        self._version += 1
+        return load
+
+    def remove_users(self, load: UserLoad) -> None:
+        """These users go home."""
+        if self.users.pop(f"{load.namespace}/{load.name}", None) is not None:
+            self._version += 1
+
+    def try_request(
+        self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"
+    ) -> Answer:
+        """What one request sent now by a process on `node` would meet. Changes nothing.
+
+        `outcome` is that of `Answer`, or `no such host`, or `timeout`.
+        """
+        return send_request(self._sim, self.network, (node, namespace), (host, port), kind, path)
+
+    def fate(self, server: Server, operation: int) -> Node | None:
+        """How requests of an operation fared at the last tick; None before its first one."""
+        return self._plan.node_of(server.container.container_id, operation)
+
+    def trace(self, load: UserLoad, number: int = 0) -> list[Span]:
+        """How a request of these users would fare now, call by call; another number is another request.
+
+        Raises:
+            ValueError: these users are not in the cluster.
+        """
+        if load not in self._planned:
+            raise ValueError(f"users {load.namespace}/{load.name} have not sent anything yet")
+        key = mix(self._sim.streams.key("trace", load.namespace, load.name, number), self._sim.now)
+        return trace(self._plan, self._planned.index(load), key)
+
+    def schedule_rate(self, load: UserLoad, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
+        """Let users send so many requests a second from an instant on, for a time or for good: a spike."""
+        self._sim.after(after_ns, self._change_rate, load, rps, lasts_ns)
+
+    def _change_rate(self, load: UserLoad, rps: float, lasts_ns: int | None) -> None:
+        before, load.rps = load.rps, rps
+        if lasts_ns is not None:
+            self._sim.after(lasts_ns, self._change_rate, load, before, None)
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether queues, time-outs and retries are followed in fine ticks now."""
+        return self.hot is not None
+
+    def _tick(self) -> None:
+        now = self._sim.now
+        self._ticks += 1
+        self._age += 1
+        wired = (self.network.version, self._version)
+        rewired = wired != self._wired or (self._plan.opaque and self._age >= OPAQUE_TICKS)
+        rates = [load.rps for load in self.users.values()]
+        if self.hot is not None and rates != self._rates:
+            rewired = rewired or self.hot.misses(self._planned)
+        if not rewired and rates == self._rates and self._ticks % self._stride:
+            return
+        if rewired or rates != self._rates:
+            self._unlooked = LOOK_TICKS
+        self._rates = rates
+        behind = self._ticks - self._told
+        if behind > 1 and rewired:  # until now all went on as it was
+            self._advance(now - TICK_NS, behind - 1)
+            behind = 1
+        if rewired:
+            self._wire()
+            self._wired, self._age, self._stale = wired, 0, True
+        self._advance(now, behind)
+
+    def _wire(self) -> None:
+        """Make the plan of now."""
+        self._settle_all()
+        self._planned = list(self.users.values())
+        self._plan = PlanBuilder(self._sim.streams, self.network, self.servers.values(), self._planned).build()
+        self._stride = stride_of(self._plan)
+        self._plain, self._ledger = None, Ledger(self._plan)
+        self._fragile = fragile_edges(self._plan)
+        if self.hot is not None:
+            self._rewire()
+
+    def _advance(self, now: int, ticks: int) -> None:
+        """So many ticks pass, the last of which ends at `now`."""
+        self._told += ticks
+        self._unlooked += ticks
+        if self._unlooked >= LOOK_TICKS:
+            self._look()
+        if self.hot is None and self._tense and self.users:
+            self._begin(now - ticks * TICK_NS)
+        if self.hot is not None:
+            self._hot_tick(now, self.hot, ticks)
+        else:
+            self._calm_tick(now, ticks)
+
+    def _look(self) -> None:
+        """Tell kernels of connections, and edges of what kernels refuse."""
+        self._unlooked = 0
+        if self.tables.refresh(self._plan, self._planned):
+            self._stale = True
+            if self.hot is not None:
+                self._rewire()
+
+    def _calm_tick(self, now: int, ticks: int) -> None:
+        if self._stale:
+            self._latencies = evaluate(self._plan)
+            self._stale = False
+            self._plain = PlainFlow(self._plan) if self._stride > 1 else None
+        users = self._planned
+        if self._plain is not None and self._plain.fits:
+            self._plain_tick(now, ticks, self._plain, users)
+            return
+        flow = FlowWalk(self._plan, self._ticks).run(users, ticks * TICK_NS)
+        self._record(now, flow)
+        self._work_off(flow, ticks)
+        self._write_logs(now, flow)
+
+    # --- a large plan without failures ----------------------------------------------------
+
+    def _plain_tick(self, now: int, ticks: int, plain: PlainFlow, users: list[UserLoad]) -> None:
+        sent, arrived = plain.run(users, self._ticks, ticks * TICK_NS)
+        if sent.any():
+            calls = sent.astype(np.int32).tobytes()
+            self.history.append(SharedTick(now, self._plan.layout, self._latencies, calls, (), None))
+        self._ledger.add(arrived, ticks)
+        servers = self._plan.servers
+        work = np.bincount(plain.server_of, arrived * plain.cpu, len(servers))
+        busy = np.array([s.cores for s in servers]) * (TENSE * ticks * TICK_NS) <= work
+        part = (self._ticks // self._stride) % PARTS
+        tense = False
+        for index in dict.fromkeys([*range(part, len(servers), PARTS), *np.nonzero(busy)[0].tolist()]):
+            tense = self._settle(index, plain) or tense
+        if self._stale or tense:
+            self._tense = tense or self._is_fragile(CALM_EXPONENT)
+
+    def _settle(self, index: int, plain: PlainFlow) -> bool:
+        """Account what a server did since it was accounted last; whether it is tense."""
+        ledger = self._ledger
+        server, ticks = self._plan.servers[index], int(ledger.ticks[index])
+        if not ticks:
+            return False
+        ledger.ticks[index] = 0
+        requests, work, square, busy = 0, 0.0, 0.0, 0.0
+        for offset, (number, node, cost, mean_square) in enumerate(plain.operations[index]):
+            count = int(ledger.counts[number])
+            if count:
+                ledger.counts[number] = 0
+                requests += count
+                work += count * cost
+                square += count * mean_square
+                busy += count * node.stay_ns
+                if server.counts is not None and server.accepting:
+                    server.counts[offset] += count
+        if not server.accepting:
+            return False
+        span_ns = ticks * TICK_NS
+        if not requests:
+            self._stale = server.settle(span_ns, ticks) or self._stale
+            return False
+        if server.advance(span_ns, requests, int(work), square, busy, 0, ticks):
+            self._stale = True
+        return server.is_tense(TICK_NS, TENSE)
+
+    def _settle_all(self) -> None:
+        if self._plain is not None and self._ledger.ticks.any():
+            for index in range(len(self._plan.servers)):
+                self._settle(index, self._plain)
+
+    def _is_fragile(self, exponent: float) -> bool:
+        return any(margin_of(self._plan, edge, TICK_NS) < exponent for edge in self._fragile)
+
+    # --- deadlines may be missed ----------------------------------------------------------
+
+    def _begin(self, start_ns: int) -> None:
+        """From an instant on queues and attempts are followed one by one."""
+        self._settle_all()
+        self._plain, self._stale = None, True
+        wiring = Wiring(self._plan, self._planned)
+        if wiring.is_empty:
+            self._tense = False
+            return
+        seed = self._sim.streams.key("traffic", "hot")
+        self.hot = HotTraffic(seed, wiring, start_ns, TICK_NS)
+        self.hot.seed({s.container.container_id: s.waiting() for s in self._plan.servers})
+
+    def _rewire(self) -> None:
+        wiring = Wiring(self._plan, self._planned)
+        if self.hot is not None and not wiring.is_empty:
+            self.hot.rewire(wiring)
+        else:
+            self.hot, self._tense = None, False
+
+    def _hot_tick(self, now: int, hot: HotTraffic, ticks: int) -> None:
+        if self._stale and self._ticks % (HOT_EVALUATION * self._stride) == 0:
+            self._latencies = evaluate(self._plan)
+            self._stale = False
+        keys = self._plan.keys
+        told = hot.run(self._plan, now, keys, self._ticks)
+        flow = told.flow
+        sent = array("i", flow.sent).tobytes()
+        detail = Detail(
+            {f"{hot.wiring.loads[n].namespace}/{hot.wiring.loads[n].name}": r for n, r in told.loads.items()}, told.pods
+        )
+        latencies = Latencies(told.latencies)
+        self.history.append(SharedTick(now, self._plan.layout, latencies, sent, tuple(flow.failures), detail))
+        tense = False
+        for server in self._plan.servers:
+            if not server.accepting:
+                continue
+            seen = told.observed.get(server.container.container_id)
+            if seen is None:
+                self._stale = server.settle(ticks * TICK_NS, ticks) or self._stale
+                continue
+            server.observe(ticks * TICK_NS, seen, ticks)
+            self._stale = True
+            tense = tense or server.is_tense(TICK_NS, RELAXED)
+        self._write_logs(now, flow)
+        self._cool(hot, tense or bool(flow.failures), ticks)
+
+    def _cool(self, hot: HotTraffic, tense: bool, ticks: int) -> None:
+        """Back to the calm path when nothing has been tense for a while."""
+        fragile = self._is_fragile(2.0 * CALM_EXPONENT)
+        hot.calm_periods = 0 if tense or fragile else hot.calm_periods + ticks
+        if hot.calm_periods >= COOLING:
+            self.hot, self._tense, self._stale = None, False, True
+
+    # --- the calm path --------------------------------------------------------------------
+
+    def _record(self, now: int, flow: Flow) -> None:
+        if any(flow.sent):
+            sent = array("i", flow.sent).tobytes()
+            detail = Detail(self._requests(flow)) if flow.requests else None
+            self.history.append(SharedTick(now, self._plan.layout, self._latencies, sent, tuple(flow.failures), detail))
+
+    def _requests(self, flow: Flow) -> dict[str, LoadRecord]:
+        """Loads that try again: requests are not attempts."""
+        records = {}
+        names = [f"{load.namespace}/{load.name}" for load in self._planned]
+        for index, (requests, lost) in flow.requests.items():
+            edges = dict.fromkeys(edge.index for edge in self._plan.roots[index])
+            kinds = [kind for edge, kind, _ in flow.failures if edge in edges]
+            failed = ((KINDS[kinds[0]], lost),) if lost and kinds else ()
+            attempts = sum(flow.sent[edge] for edge in edges)  # integers
+            records[names[index]] = LoadRecord(requests, attempts, requests - lost, failed)
+        return records
+
+    def _work_off(self, flow: Flow, ticks: int) -> None:
+        """Give every server its share of the tick. A server may die of it (out of memory)."""
+        plan, arrived = self._plan, flow.arrived
+        tense = False
+        for index, server in enumerate(plan.servers):
+            if not server.accepting:
+                continue
+            requests, work, square, busy = 0, 0, 0.0, 0.0
+            first = plan.first_node[index]
+            for offset in range(len(server.spec.operations)):
+                count = arrived[first + offset]
+                if count:
+                    node = plan.nodes[first + offset]
+                    requests += count
+                    if server.counts is not None:
+                        server.counts[offset] += count
+                    work += count * node.operation.cpu_ns
+                    square += count * _mean_square(node.operation)
+                    busy += count * node.stay_ns
+            refused = flow.refused.get(index, 0)
+            if requests or refused:
+                changed = server.advance(ticks * TICK_NS, requests, work, square, busy, refused, ticks)
+                tense = tense or server.is_tense(TICK_NS, TENSE)
+            else:
+                changed = server.settle(ticks * TICK_NS, ticks)
+            self._stale = self._stale or changed
+        self._tense = tense or self._is_fragile(CALM_EXPONENT)
+
+    def _write_logs(self, now: int, flow: Flow) -> None:
+        for index in sorted(dict.fromkeys([*flow.served, *flow.failed])):
+            server = self._plan.servers[index]
+            if server.logger is not None and server.accepting:
+                server.logger.log_requests(now, flow.served.get(index, ()), flow.failed.get(index, ()))
+
+
+def _mean_square(operation: OperationSpec) -> float:
+    cost = float(operation.cpu_ns)
+    return cost * cost * (1.0 + operation.cpu_cv * operation.cpu_cv)

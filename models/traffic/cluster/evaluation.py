@@ -1,0 +1,270 @@
+"""How a request fares now: success, ways to fail and latency of every node, callees first.
+
+A pure function of the plan and of what the servers have published. Means and variances of
+latencies add along sequential calls; of parallel calls the slowest counts. What is left
+out: correlation between calls of one request, and requests that overlap a change.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from simcluster.engine import MILLISECOND, arithmetic
+from simcluster.models.traffic.cluster.causes import (
+    DEADLINE,
+    DENIED,
+    DNS_TIMEOUT,
+    PROTOCOL,
+    RESET,
+    STATUS,
+    TIMEOUT,
+    UNCONNECTED,
+    Cause,
+)
+from simcluster.models.traffic.cluster.distribution import Latency, probability_above
+from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
+from simcluster.models.traffic.cluster.plan import Edge, Failure, Node, Plan, Target
+from simcluster.models.traffic.cluster.statistics import Latencies
+from simcluster.models.traffic.cluster.tolls import Toll
+
+#: Ways to fail that are told apart per edge; further ones count as the most frequent.
+MAX_CAUSES = 6
+#: What is less likely than this is not a way to fail.
+NEGLIGIBLE = 1e-9
+#: A share of late answers that counts as none.
+RARE = 1e-7
+#: A refused connection or a failed lookup is known after a round trip.
+QUICK_FAILURE_NS = 0.5 * MILLISECOND
+#: StackExchange.Redis keeps commands in a backlog (5 s) while it has no connection.
+#: The MongoDB drivers look for a server as long as the call may take.
+_PATIENT = ("stackexchange-redis", "mgo")
+_STORES = ("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go")
+_TALKS = {"http": "http", **dict.fromkeys(_STORES, "tcp")}  # every other client speaks gRPC
+
+
+def evaluate(plan: Plan) -> Latencies:
+    """Work out every node and edge; the latency of each edge for the record."""
+    for index in reversed(plan.order):
+        _evaluate_node(plan, plan.nodes[index])
+    for edges in plan.roots:
+        for edge in edges:
+            _evaluate_edge(plan, edge)
+    return Latencies([edge.latency for edge in plan.edges])
+
+
+def _evaluate_node(plan: Plan, node: Node) -> None:
+    server = plan.servers[node.server]
+    mean = server.wait.mean_ns + server.service_ns(node.operation)
+    variance = server.wait.variance + server.service_variance(node.operation)
+    alive = 1.0 - node.operation.failure
+    failures: list[Failure] = (
+        [Failure(node.operation.failure, Cause(STATUS, text=node.operation.answer), mean)] if alive < 1.0 else []
+    )
+    for step in node.steps:
+        slowest, spread, survives = 0.0, 0.0, 1.0
+        for edge in step:
+            _evaluate_edge(plan, edge)
+            duration, extra = _duration(edge)
+            if duration > slowest:
+                slowest, spread = duration, extra
+            if edge.call.required and edge.ok < 1.0:
+                through = _all_succeed(edge)
+                lost = alive * survives * (1.0 - through)
+                failures.extend(_shares(edge, lost, mean))
+                survives *= through
+        alive *= survives
+        mean, variance = mean + slowest, variance + spread
+        if alive < NEGLIGIBLE:
+            break
+    node.ok = alive
+    node.latency = Latency(mean, variance)
+    node.failures = _limited(failures)
+    stay = alive * mean + math.fsum(f.probability * f.after_ns for f in node.failures)
+    node.stay_ns = min(stay, float(node.patience_ns))
+
+
+def _all_succeed(edge: Edge) -> float:
+    """Probability that all the calls one request makes on the edge succeed."""
+    count = edge.call.count
+    if count <= 1.0:
+        return 1.0 - count * (1.0 - edge.ok)
+    return arithmetic.power(edge.ok, count)
+
+
+def _duration(edge: Edge) -> tuple[float, float]:
+    """Mean and variance of the time a surviving request spends on the edge's calls."""
+    count, (mean, variance) = edge.call.count, edge.latency
+    if not edge.call.required and edge.causes:
+        mean = edge.ok * mean + math.fsum(f.probability * f.after_ns for f in edge.causes)
+        variance += mean * mean * (1.0 - edge.ok)
+    if count < 1.0:
+        return count * mean, count * (variance + mean * mean) - count * count * mean * mean
+    return count * mean, count * variance
+
+
+def _shares(edge: Edge, lost: float, before_ns: float) -> list[Failure]:
+    """The ways of an edge, scaled to `lost` in total, after what went before."""
+    total = math.fsum(f.probability for f in edge.causes)
+    return [Failure(lost * f.probability / total, f.cause, before_ns + f.after_ns) for f in edge.causes]
+
+
+def _evaluate_edge(plan: Plan, edge: Edge) -> None:
+    ok, mean, variance = 0.0, 0.0, 0.0
+    failures: list[Failure] = []
+    for target in edge.targets:
+        latency = _evaluate_target(plan, edge, target)
+        share = target.weight * (1.0 - target.fail)
+        ok += share
+        mean += share * latency.mean
+        variance += share * (latency.variance + latency.mean * latency.mean)
+        for failure in target.failures:
+            failures.append(failure._replace(probability=failure.probability * target.weight))
+    if not edge.targets:  # the call would close a circle
+        ok = 1.0
+    elif len(edge.targets) == 1 and not failures:
+        edge.ok, edge.reached, edge.causes = 1.0, 1.0, []
+        edge.latency = latency
+        return
+    if ok > NEGLIGIBLE:
+        mean, variance = mean / ok, variance / ok
+        edge.latency = Latency(mean, max(0.0, variance - mean * mean))
+    else:
+        ok, edge.latency = 0.0, Latency(0.0, 0.0)
+    edge.causes = _limited(failures)
+    edge.ok, edge.reached = min(1.0, ok), 1.0
+    if not edge.causes:
+        edge.ok = 1.0
+    if edge.call.retries and edge.ok < 1.0:
+        _retry(edge)
+
+
+def _retry(edge: Edge) -> None:
+    """Further attempts after failed ones: success, number of attempts and time change."""
+    lost, attempts = 1.0 - edge.ok, 1.0
+    failing = lost
+    for _ in range(edge.call.retries):
+        attempts += failing
+        failing *= lost
+    if edge.ok > 0.0:
+        wasted = math.fsum(f.probability * f.after_ns for f in edge.causes) / lost
+        edge.latency = Latency(
+            edge.latency.mean + (attempts - 1.0) * wasted, edge.latency.variance + (attempts - 1.0) * wasted * wasted
+        )
+    scale = failing / lost
+    per_call = float(1 + edge.call.retries)
+    edge.causes = [Failure(f.probability * scale, f.cause, f.after_ns * per_call) for f in edge.causes]
+    edge.ok, edge.reached = 1.0 - failing, attempts
+
+
+def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
+    """Sets what fails at the target; returns the latency of what succeeds."""
+    call, timeout = edge.call, float(edge.call.timeout_ns)
+    if target.kind:
+        return _lost(edge, target, target.kind, _failure_ns(target, call))
+    if target.node < 0:
+        target.fail, target.failures = 0.0, []
+        return Latency(float(target.round_trip_ns + target.answer_ns), 0.0)
+    node = plan.nodes[target.node]
+    server = plan.servers[node.server]
+    if not understands(server.spec, call.client):
+        return _lost(edge, target, PROTOCOL, QUICK_FAILURE_NS)
+    way = target.way
+    latency = Latency(node.latency.mean + target.round_trip_ns + way.mean_ns, node.latency.variance + way.variance)
+    toll, kept = target.toll, 1.0
+    if toll is not None:
+        kept = toll.kept
+        latency = Latency(latency.mean + toll.mean_ns, latency.variance + toll.variance)
+    late = late_share(latency, timeout)
+    if way.failing:
+        late = 1.0 - (1.0 - late) * (1.0 - way.failing)
+    if node.ok == 1.0 and late == 0.0 and server.rejected == 0.0 and kept == 1.0:
+        target.fail, target.failures = 0.0, []
+        return latency
+    served = kept * (1.0 - server.rejected)
+    failures = _tolled(edge, toll, timeout) if toll is not None else []
+    if server.rejected:
+        failures.append(Failure(kept * server.rejected, _cause(edge, RESET), QUICK_FAILURE_NS))
+    if late:
+        failures.append(Failure(served * node.ok * late, _cause(edge, DEADLINE), timeout))
+    for failure in node.failures:
+        if failure.after_ns > timeout:
+            failures.append(Failure(served * failure.probability, _cause(edge, DEADLINE), timeout))
+        else:
+            cause = failure.cause.behind(call)
+            failures.append(Failure(served * failure.probability, cause, failure.after_ns + target.round_trip_ns))
+    target.fail = min(1.0, 1.0 - served * node.ok * (1.0 - late))
+    target.failures = _limited(failures)
+    return Latency(min(latency.mean, timeout), latency.variance)
+
+
+def _tolled(edge: Edge, toll: Toll, timeout: float) -> list[Failure]:
+    """What full tables take: nothing comes back, nobody accepts, or the caller cannot even try."""
+    tried = 1.0 - toll.refused
+    return [
+        Failure(toll.refused, replace(_cause(edge, UNCONNECTED), text=toll.errno), QUICK_FAILURE_NS),
+        Failure(tried * toll.lost, _cause(edge, TIMEOUT), timeout),
+        Failure(tried * (1.0 - toll.lost) * toll.starved, _cause(edge, DEADLINE), timeout),
+    ]
+
+
+def late_share(latency: Latency, timeout: float) -> float:
+    """Share of answers that come after the time-out.
+
+    Waits and service times have exponential tails; the log-normal law, which fits their middle, is
+    heavier far out. What is rarer than `RARE` does not happen.
+    """
+    late = probability_above(latency, timeout)
+    excess = timeout - latency.mean
+    if 0.0 < late < 0.05 and latency.variance > 0.0 and excess > 0.0:
+        late = min(late, arithmetic.exp(-excess / math.sqrt(latency.variance)))
+    return late if late > RARE else 0.0
+
+
+def _failure_ns(target: Target, call: CallSpec) -> float:
+    """How long a caller waits before it knows that its call has failed."""
+    if target.kind == STATUS:
+        return float(target.answer_ns)
+    if target.kind in (TIMEOUT, DNS_TIMEOUT) or (call.client in _PATIENT and target.kind != DENIED):
+        return float(call.timeout_ns)
+    return QUICK_FAILURE_NS
+
+
+def understands(spec: ServiceSpec, client: str) -> bool:
+    """Whether a server speaks what a client speaks."""
+    return spec.protocol in ("any", _TALKS.get(client, "grpc"))
+
+
+def _lost(edge: Edge, target: Target, kind: str, after_ns: float) -> Latency:
+    target.fail = 1.0
+    target.failures = [Failure(1.0, replace(_cause(edge, kind), text=target.text), after_ns)]
+    return Latency(0.0, 0.0)
+
+
+def _cause(edge: Edge, kind: str) -> Cause:
+    return Cause(kind, edge.host, edge.port, edge.address, (edge.call,))
+
+
+def _limited(failures: list[Failure]) -> list[Failure]:
+    """Equal causes as one, most likely first, at most `MAX_CAUSES`."""
+    merged: dict[Cause, Failure] = {}
+    for failure in failures:
+        if failure.probability <= NEGLIGIBLE:
+            continue
+        before = merged.get(failure.cause)
+        if before is None:
+            merged[failure.cause] = failure
+        else:
+            total = before.probability + failure.probability
+            after = (before.probability * before.after_ns + failure.probability * failure.after_ns) / total
+            merged[failure.cause] = Failure(total, failure.cause, after)
+    ranked = sorted(merged.values(), key=_probability, reverse=True)
+    kept, rest = ranked[:MAX_CAUSES], ranked[MAX_CAUSES:]
+    if rest:
+        extra = math.fsum(f.probability for f in rest)
+        kept[0] = kept[0]._replace(probability=kept[0].probability + extra)
+    return kept
+
+
+def _probability(failure: Failure) -> float:
+    return failure.probability

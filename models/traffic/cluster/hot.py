@@ -1,0 +1,493 @@
+"""The cluster's traffic while deadlines can be missed: fine ticks of the `aggregate` engine over its pods.
+
+Within every period of the cluster's grid the live engine runs its own ticks: queues of pods, attempts
+in flight by age and number, retries, budgets, breakers. What it counted is told in the terms of the
+calm path: calls and failures of every edge of the plan, requests and CPU of every server, lines for
+the logs. Its state goes on from period to period, and over new plans when pods come and go: queues by
+container, attempts by edge. A container that is gone loses its queue, and its own calls with it.
+
+What is left out: which pod of a workload made a call that is in flight; all of them share alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import Shared
+from simcluster.engine.streams import uniforms_at
+from simcluster.models.traffic.aggregate.layout import Edge as GraphEdge
+from simcluster.models.traffic.aggregate.live import LiveTraffic, PodCounts, Taken
+from simcluster.models.traffic.aggregate.sample import Sampler
+from simcluster.models.traffic.aggregate.sources import Source
+from simcluster.models.traffic.aggregate.walk import Walker
+from simcluster.models.traffic.cluster.causes import (
+    BROKEN,
+    DEADLINE,
+    DENIED,
+    KIND_INDEX,
+    RESET,
+    STATUS,
+    TIMEOUT,
+    UNCONNECTED,
+    Cause,
+)
+from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.flow import Flow
+from simcluster.models.traffic.cluster.plan import Edge, Node, Plan
+from simcluster.models.traffic.cluster.queueing import service_time
+from simcluster.models.traffic.cluster.server import Failed, Observed, Served, Server
+from simcluster.models.traffic.cluster.statistics import LoadRecord, PodRecord
+from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
+
+Array = NDArray[np.float64]
+
+#: A change of a pod's cores that nobody would notice.
+NOTICEABLE_CORES = 0.01
+#: Requests walk through graphs of at most so many edges, to draw their latencies.
+WALKED = 60
+#: Causes are followed through so many calls.
+DEPTH = 6
+
+
+class HotFlow(NamedTuple):
+    """A period: a flow, what users and servers saw besides, and the latencies of the plan's edges."""
+
+    flow: Flow
+    loads: dict[str, LoadRecord]
+    pods: tuple[PodRecord, ...]
+    observed: dict[str, Observed]
+    latencies: list[Latency]
+
+
+class HotTraffic:
+    """The live engine, and how its edges and the plan's belong together.
+
+    Args:
+        seed: of the engine's draws.
+        wiring: the graph of now.
+        start_ns: instant from which on it runs, `period_ns` apart from the next.
+    """
+
+    def __init__(self, seed: int, wiring: Wiring, start_ns: int, period_ns: int) -> None:
+        self._seed = seed
+        self._period_ns = period_ns
+        self.wiring = wiring
+        self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
+        self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns)
+        self._cores: dict[str, tuple[float, float]] = {}
+        self.calm_periods = 0
+        self.table = _Table(wiring)
+        self._answer_promptly()
+        self._apply()
+
+    def rewire(self, wiring: Wiring) -> None:
+        """The plan was made anew: pods or routes have changed."""
+        old, self.wiring = self.wiring, wiring
+        self.table = _Table(wiring)
+        if old.spec == wiring.spec and old.pods == wiring.pods:
+            self._apply(old)
+            return
+        self._forget_callers(old)
+        gone = [c for c in self._cores if c not in wiring.servers]
+        for container in gone:
+            del self._cores[container]
+        self.live.rebuild(wiring.spec, wiring.pods)
+        self._cores = {}
+        self._answer_promptly()
+        self._apply()
+
+    def _answer_promptly(self) -> None:
+        """Users' successes count when the answer comes, not when the time-out would have expired."""
+        engine = self.live.engine
+        watched = [s if s.load.closed is not None else _Watched(s.edges) for s in engine.sources]
+        engine._closed = cast("list[Source]", watched)
+        engine._untimed = True
+        if len(engine.graph.edges) > WALKED:
+            engine.sampler.__class__ = _NoWalks
+            engine.sampler._walker = cast("Walker", None)
+
+    def _foresee(self) -> None:
+        """Which share of the requests that are answered now will have succeeded: by the attempts judged last."""
+        engine = self.live.engine
+        layout, outcomes = engine.layout, engine.outcomes
+        wait = np.bincount(layout.lane_edge, engine.queues.wait()[layout.lane_pod] * engine.queues.share, layout.edges)
+        late = layout.timed & (wait >= layout.timeout)
+        unreached = engine.cuts.refused_share + engine.cuts.lost_share
+        below = np.ones(len(layout.node_own))
+        seen = np.zeros(len(layout.node_own), dtype=bool)
+        for edge in reversed(engine.graph.edges):
+            node = edge.child
+            if not seen[node]:
+                seen[node] = True
+                below[node] = _all_below(layout.children.get(node, ()), engine._call_ok, layout.calls_per_visit)
+            attempt = 0.0 if late[edge.index] else below[node]
+            if node not in layout.children:
+                attempt = min(attempt, float(outcomes.quality[edge.index]))
+            attempt *= max(0.0, 1.0 - float(unreached[edge.index]))
+            lost = 1.0 - attempt
+            if edge.caller >= 0:
+                for _ in range(min(edge.policy.attempts, 12) - 1):
+                    lost *= 1.0 - attempt
+            engine._call_ok[edge.index] = 1.0 - lost
+
+    def seed(self, waiting: dict[str, float]) -> None:
+        """Requests that wait at containers when the engine takes over."""
+        run = self.live.engine
+        queues, layout = run.queues, run.layout
+        for pod, name in enumerate(layout.pod_names):
+            count = waiting.get(name, 0.0)
+            if count < 1.0 or layout.infinite[pod]:
+                continue
+            for array in (queues.number, queues.waiting, queues.queued, queues.inside, queues.position):
+                array[pod] = count
+            lanes = np.nonzero(layout.lane_pod == pod)[0]
+            queues.content[lanes] = count / len(lanes) / layout.relative[lanes]
+
+    def _forget_callers(self, old: Wiring) -> None:
+        """Calls in flight of containers that are gone are nobody's calls any more."""
+        callers = self.live.engine.callers
+        for name, containers in old.pods.items():
+            left = [c for c in containers if c in self.wiring.servers]
+            if len(left) == len(containers) or name not in old.groups:
+                continue
+            share = len(left) / len(containers)
+            for edge in self.live.engine.graph.edges:
+                if edge.caller_name == name and edge.caller >= 0:
+                    for array in (callers.flying, callers.open, callers.rejected, callers.delayed):
+                        if array.shape[-1] > edge.index:
+                            array[..., edge.index] *= share
+                    callers.total[:, edge.index] *= share
+
+    def _apply(self, old: Wiring | None = None) -> None:
+        """Tell the engine of routes, refusals and speeds."""
+        live, wiring = self.live, self.wiring
+        before = old.hops if old is not None else {}
+        for key, hop in wiring.hops.items():
+            if before.get(key) == hop:
+                continue
+            caller, callee = key
+            if hop.weights:
+                live.set_share(caller, callee, dict(hop.weights))
+            if hop.refused or hop.lost or key in before:
+                live.set_edge(caller, callee, refused=hop.refused, lost=hop.lost)
+        for name, load in wiring.loads.items():
+            if load.concurrency is None:
+                live.set_rate(name, max(0.0, load.rps))
+        self.speeds()
+
+    def speeds(self) -> None:
+        """Tell the engine what CPU every pod has."""
+        for names in self.wiring.pods.values():
+            for container in names:
+                server = self.wiring.servers.get(container)
+                if server is None:
+                    continue
+                cores = max(server.container.cpu_cores() - server.spec.idle_cores, 1e-3)
+                before = self._cores.get(container)
+                if before is None or abs(before[0] - cores) > NOTICEABLE_CORES * before[0]:
+                    speed = own_speed(server, cores)
+                    self._cores[container] = (cores, speed)
+                    self.live.set_pod(container, cores=cores, speed=speed)
+
+    def rates(self) -> None:
+        """Tell the engine how many requests users send now."""
+        for name, load in self.wiring.loads.items():
+            if load.concurrency is None:
+                source = self.live.engine.source(name)
+                if source.fixed != load.rps:
+                    self.live.set_rate(name, max(0.0, load.rps))
+
+    def misses(self, users: list[UserLoad]) -> bool:
+        """Whether the graph does not have the users as they are now (new ones, or other habits)."""
+        known = self.wiring.loads
+        for load in users:
+            name = load_name(load)
+            if load.rps > 0.0 and name not in known:
+                return True
+            if load.concurrency is not None and name in known and self.wiring.rates[name] != load.rps:
+                return True
+        return False
+
+    def run(self, plan: Plan, now_ns: int, keys: NDArray[np.uint64], tick: int) -> HotFlow:
+        """Run up to an instant and tell what happened since the last one."""
+        self.rates()
+        self.speeds()
+        self._foresee()
+        self.live.advance(now_ns)
+        taken = self.live.take()
+        return _Telling(self, plan, taken, keys, tick).told()
+
+
+def _all_below(calls: Sequence[GraphEdge], ok: Array, count: Array) -> float:
+    """Chance that all required calls of a visit succeed."""
+    result = 1.0
+    for call in calls:
+        if call.required and not call.asynchronous:
+            result *= max(0.0, 1.0 - min(1.0, float(count[call.index])) * (1.0 - float(ok[call.index])))
+    return result
+
+
+class _NoWalks(Sampler):
+    """No requests walk through a large graph: its latencies are those of the state."""
+
+    def _walk(self, until: int, newest: int) -> None:
+        self._done = until
+
+    def flush(self) -> None:
+        self._calm_begin, self._calm_fresh = -1, np.zeros_like(self._calm_fresh)
+
+    def leap(self, tick: int, ticks: int) -> None:
+        self._arrivals = np.roll(self._arrivals, ticks, axis=0)
+        self._done = tick + ticks
+
+
+class _Watched:
+    """An open load whose answers are told at once."""
+
+    def __init__(self, edges: list[int]) -> None:
+        self.edges = edges
+
+    def returned(self, tick: int, users: float) -> None:
+        """Nobody waits to ask again."""
+
+
+def own_speed(server: Server, cores: float) -> float:
+    """Speed of one request alone, 1 as described: below it where the quota stops a single request."""
+    quota = cores if cores < 1.0 else None
+    if quota is None:
+        return 1.0
+    cost = max((op.cpu_ns for op in server.spec.operations), default=0)
+    return cost / service_time(cost, quota) if cost > 0 else 1.0
+
+
+class _Table(Shared):
+    """The parts of a wiring as index arrays."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        parts = wiring.parts
+        self.keys = list(dict.fromkeys((part.caller, part.callee) for part in parts))
+        key_row = {key: row for row, key in enumerate(self.keys)}
+        self.callees = list(dict.fromkeys(callee for _, callee in self.keys))
+        callee_row = {callee: row for row, callee in enumerate(self.callees)}
+        self.callee_of = [callee_row[callee] for _, callee in self.keys]
+        self.containers, groups, alike = [""], [0], [1.0]
+        for number, names in enumerate(wiring.pods.values(), start=1):
+            self.containers += names
+            groups += [number] * len(names)
+            alike += [1.0 / len(names)] * len(names)
+        row_of = {name: row for row, name in enumerate(self.containers)}
+        self.groups = len(wiring.pods) + 1
+        self.group_of = np.array(groups, dtype=np.int64)
+        self.alike = np.array(alike)
+        self.edge = np.array([part.edge for part in parts], dtype=np.int64)
+        self.key = np.array([key_row[part.caller, part.callee] for part in parts], dtype=np.int64)
+        self.calls = np.array([part.calls for part in parts])
+        self.inner = np.array([bool(part.container) for part in parts], dtype=bool)
+        self.container = np.array([row_of.get(part.container, 0) for part in parts], dtype=np.int64)
+        nobody = len(self.callees)
+        self.caller_operation = np.array([callee_row.get(p.caller_operation, nobody) for p in parts], dtype=np.int64)
+        self.tells = {i: None for i, node in enumerate(wiring.plan.nodes) if _tells(wiring.plan, node)}
+        self.kinds = {part.edge: part.kind for part in parts if part.kind}
+
+
+def _tells(plan: Plan, node: Node) -> bool:
+    """Whether requests of a node leave lines in a log."""
+    server = plan.servers[node.server]
+    if server.logger is None:
+        return False
+    return (
+        server.counts is not None
+        or bool(node.operation.log)
+        or any(call.log for step in node.operation.steps for call in step)
+    )
+
+
+class _Telling:
+    """One period in the terms of the plan."""
+
+    def __init__(self, hot: HotTraffic, plan: Plan, taken: Taken, keys: NDArray[np.uint64], tick: int) -> None:
+        self._hot = hot
+        self._wiring = hot.wiring
+        self._plan = plan
+        self._taken = taken
+        self._keys = keys
+        self._tick = tick
+        edges = len(plan.edges)
+        self._sums = np.zeros((6, edges))  # attempts, ok, timeout, rejected, error, not sent
+
+    def told(self) -> HotFlow:
+        """Counts as whole numbers."""
+        plan = self._plan
+        self._spread()
+        uniform = uniforms_at(self._keys, self._tick) if len(plan.edges) else np.zeros(0)
+        whole = np.floor(self._sums + uniform).astype(np.int64)
+        sent = np.maximum(whole[0] + whole[5], 0)
+        flow = Flow(sent.tolist(), [], [0] * len(plan.nodes), {}, {}, {}, {})
+        failed = np.minimum(whole[2:], sent)
+        for edge in np.nonzero(failed.sum(axis=0))[0].tolist():
+            self._fail(flow, edge, failed[:, edge].tolist(), int(sent[edge]))
+        self._serve(flow)
+        loads = {name: self._load(name) for name in self._wiring.loads}
+        observed = {c: self._seen(c, counts) for c, counts in self._taken.pods.items() if c in self._wiring.servers}
+        pods = tuple(
+            PodRecord(c, math.floor(o.waiting + 0.5), o.busy, math.floor(o.refused + 0.5)) for c, o in observed.items()
+        )
+        return HotFlow(flow, loads, pods, observed, self._latencies())
+
+    def _seen(self, container: str, counts: PodCounts) -> Observed:
+        wait = float(self._hot.live.mean_wait_ns(container))
+        return Observed(
+            counts.arrived, counts.finished, counts.rejected, counts.cpu_s * 1e9, counts.waiting, counts.busy, wait
+        )
+
+    def _spread(self) -> None:
+        """Every edge of the graph stands for calls of many containers: they share by what they served."""
+        table, pods = self._hot.table, self._taken.pods
+        served = np.array([pods[c].finished if c in pods else 0.0 for c in table.containers])
+        total = np.bincount(table.group_of, served, table.groups)[table.group_of]
+        shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
+        counts = np.zeros((6, len(table.keys)))
+        arrivals = np.zeros(len(table.callees) + 1)
+        for row, key in enumerate(table.keys):
+            seen = self._taken.edges.get(key)
+            if seen is not None:
+                counts[:, row] = (seen.attempts, seen.ok, seen.timeout, seen.rejected, seen.error, seen.refused)
+                arrivals[table.callee_of[row]] += seen.attempts
+        flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
+        sums = np.bincount(table.key, flow, len(table.keys))[table.key]
+        part = np.where(sums > 0.0, flow / np.maximum(sums, 1e-300), 0.0)
+        for index in range(6):
+            self._sums[index] = np.bincount(table.edge, counts[index][table.key] * part, self._sums.shape[1])
+
+    def _fail(self, flow: Flow, index: int, counts: list[int], sent: int) -> None:
+        edge = self._plan.edges[index]
+        silent = any(t.kind == TIMEOUT or (t.toll is not None and t.toll.lost > t.toll.starved) for t in edge.targets)
+        dead = self._hot.table.kinds.get(index, "")
+        kinds = (TIMEOUT if silent else DEADLINE, dead or RESET, STATUS, BROKEN)
+        left = sent
+        for kind, count in zip(kinds, counts, strict=True):
+            here = min(count, left)
+            left -= here
+            if here:
+                flow.failures.append((index, KIND_INDEX[kind], here))
+
+    def _serve(self, flow: Flow) -> None:
+        """Requests of every server, and what its log says."""
+        lost: dict[int, list[tuple[int, int]]] = {}
+        for index, kind, count in flow.failures:
+            lost.setdefault(index, []).append((kind, count))
+        into: dict[int, int] = {}
+        tells = self._hot.table.tells
+        for edge in self._plan.edges if tells else ():
+            calls = flow.sent[edge.index]
+            if not calls:
+                continue
+            for target in edge.targets:
+                if target.node in tells:
+                    into[target.node] = into.get(target.node, 0) + math.floor(calls * target.weight + 0.5)
+        for index in sorted(into):
+            self._count(index, into[index])
+            self._write(flow, index, into[index], lost)
+
+    def _count(self, index: int, arrived: int) -> None:
+        server = self._plan.servers[self._plan.nodes[index].server]
+        if server.counts is not None:
+            server.counts[index - self._plan.first_node[self._plan.nodes[index].server]] += arrived
+
+    def _write(self, flow: Flow, index: int, arrived: int, lost: dict[int, list[tuple[int, int]]]) -> None:
+        node = self._plan.nodes[index]
+        server = self._plan.servers[node.server]
+        counts = self._taken.pods.get(server.container.container_id)
+        if server.logger is None or counts is None or arrived <= 0:
+            return
+        inside = max(counts.arrived, 1e-9)
+        alive = math.floor(arrived * min(1.0, counts.finished / inside) + 0.5)
+        for step in node.steps:
+            for edge in step:
+                for kind, count in lost.get(edge.index, ()):
+                    again = count if not edge.call.retries else max(1, count // (1 + edge.call.retries))
+                    if edge.call.log:
+                        cause = self._cause(edge, kind, 0, lost)
+                        failed = Failed(node.operation, edge.call, cause, again)
+                        flow.failed.setdefault(node.server, []).append(failed)
+                    if edge.call.required:
+                        alive -= again
+        if alive > 0 and node.operation.log:
+            served = Served(node.operation.log, node.operation.status, alive, node.latency)
+            flow.served.setdefault(node.server, []).append(served)
+
+    def _cause(self, edge: Edge, kind: int, depth: int, lost: dict[int, list[tuple[int, int]]]) -> Cause:
+        """Why a call failed; an error answer is traced to the call below that failed most."""
+        name = _KIND_NAMES[kind]
+        if name == STATUS and depth < DEPTH:
+            worst, most = None, 0
+            for below in self._below(edge):
+                for its_kind, count in lost.get(below.index, ()):
+                    if below.call.required and count > most:
+                        worst, most = (below, its_kind), count
+            if worst is not None:
+                return self._cause(worst[0], worst[1], depth + 1, lost).behind(edge.call)
+        return Cause(name, edge.host, edge.port, edge.address, (edge.call,), self._words(edge, name))
+
+    def _words(self, edge: Edge, kind: str) -> str:
+        """What the server at the end of an edge says when it refuses or fails by itself."""
+        for target in edge.targets:
+            if kind == DENIED and target.text:
+                return target.text
+            if kind == UNCONNECTED and target.toll is not None:
+                return target.toll.errno
+            if kind == STATUS and target.node >= 0 and self._plan.nodes[target.node].operation.answer:
+                return self._plan.nodes[target.node].operation.answer
+        return ""
+
+    def _below(self, edge: Edge) -> list[Edge]:
+        nodes: list[Node] = [self._plan.nodes[t.node] for t in edge.targets if t.node >= 0]
+        return [below for node in nodes for step in node.steps for below in step]
+
+    def _load(self, name: str) -> LoadRecord:
+        counts = self._taken.loads.get(name)
+        if counts is None:
+            return LoadRecord(0, 0, 0, (), ())
+        dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
+        words = {"timeout": DEADLINE, "rejected": dead or RESET, "error": STATUS, "refused": BROKEN}
+        failed = [(words[kind], math.floor(count + 0.5)) for kind, count in counts.failed.items()]
+        begun = math.floor(counts.arrivals + 0.5)
+        parts = tuple(
+            (share, counts.latency.quantile(at))
+            for share, at in ((0.5, 0.25), (0.4, 0.7), (0.09, 0.945), (0.009, 0.9945), (0.001, 0.9995))
+            if counts.latency.count
+        )
+        kept = tuple((kind, n) for kind, n in failed if n)
+        return LoadRecord(begun, math.floor(counts.attempts + 0.5), math.floor(counts.ok + 0.5), kept, parts)
+
+    def _latencies(self) -> list[Latency]:
+        """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out."""
+        engine = self._hot.live.engine
+        mean: dict[tuple[str, str], float] = {}
+        for edge in engine.graph.edges:
+            node = engine.graph.nodes[edge.child]
+            mean[edge.caller_name, f"{node.service_name}/{node.operation}"] = (
+                float(engine.outcomes.latency[edge.index]) * engine.tick_ns
+            )
+        table = self._hot.table
+        by_key = np.array([mean.get(key, 0.0) for key in table.keys])[table.key]
+        found = [edge.latency for edge in self._plan.edges]
+        limits = np.array([float(edge.call.timeout_ns) for edge in self._plan.edges])[table.edge]
+        took = np.minimum(np.maximum(by_key, 1.0), limits)
+        room = np.maximum(0.0, limits - took) / 3.0
+        spread = np.minimum(took * took, room * room)
+        for edge, known, middle, width in zip(
+            table.edge.tolist(), by_key.tolist(), took.tolist(), spread.tolist(), strict=True
+        ):
+            if known > 0.0:
+                found[edge] = Latency(middle, width)
+        return found
+
+
+_KIND_NAMES = {index: name for name, index in KIND_INDEX.items()}

@@ -1,0 +1,301 @@
+"""The call graph as it is wired at one instant: who calls whom, over which route.
+
+Built from the network's tables and the running servers whenever one of them changes, and
+used unchanged by every tick in between. A node is one operation of one container; an edge
+is one call of an operation (or of a group of users) with the places where it may arrive.
+Calls that would close a circle are left out: undescribed servers call every Service they
+know, and two that know each other would call for ever.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import MICROSECOND, Shared
+from simcluster.engine.streams import Streams
+from simcluster.models.machine.links.quality import FREE, Cost
+from simcluster.models.machine.names import cluster_first
+from simcluster.models.machine.network import OUTSIDE, Network
+from simcluster.models.traffic.cluster.causes import DENIED, Cause
+from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
+from simcluster.models.traffic.cluster.resolve import Destination, Origin, Resolver
+from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.traffic.cluster.tolls import Toll
+from simcluster.models.traffic.cluster.users import UserLoad
+
+#: Round trip inside a node, and between nodes of one data centre, kernel and virtual switch included.
+SAME_NODE_NS = 60 * MICROSECOND
+OTHER_NODE_NS = 250 * MICROSECOND
+#: Size of a call and its answer, where links matter: headers and a small document.
+REQUEST_BYTES, ANSWER_BYTES = 700, 4_000
+_NOTHING = Latency(0.0, 0.0)
+
+
+class EdgeKey(NamedTuple):
+    """What an edge is, for statistics.
+
+    Attributes:
+        namespace, pod, container: the caller; users have their name as `pod` and no container.
+        host, port: whom it calls, as written.
+        operation: what it asks for.
+    """
+
+    namespace: str
+    pod: str
+    container: str
+    host: str
+    port: int
+    operation: str
+
+
+class Layout(tuple[EdgeKey, ...], Shared):
+    """The edges of a plan, in the order of a tick's numbers."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Layout], tuple[list[EdgeKey]]]:
+        return (Layout, (list(self),))
+
+
+class Failure(NamedTuple):
+    """One way to fail: its probability, why, and how long it takes (nanoseconds)."""
+
+    probability: float
+    cause: Cause
+    after_ns: float
+
+
+class Target:
+    """One place where a call may arrive: a node of the plan, or something that answers by itself."""
+
+    __slots__ = ("answer_ns", "fail", "failures", "kind", "node", "round_trip_ns", "text", "toll", "way", "weight")
+
+    def __init__(self, destination: Destination, node: int, round_trip_ns: int) -> None:
+        self.node = node  # index of the node, or -1
+        self.kind = destination.kind  # "" if it answers
+        self.weight = destination.weight
+        self.round_trip_ns = round_trip_ns
+        self.way = FREE  # what a bad link adds
+        self.toll: Toll | None = None  # what full tables of kernels take
+        self.answer_ns = destination.answer_ns
+        self.fail = 0.0  # probability that a call that goes here fails
+        self.failures: list[Failure] = []
+        self.text = ""  # what the server answers to whom it does not serve
+
+
+class Edge:
+    """One call of a node, or one operation of a user load."""
+
+    __slots__ = ("address", "call", "causes", "host", "index", "key", "latency", "ok", "port", "reached", "targets")
+
+    def __init__(self, index: int, call: CallSpec, host: str, port: int, address: str, key: int) -> None:
+        self.index = index
+        self.call = call
+        self.host = host
+        self.port = port
+        self.address = address
+        self.key = key
+        self.targets: list[Target] = []
+        self.ok = 1.0  # of one call with its retries
+        self.reached = 1.0  # attempts of one call, on average
+        self.latency = _NOTHING  # of a call that succeeds
+        self.causes: list[Failure] = []
+
+
+class Node:
+    """One operation of one server.
+
+    Attributes:
+        patience_ns: after so long its most patient caller has gone, and the request with him.
+        stay_ns: how long a request is in the server on average, failed ones included.
+    """
+
+    __slots__ = ("failures", "latency", "ok", "operation", "patience_ns", "server", "stay_ns", "steps")
+
+    def __init__(self, server: int, operation: OperationSpec) -> None:
+        self.server = server
+        self.operation = operation
+        self.steps: list[list[Edge]] = []
+        self.ok = 1.0
+        self.latency = _NOTHING
+        self.failures: list[Failure] = []
+        self.patience_ns = 0
+        self.stay_ns = 0.0
+
+
+class Plan:
+    """Everything a tick walks through.
+
+    Attributes:
+        servers: accepting servers; `first_node` the index of the first node of each.
+        order: nodes that call or are called, callers before callees.
+        edges: all edges, `keys` those of their draws; `roots` the index of the edges of each user load.
+        opaque: whether something answers by itself, so that the plan must be made anew now and then.
+    """
+
+    def __init__(self, servers: list[Server]) -> None:
+        self.servers = servers
+        self.first_node: list[int] = []
+        self.index_of = {server.container.container_id: index for index, server in enumerate(servers)}
+        self.nodes: list[Node] = []
+        self.order: list[int] = []
+        self.edges: list[Edge] = []
+        self.roots: list[list[Edge]] = []
+        self.layout = Layout()
+        self.keys: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self.opaque = False
+
+    def node_of(self, container_id: str, operation: int) -> Node | None:
+        """The node of an operation of a container, if it is in the plan."""
+        index = self.index_of.get(container_id)
+        return None if index is None else self.nodes[self.first_node[index] + operation]
+
+
+class PlanBuilder:
+    """Wires one plan."""
+
+    def __init__(
+        self, streams: Streams, network: Network, servers: Iterable[Server], users: Sequence[UserLoad]
+    ) -> None:
+        self._streams = streams
+        self._network = network
+        self._plan = Plan([s for s in servers if s.accepting])
+        self._resolver = Resolver(network, self._plan.index_of)
+        self._users = users
+        self._keys: list[EdgeKey] = []
+
+    def build(self) -> Plan:
+        """The plan of this instant."""
+        plan = self._plan
+        for index, server in enumerate(plan.servers):
+            plan.first_node.append(len(plan.nodes))
+            plan.nodes.extend(Node(index, operation) for operation in server.spec.operations)
+        for node in plan.nodes:
+            self._wire(node)
+        for load in self._users:
+            plan.roots.append(self._enter(load))
+        plan.order = self._sorted()
+        plan.layout = Layout(self._keys)
+        plan.keys = np.array([edge.key for edge in plan.edges], dtype=np.uint64)
+        return plan
+
+    def _wire(self, node: Node) -> None:
+        server = self._plan.servers[node.server]
+        namespace, pod, container = server.identity
+        for step in node.operation.steps:
+            edges: list[Edge] = []
+            for call in step:
+                host, port = server.address_of(call.env)
+                origin = self._origin(server)
+                port = port or self._resolver.first_port(origin, host)
+                name = EdgeKey(namespace, pod, container, host, port, call.operation)
+                edge = self._edge(origin, call, name, (node.operation.name, len(edges)))
+                self._pass_gates(server, edge)
+                edges.append(edge)
+            node.steps.append(edges)
+
+    def _pass_gates(self, caller: Server, edge: Edge) -> None:
+        """Servers that ask who is there."""
+        for target in edge.targets:
+            gate = self._plan.servers[self._plan.nodes[target.node].server].gate if target.node >= 0 else None
+            target.text = gate.refusal(caller, edge.call) if gate is not None else ""
+            if target.text:
+                target.kind, target.node = DENIED, -1
+
+    def _origin(self, server: Server) -> Origin:
+        """Where the calls of a server start; its own address only if that matters, so that others share routes."""
+        sandbox = server.container.sandbox
+        names = sandbox.names or cluster_first(self._network.dns, sandbox.namespace)
+        address = sandbox.address if self._network.per_client else ""
+        return Origin((server.node,), sandbox.namespace, names, address)
+
+    def _enter(self, load: UserLoad) -> list[Edge]:
+        nodes = (load.from_node,) if load.from_node else self._resolver.entry_nodes()
+        origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.isolation else "")
+        port = load.port or self._resolver.first_port(origin, load.service)
+        edges = []
+        for operation, share in load.shares(self._mix_of(origin, load.service, port)):
+            call = load.call_for(operation, share)
+            name = EdgeKey(load.namespace, load.name, "", load.service, port, operation)
+            edges.append(self._edge(origin, call, name, ()))
+        return edges
+
+    def _mix_of(self, origin: Origin, host: str, port: int) -> tuple[tuple[str, float], ...]:
+        """How the users of whatever answers there spread over its operations."""
+        for destination in self._resolver.resolve(origin, host, port)[1]:
+            index = self._plan.index_of.get(destination.container_id)
+            if index is not None and self._plan.servers[index].spec.mix:
+                return self._plan.servers[index].spec.mix
+        return ()
+
+    def _edge(self, origin: Origin, call: CallSpec, name: EdgeKey, where: tuple[str | int, ...]) -> Edge:
+        plan = self._plan
+        address, destinations = self._resolver.resolve(origin, name.host, name.port)
+        key = self._streams.key("traffic", *name, *where)
+        edge = Edge(len(plan.edges), call, name.host, name.port, address, key)
+        plan.edges.append(edge)
+        self._keys.append(name)
+        for destination in destinations:
+            node = -1
+            index = plan.index_of.get(destination.container_id)
+            if index is not None:
+                node = plan.first_node[index] + plan.servers[index].spec.operation_index(call.operation)
+                plan.nodes[node].patience_ns = max(plan.nodes[node].patience_ns, call.timeout_ns)
+            elif destination.container_id:
+                plan.opaque = True
+            near = destination.node in origin.nodes
+            target = Target(destination, node, SAME_NODE_NS if near else OTHER_NODE_NS)
+            if destination.node and not self._network.links.calm:
+                there = "" if index is None else plan.servers[index].container.sandbox.address
+                target.way = self._way(origin, destination.node, there, call)
+            edge.targets.append(target)
+        return edge
+
+    def _way(self, origin: Origin, node: str, address: str, call: CallSpec) -> Cost:
+        """What the links from the nodes of an origin to a place cost a call, all equally likely."""
+        costs = [
+            self._network.path(source, node, origin.address, address).cost(
+                REQUEST_BYTES, ANSWER_BYTES, timeout_ns=call.timeout_ns
+            )
+            for source in origin.nodes
+        ]
+        if len(costs) == 1:
+            return costs[0]
+        mean, variance, p99, failing = (math.fsum(part) / max(1, len(costs)) for part in zip(*costs, strict=True))
+        return Cost(mean, variance, p99, failing)
+
+    def _sorted(self) -> list[int]:
+        """Nodes with callers before callees; targets that would close a circle are removed."""
+        nodes = self._plan.nodes
+        done = [0] * len(nodes)  # 0 unseen, 1 on the way, 2 finished
+        finished: list[int] = []
+        for start in range(len(nodes)):
+            if done[start]:
+                continue
+            done[start] = 1
+            stack = [(start, iter(_callees(nodes[start])))]
+            while stack:
+                current, callees = stack[-1]
+                for target_edge, target in callees:
+                    if done[target.node] == 1:
+                        target_edge.targets.remove(target)
+                    elif not done[target.node]:
+                        done[target.node] = 1
+                        stack.append((target.node, iter(_callees(nodes[target.node]))))
+                        break
+                else:
+                    done[current] = 2
+                    finished.append(current)
+                    stack.pop()
+        finished.reverse()
+        return finished
+
+
+def _callees(node: Node) -> list[tuple[Edge, Target]]:
+    return [(edge, t) for step in node.steps for edge in step for t in edge.targets if t.node >= 0]

@@ -1,0 +1,47 @@
+"""One single request, now: what a probe, a curl or a debug pod would meet."""
+
+from __future__ import annotations
+
+from simcluster.engine import MILLISECOND, Simulation
+from simcluster.engine.streams import uniform_at
+from simcluster.models.machine.network import Network
+from simcluster.models.machine.program import Answer, Call
+from simcluster.models.traffic.cluster.plan import OTHER_NODE_NS, SAME_NODE_NS
+from simcluster.models.traffic.cluster.resolve import container_at
+
+#: The answer to a connection that nobody takes comes at once.
+REFUSAL_NS = MILLISECOND // 2
+
+
+def send_request(
+    sim: Simulation, network: Network, origin: tuple[str, str], to: tuple[str, int], kind: str, path: str
+) -> Answer:
+    """Resolve, route, connect and ask.
+
+    Args:
+        origin: node and namespace of the process that asks.
+        to: host and port.
+
+    Among several backends one is chosen by the instant and the address alone: asking twice
+    at one instant gives one answer.
+    """
+    node, namespace = origin
+    host, port = to
+    address = network.lookup(host, namespace, node)
+    if address is None:
+        return Answer("no such host")
+    route = network.route(node, address, port)
+    if route.outcome != "ok":
+        return Answer(route.outcome, delay_ns=REFUSAL_NS if route.outcome == "refused" else 0)
+    key = sim.streams.key("request", node, namespace, host, port, path)
+    backend = route.backends[int(uniform_at(key, sim.now) * len(route.backends))]
+    outcome = network.connect(backend)
+    if outcome != "ok":
+        return Answer(outcome, delay_ns=REFUSAL_NS if outcome == "refused" else 0)
+    there = network.sandboxes[backend[0]].node
+    trip = SAME_NODE_NS if there == node else OTHER_NODE_NS
+    container = container_at(network, backend)
+    if container is None:
+        return Answer("ok", 200, delay_ns=trip + MILLISECOND)
+    answer = container.program.answer(Call(kind, backend[1], path))
+    return answer._replace(delay_ns=answer.delay_ns + trip)

@@ -1,0 +1,410 @@
+"""The traffic side of one running container: its queue, its CPU and memory, its speed.
+
+One `Server` lives as long as its process listens. Per tick it is told what arrived and
+works it off at the speed the machine gives it; what its callers may count on (waiting,
+refusals) it publishes, and only when that has changed noticeably, so that a calm cluster
+costs next to nothing. Left out: connections, thread pools blocked on calls, garbage collection.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from simcluster.engine import SECOND
+from simcluster.models.machine.container import Container
+from simcluster.models.traffic.cluster.address import parse_address
+from simcluster.models.traffic.cluster.causes import Cause
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.traffic.cluster.queueing import (
+    Demand,
+    Wait,
+    quota_wait,
+    service_time,
+    thread_wait,
+)
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.cluster.distribution import Latency
+
+#: Ticks of the moving average of what arrives: 0.85 forgets half in 4 ticks (2 s).
+MEMORY_OF_DEMAND = 0.85
+#: A change of the wait that nobody would notice: 4 per cent of the request, or 30 us.
+NOTICEABLE_SHARE = 0.04
+NOTICEABLE_NS = 30_000.0
+#: Beyond this nobody waits any more: how much longer makes no difference.
+HOPELESS_NS = 60.0 * SECOND
+#: Fill of the queue from which on requests are refused now and then.
+NEARLY_FULL = 0.8
+#: A change of the share of refused requests that nobody would notice.
+NOTICEABLE_REFUSALS = 0.02
+#: Memory is written to the container in such steps (the working set is known in pages, read in MiB).
+MEMORY_STEP = 1 << 18
+#: A demand that changed by less than this many cores is not reported to the machine anew.
+NOTICEABLE_CORES = 0.002
+#: Demand that differs by less from what the waits were worked out for, in a period of many ticks, is the same.
+ALIKE = 0.1
+#: A share of the CPU that counts as all of it.
+SATURATED = 0.98
+#: A backlog that lasts so long is a queue of which one must think.
+TENSE_BACKLOG_NS = 0.25 * SECOND
+#: Cores that a program without limit of threads asks for at most.
+HOPELESS_CORES = 64
+#: An exponent at which nothing ever happens.
+NO_RISK = 1e9
+_NO_WAIT = Wait(0.0, 0.0, 0.0)
+
+
+class Served(NamedTuple):
+    """Requests (or calls) that succeeded in a tick, what each prints and its HTTP status."""
+
+    log: tuple[LogTemplate, ...]
+    status: int
+    requests: int
+    latency: Latency
+
+
+class Observed(NamedTuple):
+    """What happened at a server in a tick: requests that came, were served and were refused; CPU time;
+    those that wait and are served now; and how long who comes now waits.
+    """
+
+    arrived: float
+    finished: float
+    refused: float
+    cpu_ns: float
+    waiting: float
+    busy: float
+    wait_ns: float
+
+
+class Failed(NamedTuple):
+    """Calls of one operation that failed in a tick for one cause (`cause.path[0]` is the call)."""
+
+    operation: OperationSpec
+    call: CallSpec
+    cause: Cause
+    calls: int
+
+
+class RequestLogger(Protocol):
+    """Whoever words the log of a server."""
+
+    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
+        """What happened in the tick that ends at `t_ns`."""
+
+
+class Complaint(Protocol):
+    """Whoever words what a server prints when its kernel refuses it something."""
+
+    def short_of_descriptors(self, errno: str) -> None:
+        """It cannot accept connections for want of descriptors."""
+
+
+class Gate(Protocol):
+    """Whoever decides who may ask a server at all."""
+
+    def refusal(self, caller: Server, call: CallSpec) -> str:
+        """What the server answers to a caller it does not serve; "" if it serves him."""
+
+
+class Server:
+    """The queue of one container.
+
+    Attributes:
+        container: whose CPU and memory it uses.
+        spec: how it behaves. `environment` holds the addresses of what it calls.
+        accepting: whether requests are answered (started, not stopped).
+        backlog_ns: CPU work that waits, in nanoseconds of one core.
+        wait: what a request meets before it is served, as last published.
+        rejected: share of requests refused because the queue is full, as last published.
+        published: how often `wait` or `rejected` changed.
+        counts: requests by operation since its owner last took them; None if nobody wants to know.
+        gate: who may ask; None is everybody.
+        shortage: who words that it cannot accept connections, if anybody; `starved`: share of them.
+    """
+
+    def __init__(
+        self, container: Container, spec: ServiceSpec, environment: dict[str, str], logger: RequestLogger | None = None
+    ) -> None:
+        self.container = container
+        self.spec = spec
+        self.environment = environment
+        self.logger = logger
+        self.accepting = True
+        self.backlog_ns = 0
+        self.wait = _NO_WAIT
+        self.rejected = 0.0
+        self.published = 0
+        self.counts: list[int] | None = None
+        self.gate: Gate | None = None
+        self.shortage: Complaint | None = None
+        self.starved = 0.0
+        self.cores = container.cpu_cores()
+        self.in_flight = 0.0
+        self._arrivals = 0.0  # moving averages per tick: requests, refused ones too, work, squared work
+        self._offered = 0.0
+        self._work = 0.0
+        self._square = 0.0
+        self._carry_ns = 0.0  # fraction of a nanosecond of idle CPU not yet accounted
+        self._reported = -1.0
+        self._judged_work, self._judged_cores = -1.0, 0.0  # for which the waits were worked out last
+        self._judged_wait = _NO_WAIT
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Namespace, pod and container."""
+        spec = self.container.spec
+        return spec.namespace, spec.pod_name, spec.name
+
+    @property
+    def node(self) -> str:
+        """Name of the machine."""
+        return self.container.sandbox.node
+
+    def address_of(self, env: str) -> tuple[str, int]:
+        """Host and port that an environment variable holds; ("", 0) if it is not set."""
+        return parse_address(self.environment.get(env, ""))
+
+    def service_ns(self, operation: OperationSpec) -> float:
+        """Wall time of a request's own work, without waiting."""
+        return self._work_ns(operation) + operation.latency_ns
+
+    def _work_ns(self, operation: OperationSpec) -> float:
+        """Wall time of a request's CPU work, on cores as fast as they are now."""
+        speed, quota = self.container.machine.cpu_speed, self._quota()
+        if speed == 1.0:
+            return service_time(operation.cpu_ns, quota)
+        return service_time(operation.cpu_ns / speed, None if quota is None else quota / speed)
+
+    def service_variance(self, operation: OperationSpec) -> float:
+        """Variance of `service_ns`."""
+        stretched = self._work_ns(operation)
+        busy = stretched * operation.cpu_cv
+        idle = operation.latency_ns * operation.latency_cv
+        return busy * busy + idle * idle
+
+    def delay_ns(self, cpu_ns: int) -> int:
+        """How long a small request that arrives now takes: a probe queues behind the others."""
+        cores = self.container.cpu_cores()
+        return math.floor(self.wait.mean_ns + service_time(cpu_ns, cores if cores < 1.0 else None))
+
+    def advance(
+        self,
+        tick_ns: int,
+        requests: int,
+        work_ns: int,
+        square: float,
+        busy_ns: float,
+        refused: int = 0,
+        ticks: int = 1,
+    ) -> bool:
+        """Serve one tick.
+
+        Args:
+            tick_ns: its length.
+            requests: how many arrived, `work_ns` their CPU cost, `square` the sum of mean squared
+                costs, `busy_ns` the sum of their mean times inside (Little's law gives concurrency).
+            refused: how many came besides and found the queue full.
+            ticks: of how many ticks it is the sum; averages are kept per tick.
+
+        Returns:
+            Whether what callers may count on has changed.
+        """
+        cores = self.container.cpu_cores()
+        self.cores = cores
+        idle_ns = self.spec.idle_cores * tick_ns + self._carry_ns
+        whole_idle = int(idle_ns)
+        self._carry_ns = idle_ns - whole_idle
+        capacity = int(cores * tick_ns)
+        before = self.backlog_ns
+        wanted = whole_idle + before + work_ns
+        used = wanted
+        if wanted >= capacity or before:
+            used = min(wanted, capacity)
+            self.backlog_ns = max(0, before + work_ns - max(0, used - whole_idle))
+        keep = _keep(ticks)
+        new = (1.0 - keep) / ticks
+        self._arrivals = self._arrivals * keep + requests * new
+        self._offered = self._offered * keep + (requests + refused) * new
+        self._work = self._work * keep + work_ns * new
+        self._square = self._square * keep + square * new
+        self.in_flight = self.in_flight * keep + busy_ns / tick_ns * (1.0 - keep)
+        alike = abs(self._work - self._judged_work) <= ALIKE * self._judged_work and cores == self._judged_cores
+        if ticks > 1 and alike and not self.backlog_ns and not before:
+            changed = False
+        else:
+            self._judged_work, self._judged_cores = self._work, cores
+            changed = self._publish(tick_ns // ticks, cores)
+        self.container.use_cpu(used, int(self._throttled(tick_ns, used, capacity)))
+        self._tell_machine(wanted / tick_ns)
+        return changed
+
+    def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
+        """Ticks whose queue somebody else kept: account them and publish what callers and probes meet."""
+        cores = self.cores = self.container.cpu_cores()
+        idle_ns = self.spec.idle_cores * tick_ns + self._carry_ns
+        whole_idle = int(idle_ns)
+        self._carry_ns = idle_ns - whole_idle
+        capacity = int(cores * tick_ns)
+        used = min(capacity, whole_idle + int(load.cpu_ns))
+        keep = _keep(ticks)
+        new = (1.0 - keep) / ticks
+        cost = load.cpu_ns / load.finished if load.finished > 0.0 else 0.0
+        if not cost and self._arrivals > 0.0:
+            cost = self._work / self._arrivals
+        self._arrivals = self._arrivals * keep + load.arrived * new
+        self._offered = self._offered * keep + (load.arrived + load.refused) * new
+        self._work = self._work * keep + load.arrived * cost * new
+        self._square = self._square * keep + 2.0 * load.arrived * cost * cost * new
+        self.in_flight = load.waiting + load.busy
+        self.backlog_ns = int(load.waiting * cost)
+        refused = load.refused / (load.arrived + load.refused) if load.refused > 0.0 else 0.0
+        if ticks == 1 or abs(self._work - self._judged_work) > ALIKE * self._judged_work or cores != self._judged_cores:
+            self._judged_work, self._judged_cores = self._work, cores
+            self._judged_wait = self._current(tick_ns // ticks, cores)[0]
+        calm = self._judged_wait
+        mean = max(load.wait_ns, calm.mean_ns if load.waiting < 1.0 else 0.0)
+        wait, refused = Wait(mean, mean * mean * 0.25, calm.throttled), min(refused, 0.99)
+        if wait != self.wait or refused != self.rejected:
+            self.wait, self.rejected = wait, refused
+            self.published += 1
+        self.container.use_cpu(used, int(self._throttled(tick_ns, used, int(capacity * SATURATED))))
+        self._tell_machine(self._wanted(tick_ns, used, cost, load))
+
+    def _wanted(self, tick_ns: int, used: int, cost: float, load: Observed) -> float:
+        """Cores it would use now if it got them."""
+        most = float(self.spec.threads or self.spec.workers or HOPELESS_CORES)
+        return min(used / tick_ns + load.waiting * cost / tick_ns, max(most, used / tick_ns))
+
+    def margin(self, tick_ns: int, within_ns: float) -> float:
+        """(mu - lambda) T: the exponent with which the chance falls that a request waits `within_ns`."""
+        if self._arrivals <= 1e-9 or self._work <= 0.0:
+            return NO_RISK
+        speed = max(self.container.cpu_cores() - self.spec.idle_cores, 0.0)
+        cost = self._work / self._arrivals
+        return (speed / cost - self._arrivals / tick_ns) * within_ns
+
+    def is_tense(self, tick_ns: int, busy: float) -> bool:
+        """Whether its queue may grow: nearly all of its CPU or its workers in use, or a backlog."""
+        if self.spec.needs_state and self._arrivals > 1e-3:
+            return True
+        if self.rejected > 0.0 or self.backlog_ns > TENSE_BACKLOG_NS * self.cores:
+            return self._arrivals > 1e-3 or self.backlog_ns > 0
+        cores = self.cores - self.spec.idle_cores
+        if self._work > busy * cores * tick_ns:
+            return True
+        return bool(self.spec.workers) and self.in_flight > busy * self.spec.workers
+
+    def arrivals_per_s(self, tick_ns: int) -> float:
+        """Requests a second, averaged over the last seconds."""
+        return self._arrivals * SECOND / tick_ns
+
+    def waiting(self) -> float:
+        """Requests in the backlog."""
+        return self.backlog_ns * self._arrivals / self._work if self.backlog_ns and self._work > 0.0 else 0.0
+
+    def settle(self, tick_ns: int, ticks: int = 1) -> bool:
+        """`advance` for ticks in which nothing arrived."""
+        if self.backlog_ns or self._arrivals > 1e-3:
+            return self.advance(tick_ns, 0, 0, 0.0, 0.0, 0, ticks)
+        idle_ns = self.spec.idle_cores * tick_ns + self._carry_ns
+        whole_idle = int(idle_ns)
+        self._carry_ns = idle_ns - whole_idle
+        self.container.use_cpu(whole_idle)
+        self._tell_machine(self.spec.idle_cores)
+        if self.wait != _NO_WAIT or self.rejected:
+            self.wait, self.rejected, self._arrivals, self.in_flight = _NO_WAIT, 0.0, 0.0, 0.0
+            self.published += 1
+            return True
+        return False
+
+    def _quota(self) -> float | None:
+        """Speed the kernel grants in the long run, if that is less than a whole core."""
+        limit = self.container.spec.cpu_limit
+        if self.cores < 1.0 and (limit is None or self.cores < limit):
+            return self.cores
+        return limit
+
+    def _publish(self, tick_ns: int, cores: float) -> bool:
+        wait, rejected = self._current(tick_ns, cores)
+        mean_service = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
+        noticeable = NOTICEABLE_SHARE * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
+        hopeless = min(wait.mean_ns, self.wait.mean_ns) > HOPELESS_NS
+        same_wait = hopeless or abs(wait.mean_ns - self.wait.mean_ns) <= noticeable
+        if same_wait and abs(rejected - self.rejected) <= NOTICEABLE_REFUSALS:
+            return False
+        self.wait, self.rejected = wait, rejected
+        self.published += 1
+        return True
+
+    def _current(self, tick_ns: int, cores: float) -> tuple[Wait, float]:
+        """Waiting and refusals of the present state."""
+        if self._arrivals <= 1e-9 or cores <= 0.0:
+            return _NO_WAIT, 0.0
+        mean = self._work / self._arrivals
+        cv2 = max(0.0, self._square / (self._arrivals * mean * mean) - 1.0) if mean > 0.0 else 0.0
+        demand = Demand(self._work / tick_ns, mean, cv2)
+        speed = max(cores - self.spec.idle_cores, 0.02 * cores)
+        wait = self._stationary(demand, speed)
+        behind = self.backlog_ns / speed
+        if behind > wait.mean_ns:
+            spread = mean * math.sqrt(1.0 + self.backlog_ns / max(mean, 1.0)) / speed
+            wait = Wait(behind, spread * spread, wait.throttled)
+        return wait, self._refusals(tick_ns, mean, speed)
+
+    def _stationary(self, demand: Demand, speed: float) -> Wait:
+        """The closed forms: behind others on the cores, or asleep by the quota, whichever is longer."""
+        quota = self._quota()
+        if quota is None:
+            whole = max(1, math.floor(speed + 0.5))
+            behind = thread_wait(demand, min(self.spec.threads or whole, whole))
+            return Wait(behind, behind * behind, 0.0)
+        behind = thread_wait(demand, self.spec.threads or max(1, math.ceil(speed)))
+        sleep = quota_wait(demand, speed)
+        return Wait(max(behind, sleep.mean_ns), max(behind * behind, sleep.variance), sleep.throttled)
+
+    def _refusals(self, tick_ns: int, mean: float, speed: float) -> float:
+        """Share of arrivals that finds the queue full; the work of those refused is not done."""
+        bound = int(self.spec.queue * mean)
+        if self.backlog_ns <= NEARLY_FULL * bound:
+            return 0.0
+        fill = self.backlog_ns / bound
+        self.backlog_ns = min(self.backlog_ns, bound)
+        offered = self._offered * mean / tick_ns
+        # In balance it takes as much as it serves, at a fill in the middle between nearly and quite full.
+        pressure = min(1.0, 2.0 * (fill - NEARLY_FULL) / (1.0 - NEARLY_FULL))
+        return min(0.99, max(0.0, 1.0 - speed / offered)) * pressure
+
+    def _throttled(self, tick_ns: int, used: int, capacity: int) -> float:
+        """Time for which the quota stopped it, as cpu.stat counts it."""
+        limit = self.container.spec.cpu_limit
+        if limit is None:
+            return 0.0
+        if used >= capacity:
+            return max(0.0, 1.0 - limit) * tick_ns
+        return self.wait.throttled * max(0.0, 1.0 - limit) * tick_ns
+
+    def _tell_machine(self, cores: float) -> None:
+        if abs(cores - self._reported) > NOTICEABLE_CORES + 0.05 * abs(self._reported):
+            self._reported = cores
+            self.container.machine.report_demand(self.container, cores)
+        spec = self.spec
+        held = self.in_flight
+        if self.backlog_ns and self._work > 0.0:
+            held = max(held, self.backlog_ns * self._arrivals / self._work)
+        memory = spec.memory_base + int(spec.memory_per_request * held)
+        memory -= memory % MEMORY_STEP
+        if memory != self.container.memory_bytes:
+            self.container.set_memory(memory)
+
+
+@functools.cache
+def _keep(ticks: int) -> float:
+    """What an average keeps of its value over so many ticks."""
+    keep = MEMORY_OF_DEMAND
+    for _ in range(ticks - 1):
+        keep *= MEMORY_OF_DEMAND
+    return keep

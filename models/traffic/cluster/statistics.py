@@ -1,0 +1,196 @@
+"""What happened on every edge in every tick, in compact immutable records."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from simcluster.engine import AppendLog, Shared
+from simcluster.models.traffic.cluster.causes import KINDS
+from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles, quantile
+from simcluster.models.traffic.cluster.plan import EdgeKey, Layout
+
+#: One hour of ticks of half a second is kept.
+BLOCK = 64
+KEEP_BLOCKS = 113
+
+
+class Latencies(tuple[Latency, ...], Shared):
+    """Latency of every edge, as of one evaluation of the plan."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Latencies], tuple[list[Latency]]]:
+        return (Latencies, (list(self),))
+
+
+class LoadRecord(NamedTuple):
+    """What one user load saw in a tick: whole requests, whatever number of attempts they took.
+
+    Attributes:
+        requests: begun; `attempts` theirs; `ok` and `failed` (kind, count) are those that ended.
+        parts: latencies of the successful ones as (share, nanoseconds); empty: those of the edges.
+    """
+
+    requests: int
+    attempts: int
+    ok: int
+    failed: tuple[tuple[str, int], ...]
+    parts: tuple[tuple[float, float], ...] = ()
+
+
+class PodRecord(NamedTuple):
+    """One pod at the end of a tick: requests that wait, mean number being served, refused in the tick."""
+
+    container_id: str
+    waiting: int
+    busy: float
+    refused: int
+
+
+class Detail(NamedTuple):
+    """What only a tick tells in which queues, time-outs and retries were followed.
+
+    Attributes:
+        loads: user loads by `namespace/name`.
+        pods: those that serve.
+    """
+
+    loads: dict[str, LoadRecord]
+    pods: tuple[PodRecord, ...] = ()
+
+
+class Tick(NamedTuple):
+    """One tick.
+
+    Attributes:
+        t_ns: its end.
+        sent: calls on each edge of `layout`, an array of 32-bit integers.
+        failures: edge, kind (index into `KINDS`), count.
+        detail: what a tick with queues and retries has besides.
+    """
+
+    t_ns: int
+    layout: Layout
+    latencies: Latencies
+    sent: bytes
+    failures: tuple[tuple[int, int, int], ...]
+    detail: Detail | None = None
+
+
+class SharedTick(Tick, Shared):
+    """A tick in the history: immutable, so forks share it."""
+
+    __slots__ = ()
+
+
+class EdgeStats(NamedTuple):
+    """What happened on one edge in one tick; `latency` is that of calls that succeeded."""
+
+    t_ns: int
+    key: EdgeKey
+    sent: int
+    ok: int
+    errors: dict[str, int]
+    latency: Latency
+
+    def latency_ns(self, share: float) -> float:
+        """A quantile of the latency in nanoseconds, e.g. `latency_ns(0.95)`."""
+        return quantile(self.latency, share)
+
+
+class Summary(NamedTuple):
+    """Several edges and ticks taken together. Latency quantiles in milliseconds."""
+
+    sent: int
+    ok: int
+    errors: dict[str, int]
+    latency_ms_mean: float
+    latency_ms_p50: float
+    latency_ms_p90: float
+    latency_ms_p95: float
+    latency_ms_p99: float
+    latency_ms_p999: float
+
+
+class History:
+    """Ticks in order of time."""
+
+    def __init__(self) -> None:
+        self._ticks: AppendLog[SharedTick] = AppendLog(block=BLOCK, keep_blocks=KEEP_BLOCKS)
+
+    def append(self, tick: SharedTick) -> None:
+        """Add the tick that has just ended."""
+        self._ticks.append(tick)
+
+    def ticks(self, from_ns: int, to_ns: int) -> Iterator[SharedTick]:
+        """Ticks that end in (from_ns, to_ns]."""
+        low, high = 0, len(self._ticks)
+        while low < high:
+            middle = (low + high) // 2
+            if self._ticks[middle].t_ns <= from_ns:
+                low = middle + 1
+            else:
+                high = middle
+        for index in range(low, len(self._ticks)):
+            tick = self._ticks[index]
+            if tick.t_ns > to_ns:
+                return
+            yield tick
+
+    def between(self, from_ns: int, to_ns: int) -> Iterator[EdgeStats]:
+        """Every edge of every tick that ends in (from_ns, to_ns] and had calls."""
+        for tick in self.ticks(from_ns, to_ns):
+            yield from edges_of(tick)
+
+    def of_users(
+        self, namespace: str, name: str, from_ns: int, to_ns: int
+    ) -> Iterator[tuple[LoadRecord | None, list[EdgeStats]]]:
+        """For each tick that ends in (from_ns, to_ns] what one user load saw: its record, and its edges."""
+        layout: Layout | None = None
+        own: list[int] = []
+        identity = f"{namespace}/{name}"
+        for tick in self.ticks(from_ns, to_ns):
+            if tick.layout is not layout:
+                layout = tick.layout
+                own = [
+                    i for i, k in enumerate(layout) if k.pod == name and not k.container and k.namespace == namespace
+                ]
+            record = tick.detail.loads.get(identity) if tick.detail is not None else None
+            yield record, edges_of(tick, own)
+
+    def queues(self, from_ns: int, to_ns: int) -> Iterator[tuple[int, PodRecord]]:
+        """Queues of pods in the ticks that end in (from_ns, to_ns] in which they were followed, with the instants."""
+        for tick in self.ticks(from_ns, to_ns):
+            for record in tick.detail.pods if tick.detail is not None else ():
+                yield tick.t_ns, record
+
+    def summary(self, edges: list[EdgeStats]) -> Summary:
+        """Sums and quantiles over edges and ticks."""
+        errors: dict[str, int] = {}
+        for edge in edges:
+            for kind, count in edge.errors.items():
+                errors[kind] = errors.get(kind, 0) + count
+        sent, ok = sum(e.sent for e in edges), sum(e.ok for e in edges)  # integers
+        parts = [Component(e.ok, e.latency) for e in edges]
+        quantiles = [q * 1e-6 for q in mixture_quantiles(parts, (0.5, 0.9, 0.95, 0.99, 0.999))]
+        total_ns = sum(int(e.ok * e.latency.mean) for e in edges)  # integers
+        return Summary(sent, ok, errors, total_ns / ok * 1e-6 if ok else 0.0, *quantiles)
+
+
+def edges_of(tick: Tick, indices: Sequence[int] | None = None) -> list[EdgeStats]:
+    """The edges of one tick that had calls, all or those of `indices`."""
+    errors: dict[int, dict[str, int]] = {}
+    for edge, kind, count in tick.failures:
+        of_edge = errors.setdefault(edge, {})
+        of_edge[KINDS[kind]] = of_edge.get(KINDS[kind], 0) + count
+    calls = array("i", tick.sent)
+    result = []
+    for index in range(len(calls)) if indices is None else indices:
+        sent = calls[index]
+        if sent:
+            failed = errors.get(index, {})
+            ok = max(0, sent - sum(failed.values()))  # integers
+            result.append(EdgeStats(tick.t_ns, tick.layout[index], sent, ok, failed, tick.latencies[index]))
+    return result

@@ -1,0 +1,329 @@
+"""The traffic and the kernels' tables: connections that are opened, and what full tables do to requests.
+
+Now and then (when the plan or its rates change, and every few seconds) the connections that every
+server accepts and opens are worked out from the plan and reported to its node's kernel: conntrack,
+descriptors, ephemeral ports, backlogs, and the bytes of the interfaces. What the tables refuse or drop
+goes back to the edges as a `Toll`. A large plan is only walked when some table may bind.
+
+Left out: failures inside a request that let its later calls be omitted; connections to places that
+the traffic does not know.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from simcluster.engine import MILLISECOND
+from simcluster.models.machine.network import OUTSIDE, Network
+from simcluster.models.traffic.cluster.plain import LARGE
+from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Edge, Plan
+from simcluster.models.traffic.cluster.tolls import mean_toll, toll
+from simcluster.models.traffic.cluster.users import UserLoad
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.kernel.kernel import Kernel
+    from simcluster.models.traffic.cluster.server import Server
+
+#: How long a kept-alive connection stays open beyond its requests: between Node's 5 s and nginx' 75 s.
+KEPT_S = 15.0
+#: A change that is not reported to the kernel: a tenth.
+ALIKE = 0.1
+#: Of a table's limit: below it nothing is worked out for large plans.
+NEAR = 0.8
+#: Owner of connections that users bring through a node to another one, and of a node's bytes.
+PASSING, CARRIED = OUTSIDE, "pods"
+#: Connections that wait to be accepted, from which on the backlog is asked.
+CROWDED = 100.0
+#: How long a connection that nobody accepts is waited for.
+WAITS_S = 10.0
+#: Arrivals are averaged over ticks of this length.
+TICK_NS = 500 * MILLISECOND
+
+
+class Rates:
+    """What a plan comes to, by server and by node: connections and bytes a second."""
+
+    def __init__(self, plan: Plan) -> None:
+        count = len(plan.servers)
+        self.opened = [0.0] * count  # accepted connections a second
+        self.kept = [0.0] * count  # idle ones, open at a time
+        self.out = [0.0] * count  # connections to other nodes
+        self.largest: list[dict[tuple[str, int], float]] = [{} for _ in range(count)]  # by destination
+        self.passing: dict[str, float] = {}  # node -> connections of users a second on to other nodes
+        self.received: dict[str, float] = {}
+        self.sent: dict[str, float] = {}
+        self._plan = plan
+        self._calls = [0.0] * len(plan.nodes)
+
+    def walk(self, users: list[UserLoad], entries: list[str]) -> None:
+        """Let the users' requests run through the plan, on average."""
+        plan = self._plan
+        for load, edges in zip(users, plan.roots, strict=True):
+            took = 0.0
+            for edge in edges if load.concurrency is not None else ():
+                lost = math.fsum(f.probability * f.after_ns for f in edge.causes)
+                took += edge.call.count * (edge.ok * edge.latency.mean + lost)
+            per_s = load.rate(took)
+            for edge in edges if per_s > 0.0 else ():
+                self._pass(
+                    edge, per_s * edge.call.count * edge.reached, -1, [load.from_node] if load.from_node else entries
+                )
+        for index in plan.order:
+            requests = self._calls[index]
+            if requests <= 0.0:
+                continue
+            node = plan.nodes[index]
+            for step in node.steps:
+                for edge in step:
+                    self._pass(edge, requests * edge.call.count * edge.reached, node.server, [])
+
+    def _pass(self, edge: Edge, attempts: float, caller: int, entries: list[str]) -> None:
+        servers, share = self._plan.servers, edge.call.opening
+        for target in edge.targets:
+            if target.node < 0:
+                continue
+            here = attempts * target.weight
+            self._calls[target.node] += here
+            callee = self._plan.nodes[target.node].server
+            there = servers[callee].node
+            came = [servers[caller].node] if caller >= 0 else entries
+            for node in came:
+                if node != there:
+                    self._carry(node, there, here / len(came), caller >= 0)
+            if share <= 0.0:
+                continue
+            new = open_ = here * share
+            if target.toll is not None:  # who finds no connection tries again with his next request
+                new, open_ = here * target.toll.tries, here * max(0.0, target.toll.tries - target.toll.lost)
+            self.opened[callee] += new
+            idle = open_ * KEPT_S if share < 1.0 else 0.0
+            self.kept[callee] += idle
+            if caller >= 0:
+                self.kept[caller] += idle
+                place = (edge.host, edge.port)
+                self.largest[caller][place] = self.largest[caller].get(place, 0.0) + new
+                if came[0] != there:
+                    self.out[caller] += new
+            for node in entries:
+                if node != there:
+                    self.passing[node] = self.passing.get(node, 0.0) + new / len(entries)
+
+    def _carry(self, source: str, destination: str, requests: float, answered: bool) -> None:
+        """Bytes of requests and answers; what users send passes through the node they enter by."""
+        for node, came, went in ((destination, REQUEST_BYTES, ANSWER_BYTES), (source, ANSWER_BYTES, REQUEST_BYTES)):
+            both = 0 if answered or node == destination else REQUEST_BYTES + ANSWER_BYTES
+            self.received[node] = self.received.get(node, 0.0) + requests * max(came, both)
+            self.sent[node] = self.sent.get(node, 0.0) + requests * max(went, both)
+
+
+class Tables:
+    """The kernels of a cluster as its traffic meets them.
+
+    Attributes:
+        tolled: whether some edge pays a toll.
+        dropped: share of SYNs that vanish, by node; short: of connections without descriptor, by container.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self.tolled = False
+        self.dropped: dict[str, float] = {}
+        self.short: dict[str, float] = {}
+        self._refused: dict[str, tuple[float, str]] = {}
+        self._full: dict[str, float] = {}  # container -> share of SYNs its listener drops
+        self._told: dict[str, tuple[float, float, float]] = {}
+        self._passed: dict[str, float] = {}
+        self._carried: dict[str, None] = {}
+        self._plan: Plan | None = None
+        self._opens: list[float] = []  # connections that a request of each server of that plan opens
+
+    def refresh(self, plan: Plan, users: list[UserLoad]) -> bool:
+        """Report the traffic of now and lay tolls on the plan's edges; whether they have changed."""
+        machines = self._machines()
+        if not machines:
+            return False
+        large = len(plan.servers) > LARGE
+        if not large or self.tolled or self._may_bind(plan, users, machines):
+            rates = Rates(plan)
+            rates.walk(users, sorted(self._network.rules))
+            self._report_bytes(rates.received, rates.sent, machines)
+            self._report(plan, rates, machines)
+        else:
+            self._report_bytes(*_bytes(plan), machines)
+        self.dropped = {
+            name: machine.os.conntrack.dropped_share
+            for name, machine in machines.items()
+            if machine.os.conntrack.dropped_share
+        }
+        return self._lay(plan, users)
+
+    def _machines(self) -> dict[str, Any]:
+        """Nodes that have a kernel."""
+        network = self._network
+        found = {name: network.sandboxes.get(nic.address) for name, nic in network.links.nics.items()}
+        return {name: machine for name, machine in found.items() if getattr(machine, "os", None) is not None}
+
+    def _may_bind(self, plan: Plan, users: list[UserLoad], machines: dict[str, Any]) -> bool:
+        """Whether some table could be short, by bounds that are quick to work out."""
+        if any(machine.os.is_strained for machine in machines.values()):
+            return True
+        if plan is not self._plan:
+            self._plan, self._opens = plan, [_opens(server) for server in plan.servers]
+        ports = NEAR * min(machine.os.ports.size for machine in machines.values()) / 60.0
+        opening = math.fsum(load.rps * load.connects for load in users)
+        for server, share in zip(plan.servers, self._opens, strict=True):
+            per_s = share * server.arrivals_per_s(TICK_NS) if share else 0.0
+            if per_s > ports:
+                return True
+            opening += per_s
+        tables = [machine.os.conntrack for machine in machines.values()]
+        return any(0 < NEAR * table.maximum < table.wanted + opening * (KEPT_S + 120.0) for table in tables)
+
+    # --- what kernels are told ------------------------------------------------------------
+
+    def _report_bytes(self, received: dict[str, float], sent: dict[str, float], machines: dict[str, Any]) -> None:
+        for name, nic in self._network.links.nics.items():
+            if name in machines and (name in received or name in self._carried):
+                self._carried[name] = None
+                nic.report(CARRIED, float(int(received.get(name, 0.0))), float(int(sent.get(name, 0.0))))
+
+    def _report(self, plan: Plan, rates: Rates, machines: dict[str, Any]) -> None:
+        for index, server in enumerate(plan.servers):
+            machine = machines.get(server.node)
+            if machine is not None:
+                self._tell(server, rates, index, machine.os)
+        running = {server.container.container_id: None for server in plan.servers}
+        for known in (self._told, self.short, self._refused, self._full):
+            for gone in [key for key in known if key not in running]:
+                known.pop(gone)  # type: ignore[attr-defined]
+        for name in dict.fromkeys([*rates.passing, *self._passed]):
+            now, before = rates.passing.get(name, 0.0), self._passed.get(name, 0.0)
+            if name in machines and abs(now - before) > ALIKE * before:
+                machines[name].os.passing(PASSING, now, now * KEPT_S)
+                self._passed[name] = now
+
+    def _tell(self, server: Server, rates: Rates, index: int, os: Kernel) -> None:
+        container = server.container
+        key = container.container_id
+        single = max(rates.largest[index].values(), default=0.0)
+        new = rates.opened[index] + max(0.0, rates.out[index] - single)
+        busy = 0.0
+        if server.spec.protocol != "grpc":  # which carries many requests on one connection
+            busy = server.in_flight / max(0.02, 1.0 - self.short.get(key, 0.0))
+        told = (new, rates.kept[index] + busy, single)
+        before = self._told.get(key)
+        if before is not None and self.tolled:  # what a shortage does to connections comes about by and by
+            told = (told[0], (told[1] + before[1]) / 2.0, single)
+        if before is None and not any(told) and not os.is_strained:
+            return
+        if before is None or _differs(told, before) or key in self.short or key in self._refused or os.is_strained:
+            self._told[key] = told
+            admitted = os.connections(container, told[0], told[1], outgoing_per_s=single)
+            short = os.descriptors.sockets(container, told[1], os.open_files())[0]
+            short = max(short, os.syscalls.share("accept", container))
+            _keep(self.short, key, short)
+            server.starved = short
+            if admitted.refused:
+                self._refused[key] = (admitted.refused, admitted.cause or "ECONNREFUSED")
+            else:
+                self._refused.pop(key, None)
+        self._crowd(server, rates.opened[index], os)
+        if self.short.get(key) and server.shortage is not None:
+            server.shortage.short_of_descriptors(
+                os.descriptors.sockets(container, told[1], os.open_files())[1] or "EMFILE"
+            )
+
+    def _crowd(self, server: Server, opened: float, os: Kernel) -> None:
+        """Connections that nobody accepts wait in the listener's backlog."""
+        container = server.container
+        key = container.container_id
+        waiting = opened * self.short.get(key, 0.0) * WAITS_S
+        if server.spec.workers and server.spec.protocol != "grpc":
+            waiting += max(0.0, server.in_flight - server.spec.workers)
+        if waiting > CROWDED or key in self._full:
+            port = container.spec.ports[0] if container.spec.ports else 80
+            _keep(self._full, key, os.backlog(container, port, waiting, opened))
+
+    # --- what edges pay -------------------------------------------------------------------
+
+    def _lay(self, plan: Plan, users: list[UserLoad]) -> bool:
+        bound = bool(self.dropped or self.short or self._refused or self._full)
+        if not bound and not self.tolled:
+            return False
+        self.tolled = False
+        changed = False
+        entries = sorted(self._network.rules)
+        for load, edges in zip(users, plan.roots, strict=True):
+            for edge in edges:
+                places = [load.from_node] if load.from_node else entries
+                changed = self._charge(plan, edge, None, places) or changed
+        for node in plan.nodes:
+            caller = plan.servers[node.server]
+            for step in node.steps:
+                for edge in step:
+                    changed = self._charge(plan, edge, caller, [caller.node]) or changed
+        return changed
+
+    def _charge(self, plan: Plan, edge: Edge, caller: Server | None, sources: list[str]) -> bool:
+        """Lay the toll of an edge; whether it is another one than before."""
+        changed = False
+        refused, errno = (
+            self._refused.get(caller.container.container_id, (0.0, "")) if caller is not None else (0.0, "")
+        )
+        for target in edge.targets:
+            if target.node < 0:
+                continue
+            server = plan.servers[plan.nodes[target.node].server]
+            key = server.container.container_id
+            full, short, call = self._full.get(key, 0.0), self.short.get(key, 0.0), edge.call
+            drops = self._dropped(sources, server.node, full)
+            now = mean_toll(
+                [(n, toll(call.opening, d, short, refused, errno, call.timeout_ns)) for d, n in drops.items()]
+            )
+            self.tolled = self.tolled or now is not None
+            changed = changed or now != target.toll
+            target.toll = now
+        return changed
+
+    def _dropped(self, sources: list[str], there: str, full: float) -> dict[float, int]:
+        """Shares of SYNs that vanish on the ways from these nodes, and from how many of them it is that share."""
+        if not (self.dropped or full):
+            return {0.0: 1}
+        found: dict[float, int] = {}
+        for node in sources:
+            kept = (1.0 - full) * (1.0 - self.dropped.get(there, 0.0))
+            share = 1.0 - (kept if node == there else kept * (1.0 - self.dropped.get(node, 0.0)))
+            found[share] = found.get(share, 0) + 1
+        return found
+
+
+def _opens(server: Server) -> float:
+    """Connections that a request of a server opens at most."""
+    return max(
+        (math.fsum(call.count * call.opening for step in op.steps for call in step) for op in server.spec.operations),
+        default=0.0,
+    )
+
+
+def _bytes(plan: Plan) -> tuple[dict[str, float], dict[str, float]]:
+    """Bytes a second by node, from what servers were asked: every request was sent by some node like these."""
+    found: dict[str, float] = {}
+    for server in plan.servers:
+        per_s = server.arrivals_per_s(TICK_NS)
+        if per_s > 0.0:
+            found[server.node] = found.get(server.node, 0.0) + per_s
+    elsewhere = 1.0 - 1.0 / max(1, len(found))
+    volume = {node: per_s * elsewhere * (REQUEST_BYTES + ANSWER_BYTES) for node, per_s in found.items()}
+    return volume, volume
+
+
+def _keep(known: dict[str, float], key: str, value: float) -> None:
+    if value:
+        known[key] = value
+    else:
+        known.pop(key, None)
+
+
+def _differs(now: tuple[float, ...], before: tuple[float, ...]) -> bool:
+    return any(abs(a - b) > ALIKE * b + 0.1 for a, b in zip(now, before, strict=True))

@@ -1,0 +1,164 @@
+"""Users of a Service: how many requests they send, of which kinds, and what they met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from simcluster.engine import MILLISECOND
+from simcluster.models.traffic.cluster.causes import USER_WORDS
+from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles
+from simcluster.models.traffic.cluster.operations import ANY_PATH, DEFAULT_TIMEOUT_NS, CallSpec
+from simcluster.models.traffic.graph.policy import Policy
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.cluster.statistics import History
+
+
+#: Requests of a session over one kept-alive connection: ten.
+SESSION_OPENS = 0.1
+
+
+@dataclass(frozen=True)
+class UserStats:
+    """What users met in a stretch of time.
+
+    Attributes:
+        errors: failed requests by kind: `refused`, `timeout`, `no such host`, `reset`, `5xx`, `protocol`.
+        latencies: of requests that succeeded; quantiles are worked out when they are asked for.
+        attempts: with what users tried again.
+    """
+
+    sent: int
+    ok: int
+    failed: int
+    errors: dict[str, int]
+    latencies: tuple[Component, ...] = field(default=(), repr=False)
+    attempts: int = 0
+
+    @property
+    def success_ratio(self) -> float:
+        """Share of requests that succeeded; 1.0 if none were sent."""
+        return self.ok / self.sent if self.sent else 1.0
+
+    @property
+    def latency_ms_p50(self) -> float:
+        """Median latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.5)
+
+    @property
+    def latency_ms_p95(self) -> float:
+        """95th percentile of the latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.95)
+
+    @property
+    def latency_ms_p99(self) -> float:
+        """99th percentile of the latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.99)
+
+    @property
+    def latency_ms_p999(self) -> float:
+        """99.9th percentile of the latency of requests that succeeded, milliseconds."""
+        return self.latency_ms(0.999)
+
+    def latency_ms(self, share: float) -> float:
+        """The latency that a share of the successful requests stays below, milliseconds."""
+        return mixture_quantiles(self.latencies, (share,))[0] / MILLISECOND
+
+
+class UserLoad:
+    """Users who send requests to one Service.
+
+    Attributes:
+        rps: requests a second they send while answers come at once; may be changed at any time.
+        concurrency: if set, so many users who each wait for an answer before they go on, so that
+            a slow service is asked less often (a closed loop); None is an open loop.
+        mix: weights of operations; empty means what the application's description says.
+        from_node: node through which they enter; "" spreads them over all.
+        timeout_ns: when they give up.
+        retries: how often they try again; `policy`: the rest of how they call, in the words of bare graphs.
+        clients: among so many programs they are spread, each with its own budget, breaker and throttle.
+        connects: share of requests that open a new connection: one in so many of a session.
+        active: whether they ever sent anything.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        name: str,
+        namespace: str,
+        service: str,
+        *,
+        port: int | None = None,
+        rps: float = 1.0,
+        mix: Mapping[str, float] | None = None,
+        from_node: str | None = None,
+        concurrency: int | None = None,
+        timeout_ns: int = DEFAULT_TIMEOUT_NS,
+        retries: int = 0,
+        policy: Policy | None = None,
+        clients: int = 1,
+        connects: float = SESSION_OPENS,
+    ) -> None:
+        self._history = history
+        self.name = name
+        self.namespace = namespace
+        self.service = service
+        self.port = port
+        self.rps = rps
+        self.mix = tuple((mix or {}).items())
+        self.from_node = from_node or ""
+        self.concurrency = concurrency
+        self.timeout_ns = timeout_ns
+        self.retries = retries
+        self.policy = policy
+        self.clients = clients
+        self.connects = connects
+        self.active = rps > 0.0
+
+    def call_for(self, operation: str, share: float) -> CallSpec:
+        """How they call an operation."""
+        policy, retries, timeout_ns = self.policy, self.retries, self.timeout_ns
+        if policy is not None:
+            timeout_ns = policy.timeout or policy.deadline or timeout_ns
+            retries = policy.attempts - 1 if policy.retries is not None else retries
+        return CallSpec(
+            "", operation, count=share, timeout_ns=timeout_ns, retries=retries, client="http", policy=policy,
+            connects=self.connects,
+        )
+
+    def shares(self, described: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+        """Operations and their shares, which add to 1."""
+        mix = self.mix or described or ((ANY_PATH, 1.0),)
+        total = sum(int(weight * 1_000_000) for _, weight in mix)  # integers
+        return tuple((name, int(weight * 1_000_000) / total) for name, weight in mix)
+
+    def rate(self, latency_ns: float) -> float:
+        """Requests a second when an answer (or giving up) takes `latency_ns` on average."""
+        if self.rps <= 0.0 or self.concurrency is None:
+            return max(0.0, self.rps)
+        return 1.0 / (1.0 / self.rps + latency_ns * 1e-9 / self.concurrency)
+
+    def window(self, from_ns: int, to_ns: int) -> UserStats:
+        """What happened to requests sent in the ticks that end in (from_ns, to_ns]."""
+        sent, ok, failed, attempts = 0, 0, 0, 0
+        errors: dict[str, int] = {}
+        parts: list[Component] = []
+        for record, edges in self._history.of_users(self.namespace, self.name, from_ns, to_ns):
+            attempts += sum(edge.sent for edge in edges) if record is None else record.attempts  # integers
+            if record is None:
+                lost = [pair for edge in edges for pair in edge.errors.items()]
+                sent += sum(edge.sent for edge in edges)  # integers
+                ok += sum(edge.ok for edge in edges)  # integers
+            else:
+                lost, sent, ok = list(record.failed), sent + record.requests, ok + record.ok
+            for kind, count in lost:
+                word = USER_WORDS.get(kind, kind)
+                errors[word] = errors.get(word, 0) + count
+                failed += count
+            if record is None or not record.parts:
+                parts += [Component(edge.ok, edge.latency) for edge in edges]
+            else:
+                parts += [Component(max(1, int(record.ok * share)), Latency(ns, 0.0)) for share, ns in record.parts]
+        return UserStats(sent, ok, failed, errors, tuple(parts), attempts)

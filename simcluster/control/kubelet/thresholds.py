@@ -1,0 +1,62 @@
+"""Eviction thresholds as a KubeletConfiguration gives them.
+
+Source: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) of 1.32. Whoever sets
+`evictionHard` replaces all of its defaults. Left out: `evictionMinimumReclaim`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from simcluster.api import quantity
+from simcluster.control.kubelet.config import KubeletConfig, SoftThreshold
+from simcluster.engine import parse_duration
+
+CONFIG_FILE = "/var/lib/kubelet/config.yaml"
+
+
+def amount_of(text: str, total: int) -> int:
+    """What a threshold's value means: a quantity, or a percentage of the whole.
+
+    >>> [amount_of(text, 2000) for text in ("10%", "1Ki", "500")]
+    [200, 1024, 500]
+    """
+    if text.endswith("%"):
+        return int(float(text[:-1]) * total / 100)
+    return quantity.to_bytes(text)
+
+
+def configured(config: KubeletConfig, text: str, memory_bytes: int) -> KubeletConfig:
+    """The configuration with the thresholds that a KubeletConfiguration file sets."""
+    given = _read(text)
+    hard, soft = given.get("evictionHard"), given.get("evictionSoft")
+    if hard is not None:
+        disk = str(hard.get("nodefs.available", "0%"))
+        config = replace(
+            config,
+            eviction_memory_kib=amount_of(str(hard.get("memory.available", "0")), memory_bytes) >> 10,
+            eviction_disk_percent=int(float(disk.rstrip("%"))) if disk.endswith("%") else config.eviction_disk_percent,
+            eviction_pids=str(hard.get("pid.available", "")),
+        )
+    if soft is not None:
+        graces = given.get("evictionSoftGracePeriod") or {}
+        found = [SoftThreshold(name, str(value), parse_duration(graces[name])) for name, value in soft.items()]
+        config = replace(config, eviction_soft=tuple(found))
+    most = given.get("evictionMaxPodGracePeriod")
+    return config if most is None else replace(config, eviction_max_pod_grace_s=int(most))
+
+
+@functools.lru_cache(maxsize=16)
+def _read(text: str) -> Mapping[str, Any]:
+    if "eviction" not in text:
+        return {}
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,63 @@
+"""Pods that were bound to a node which cannot take them, and runtimes that the node has not."""
+
+import pytest
+
+from simcluster.testing.nodes import NodeBench
+
+
+@pytest.fixture
+def bench():
+    bench = NodeBench()
+    bench.machine.images.preload("acme/app:1.0")
+    bench.run(30)
+    return bench
+
+
+def rejected(bench, name):
+    status = bench.get(name)["status"]
+    return status["phase"], status.get("reason"), status.get("message")
+
+
+def test_a_port_of_the_host_is_taken_once(bench):
+    for name, address in (("one", "0.0.0.0"), ("two", "127.0.0.1")):
+        bench.pod(name, ports=[{"containerPort": 80, "hostPort": 8080, "protocol": "TCP", "hostIP": address}])
+        bench.run(10)
+    bench.pod("three", ports=[{"containerPort": 80, "hostPort": 8080, "protocol": "UDP"}])
+    bench.run(10)
+    text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    assert rejected(bench, "two") == ("Failed", "NodePorts", f"Pod was rejected: {text}")
+    assert bench.events("two") == [("NodePorts", text, 1)]
+    assert bench.container_status("one")["ready"]
+    assert bench.container_status("three")["ready"]
+
+
+@pytest.mark.parametrize(("effect", "phase"), [("NoSchedule", "Running"), ("NoExecute", "Failed")])
+def test_only_taints_that_execute_concern_the_kubelet(bench, effect, phase):
+    taints = {"spec": {"taints": [{"key": "k", "effect": effect}]}}
+    bench.admin.patch("nodes", "", bench.machine.name, taints, kind="merge")
+    bench.pod()
+    bench.run(10)
+    assert bench.get()["status"]["phase"] == phase
+    if phase == "Failed":
+        text = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
+        assert bench.events() == [("TaintToleration", text, 1)]
+
+
+def test_a_runtime_that_is_not_configured(bench):
+    handler = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata"}
+    bench.admin.create("runtimeclasses.node.k8s.io", "", handler)
+    bench.pod(spec={"runtimeClassName": "kata"})
+    bench.run(5)
+    (reason, message, _), *_ = bench.events()
+    assert reason == "FailedCreatePodSandBox"
+    assert message.endswith('failed to get sandbox runtime: no runtime for "kata" is configured')
+
+
+def test_addresses_run_out(bench):
+    runtime = bench.machine.runtime
+    runtime._addresses.update({f"{runtime._prefix}.{host}": "somebody" for host in range(1, 255)})
+    bench.pod()
+    bench.run(5)
+    (reason, message, _), *_ = bench.events()
+    assert reason == "FailedCreatePodSandBox"
+    assert "failed to allocate for range 0: no IP addresses available in range set" in message

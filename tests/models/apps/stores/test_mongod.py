@@ -1,0 +1,241 @@
+"""The document store: its disk, its users, its cache, its ends and its beginnings again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simcluster.engine import SECOND, fork
+from simcluster.models.apps.behaviour import Application
+from simcluster.models.machine.container import Mount
+from simcluster.models.machine.storage import slow
+from simcluster.models.traffic.cluster.users import UserLoad, UserStats
+from simcluster.testing.storebench import StoreBench
+
+SHOP = {
+    "application": "shop",
+    "images": (),
+    "stores": (
+        {
+            "store": "mongod",
+            "data": {"shop": {"size": "2Gi", "hot": "400Mi", "tables": ("carts",)}},
+            "operations": (
+                {"name": "read", "cpu_ms": 0.2, "io": {"data": "shop", "command": "find"}},
+                {
+                    "name": "write",
+                    "cpu_ms": 0.2,
+                    "io": {"data": "shop", "writes": 1, "durable": True, "command": "update", "grow": "1Ki"},
+                },
+            ),
+        },
+    ),
+}
+FOLDER = "/var/local-path-provisioner/data"
+
+
+def bench(*args: str, image: str = "mongo:4.4.6", **more: object) -> StoreBench:
+    made = StoreBench()
+    made.catalog.add(Application.model_validate(SHOP))
+    made.run_pod("store", image, args=args, mounts=(made.volume("/data/db"),), **more)  # type: ignore[arg-type]
+    made.run(3)
+    return made
+
+
+def lately(made: StoreBench, users: UserLoad, seconds: int = 5) -> UserStats:
+    return users.window(made.sim.now - seconds * SECOND, made.sim.now)
+
+
+def data_file(made: StoreBench) -> str:
+    return next(name for name in made.disk.files_below(FOLDER) if "collection-" in name)
+
+
+def test_its_data_lie_on_the_volume_and_its_cache_fills_by_reads() -> None:
+    made = bench()
+    users = made.caller(27017, "mgo", "read", rps=40, database="shop")
+    made.run(10)
+    first = made.store().storage
+    assert first is not None
+    assert lately(made, users).failed == 0
+    assert made.disk.size_of(data_file(made)) == 2 << 30
+    assert first.totals["reads"] > 200
+    assert first.cache.held == pytest.approx(first.totals["reads"] * (32 << 10), rel=0.01)
+    assert made.container("store").memory_bytes > 90 << 20
+
+
+def test_a_slow_disk_makes_slow_operations_and_late_callers() -> None:
+    made = bench()
+    users = made.caller(27017, "mgo", "read", rps=60, database="shop")
+    made.run(10)
+    calm = lately(made, users)
+    made.disk.disk.fail_slow(slow.constant(20.0))
+    made.run(15)
+    bad = lately(made, users)
+    assert (calm.failed, bad.failed > bad.sent // 2) == (0, True)
+    assert "Slow query" in made.text()
+    made.disk.disk.recover()
+    made.run(10)
+    assert lately(made, users).failed == 0
+
+
+def test_a_block_that_cannot_be_read_ends_it_after_the_drive_has_tried_and_again_after_a_restart() -> None:
+    made = bench()
+    users = made.caller(27017, "mgo", "read", rps=60, database="shop")
+    made.run(5)
+    made.disk.spoil_random(data_file(made), 4_000, "bad")
+    made.run(20)
+    container = made.container("store")
+    assert (container.state, container.exit_code) == ("exited", 14)
+    assert "pread: failed to read 4096 bytes at offset" in made.text()
+    assert "Input/output error" in made.text()
+    assert "***aborting after invariant() failure" in made.text()
+    assert lately(made, users, 1).failed > 0
+    made.restart("store")
+    made.run(40)
+    assert "Detected unclean shutdown" in made.text()
+    assert made.container("store").exit_code == 14
+
+
+def test_a_wrong_block_is_found_by_its_checksum() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "read", rps=60, database="shop")
+    made.run(5)
+    assert "checksum" not in made.text()
+    made.disk.corrupt_random(data_file(made), 4_000, "bad")
+    made.run(20)
+    text = made.text()
+    assert "potential hardware corruption, read checksum error for 4096B block" in text
+    assert "WT_PANIC: WiredTiger library panic" in text
+    assert made.container("store").exit_code == 14
+
+
+def test_a_dead_disk_stops_the_journal_and_the_server() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "write", rps=30, database="shop")
+    made.run(5)
+    made.disk.disk.fail_stop()
+    made.run(200)
+    assert made.container("store").state == "exited"
+    assert made.container("store").exit_code == 14
+
+
+def test_durable_writes_pay_for_the_journal_and_checkpoints_come_every_minute() -> None:
+    made = bench()
+    users = made.caller(27017, "mgo", "write", rps=20, database="shop")
+    made.run(150)
+    store = made.store()
+    assert store.storage is not None
+    assert store.server is not None
+    assert store.storage.totals["checkpoints"] == 2
+    assert store.server.spec.operations[-1].latency_ns > 2_000_000
+    assert lately(made, users).failed == 0
+
+
+def test_a_killed_server_recovers_and_a_stopped_one_need_not() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "write", rps=20, database="shop")
+    made.run(20)
+    made.container("store").kill()
+    made.restart("store")
+    made.run(5)
+    assert "Recovering data from the last clean checkpoint." in made.text()
+    made.container("store").terminate()
+    made.run(2)
+    assert made.container("store").exit_code == 0
+    made.restart("store")
+    made.run(5)
+    assert "unclean" not in made.text()
+    assert made.pods["store"].listens_on(27017)
+
+
+def test_users_and_rights() -> None:
+    script = (
+        "mongo admin --eval \"db.createUser({user: 'root', pwd: 'root', roles: [{role: 'root', db: 'admin'}]});\"\n"
+    )
+    script += (
+        "mongo admin --eval \"db.createUser({user: 'app', pwd: 'pw', roles: [{role: 'readWrite', db: 'shop'}]});\"\n"
+    )
+    made = StoreBench()
+    made.catalog.add(Application.model_validate(SHOP))
+    scripts = Mount("/docker-entrypoint-initdb.d", "configMap", (("init.sh", script),), True, "scripts")
+    made.run_pod("store", "mongo:4.4.6", args=("--auth",), mounts=(made.volume("/data/db"), scripts))
+    made.run(3)
+    users = made.caller(27017, "mgo", "read", rps=20, user="app", password="pw", database="shop")
+    made.run(3)
+    assert lately(made, users, 2).failed == 0
+    root = ("mongo", "admin", "-u", "root", "-p", "root", "--authenticationDatabase", "admin", "--eval")
+    shell = made.store().run
+    shell((*root, "db.revokeRolesFromUser('app', [{role: 'readWrite', db: 'shop'}]);"))
+    made.run(3)
+    assert lately(made, users, 2).ok == 0
+    assert 'not authorized on shop to execute command { find: \\"carts\\"' in made.text()
+    shell((*root, "db.grantRolesToUser('app', [{role: 'readWrite', db: 'shop'}])"))
+    made.run(3)
+    assert lately(made, users, 2).failed == 0
+    shell((*root, "db.dropUser('app')"))
+    made.run(3)
+    assert lately(made, users, 2).ok == 0
+    assert 'UserNotFound: Could not find user \\"app\\"' in made.text()
+    refused = shell(("mongo", "admin", "--eval", "db.getUsers()"))
+    assert refused is not None
+    assert "requires authentication" in refused.stdout
+    wrong = shell(("mongo", "-u", "root", "-p", "no", "--eval", "1"))
+    assert wrong is not None
+    assert (wrong.code, "Authentication failed" in wrong.stdout) == (1, True)
+
+
+def test_a_full_or_read_only_disk_and_old_data() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "write", rps=200, database="shop")
+    made.run(2)
+    usage = made.disk.usage()
+    assert made.disk.allocate("/var/local-path-provisioner/filler", usage.available_bytes - (1 << 20)) == ""
+    made.run(60)
+    assert "No space left on device" in made.text()
+    made.disk.remove("/var/local-path-provisioner/filler")
+    made.restart("store")
+    made.run(5)
+    assert made.container("store").running
+    made.container("store").kill()
+    spec = made.container("store").spec
+    made.run_pod("store", "mongo:8.0.14-rc0", mounts=spec.mounts)
+    made.run(3)
+    assert made.container("store").exit_code == 62
+    made.run_pod("store", "mongo:4.4.6", mounts=(Mount("/data/db", "configMap", (), True, "x"),))
+    made.run(3)
+    assert made.container("store").exit_code == 100
+
+
+def test_the_shell_shows_what_there_is() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "read", rps=20, database="shop")
+    made.run(3)
+    shell = made.store().run
+    answers = [
+        shell(("mongo", "shop", "--quiet", "--eval", code))
+        for code in (
+            "db.serverStatus().connections.current",
+            "db.carts.count()",
+            "db.getCollectionNames()",
+            "nonsense(1)",
+        )
+    ]
+    assert [a.stdout.split()[0] if a else "" for a in answers][:2] == ["3", str((2 << 30) // 1024)]
+    assert answers[2] is not None
+    assert "carts" in answers[2].stdout
+    assert answers[3] is not None
+    assert "not defined" in answers[3].stdout
+    line = json.loads(made.text().splitlines()[0])
+    assert (line["c"], line["id"]) == ("CONTROL", 4615611)
+
+
+def test_a_fork_goes_the_same_way() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "write", rps=40, database="shop")
+    made.run(10)
+    other = fork(made)
+    for each in (made, other):
+        each.disk.spoil_random(data_file(each), 4_000, "bad")
+        each.run(20)
+    assert made.text() == other.text()
+    assert made.sim.now == other.sim.now

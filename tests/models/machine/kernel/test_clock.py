@@ -1,0 +1,73 @@
+"""The machine's clock: drift, steps, chronyd, and who sees it."""
+
+import pytest
+
+from simcluster.engine import SECOND
+from simcluster.engine.clock import DAY
+from simcluster.testing.onemachine import one_machine, said
+
+
+def test_a_free_clock_runs_away_and_chronyd_brings_it_back():
+    node = one_machine()
+    clock = node.os.clock
+    node.control("stop", "chrony")
+    clock.set_drift(500.0)
+    node.sim.run_for(1000 * SECOND)
+    assert clock.offset_ns() == 500_000_000
+    assert node.run(["chronyc", "tracking"]) == ("", "506 Cannot talk to daemon\n", 1)
+    assert "NTP service: inactive" in node.run(["timedatectl"]).stdout
+    node.control("start", "chrony")
+    node.sim.run_for(20 * SECOND)
+    assert clock.offset_ns() == 0
+
+
+def test_a_step_while_chronyd_runs_is_slewed_slowly_and_complained_about():
+    node = one_machine()
+    node.os.clock.step(3600 * SECOND)
+    assert node.os.clock.now_ns() == node.sim.now + 3600 * SECOND
+    node.sim.run_for(164 * SECOND)
+    assert node.os.clock.offset_ns() == 3600 * SECOND - 100 * SECOND * 83_333 // 1_000_000
+    assert said(node, "chronyd") == ["System clock wrong by -3600.000000 seconds"]
+    assert "seconds fast of NTP time" in node.run(["chronyc", "tracking"]).stdout
+    node.control("restart", "chrony")
+    node.sim.run_for(10 * SECOND)
+    assert node.os.clock.offset_ns() == 0
+
+
+def test_the_journal_carries_the_machines_stamps_and_dmesg_without_t_does_not():
+    node = one_machine()
+    node.control("stop", "chrony")
+    node.os.clock.step(DAY)
+    node.sim.run_for(5 * SECOND)
+    node.kernel("hello")
+    line = list(node.journal())[-1]
+    assert line.t_ns == node.sim.now + DAY
+    assert node.run(["dmesg"]).stdout == "[    5.000000] hello\n"
+
+
+def test_certificates_are_judged_by_the_machines_clock():
+    node = one_machine()
+    until = node.sim.now + 30 * DAY
+    assert node.os.clock.certificate_error(0, until) == ""
+    node.control("stop", "chrony")
+    node.os.clock.step(60 * DAY)
+    text = node.os.clock.certificate_error(0, until)
+    assert text.startswith("x509: certificate has expired or is not yet valid: current time ")
+    assert " is after " in text
+    node.os.clock.step(-DAY)
+    assert " is before " in node.os.clock.certificate_error(node.sim.now, until)
+
+
+def test_absurd_magnitudes_are_refused():
+    node = one_machine()
+    with pytest.raises(ValueError, match="ppm"):
+        node.os.clock.set_drift(1e6)
+    with pytest.raises(ValueError, match="100 years"):
+        node.os.clock.step(10**21)
+
+
+def test_date_can_be_set_by_hand():
+    node = one_machine()
+    node.control("stop", "chrony")
+    node.run(["date", "-s", "2030-01-01 00:00:00"])
+    assert node.run(["date", "-Iseconds"]).stdout == "2030-01-01T00:00:00+00:00\n"

@@ -1,0 +1,83 @@
+"""Connection tracking: entries live on after their connections; a full table drops new ones and says so."""
+
+import pytest
+
+from simcluster.engine import SECOND, fork
+from simcluster.testing.onemachine import one_machine, said, start
+
+FULL = "nf_conntrack: nf_conntrack: table full, dropping packet"
+
+
+def test_the_table_is_as_large_as_kube_proxy_makes_it():
+    assert one_machine().os.conntrack.maximum == 131072
+    assert one_machine(cpu_cores=8).os.conntrack.maximum == 8 * 32768
+
+
+def test_entries_are_open_connections_and_those_of_the_last_two_minutes():
+    node = one_machine()
+    server = start(node, "web")
+    rest = node.os.conntrack.count
+    assert node.os.connections(server, 50.0, 20.0) == (0.0, 0.0, "", "")
+    node.sim.run_for(60 * SECOND)
+    assert node.os.conntrack.count == pytest.approx(rest + 20 + 50 * 60 + 60, abs=2)
+    node.sim.run_for(600 * SECOND)
+    assert node.os.conntrack.count == pytest.approx(160 + 20 + 51 * 120, abs=2)
+    assert not said(node)
+
+
+def test_a_full_table_drops_what_does_not_fit_and_recovers():
+    node = one_machine()
+    server = start(node, "web")
+    assert node.os.sysctls.set("net.netfilter.nf_conntrack_max", 3000) == ""
+    node.os.connections(server, 100.0, 20.0)
+    version = node.network.version
+    node.sim.run_for(15 * SECOND)
+    assert not said(node)
+    node.sim.run_for(60 * SECOND)
+    assert node.os.connections(server, 100.0, 20.0).dropped > 0.3
+    assert node.os.conntrack.count == 3000
+    assert node.network.version > version
+    lines = said(node)
+    assert lines.count(FULL) >= 10
+    assert any(line.startswith("net_ratelimit: ") and line.endswith(" callbacks suppressed") for line in lines)
+    assert node.os.counter("drop") == node.os.counter("insert_failed") > 100
+    node.sim.run_for(600 * SECOND)
+    admitted = (3000 - 180) / 120  # in the long run as many come in as go out
+    assert node.os.connections(server, 100.0, 20.0).dropped == pytest.approx(1 - admitted / 101, abs=0.25)
+    node.os.sysctls.set("net.netfilter.nf_conntrack_max", 131072)
+    assert node.os.connections(server, 100.0, 20.0).dropped == 0.0
+
+
+def test_entries_that_somebody_holds_fill_the_table_without_any_traffic():
+    node = one_machine()
+    node.os.conntrack.hold("10.244.1.77", 131072)
+    node.sim.run_for(6 * SECOND)
+    assert FULL in said(node)
+    listed = node.run(["conntrack", "-L"])
+    assert "src=10.244.1.77" in listed.stdout
+    assert "131072 flow entries have been shown." in listed.stderr
+    node.os.conntrack.hold("10.244.1.77", 0)
+    count = len(said(node))
+    node.sim.run_for(60 * SECOND)
+    assert len(said(node)) == count
+    with pytest.raises(ValueError, match="-1 entries"):
+        node.os.conntrack.hold("x", -1)
+
+
+def test_nothing_ticks_while_the_table_is_not_full():
+    node = one_machine()
+    server = start(node, "web")
+    pending = node.sim.pending() if hasattr(node.sim, "pending") else None
+    node.os.connections(server, 10.0, 20.0)
+    assert node.os._watch is None
+    assert pending is None or node.sim.pending() == pending
+
+
+def test_a_fork_goes_its_own_way():
+    node = one_machine()
+    node.os.conntrack.hold("10.244.1.77", 131072)
+    other = fork(node)
+    node.os.conntrack.hold("10.244.1.77", 0)
+    other.sim.run_for(11 * SECOND)
+    node.sim.run_for(11 * SECOND)
+    assert len(said(other)) > len(said(node))

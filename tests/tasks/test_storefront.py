@@ -1,0 +1,23 @@
+"""The three tasks of overload that feeds itself: who reads the signs ends it, who restarts does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.agents import registry
+from simcluster.eval.episode.start import start
+
+TASKS = ("metastable_load_spike_storefront", "metastable_capacity_storefront", "retry_storm_storefront")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task_id", TASKS)
+def test_the_runbook_ends_it_and_the_restarter_does_not(task_id: str) -> None:
+    episode = start(task_id, 5)
+    other = episode.fork()
+
+    registry.create("runbook").run(episode)
+    registry.create("restarter").run(other)
+
+    assert episode.report.passed, episode.report.to_dict()
+    assert not other.report.mitigation.passed
