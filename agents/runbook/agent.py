@@ -72,7 +72,7 @@ class Runbook:
 
     def _do(self, session: Session, act: Act) -> None:
         if act.kubectl:
-            session.kubectl(act.kubectl)
+            session.kubectl(act.kubectl, act.stdin)
         elif act.sh:
             session.node(act.node).sh(act.sh)
         elif act.wait:

@@ -11,12 +11,13 @@ Json = dict[str, Any]
 
 
 class Act(NamedTuple):
-    """Something to do: a kubectl command, or a command on a node, or a wait."""
+    """Something to do: a kubectl command (with standard input), or a command on a node, or a wait."""
 
     kubectl: str = ""
     node: str = ""
     sh: str = ""
     wait: str = ""
+    stdin: str = ""
 
 
 class Finding(NamedTuple):

@@ -67,9 +67,9 @@ def _speeds(snapshot: Snapshot[World], seconds: int, what: str, tell: Callable[[
         tell(f"{what}: {seconds} simulated seconds, repeat {repeat + 1} of {REPEATS}")
         world = snapshot.restore()
         gc.collect()
-        began = time.perf_counter()
+        began = time.process_time()
         world.run_for(seconds * SECOND)
-        found.append(round(seconds / (time.perf_counter() - began), 1))
+        found.append(round(seconds / (time.process_time() - began), 1))
     return tuple(found)
 
 
@@ -92,17 +92,15 @@ def _collapsed(world: World, users: UserLoad, pods: int, tell: Callable[[str], N
     return [
         Measurement(f"{pods} pods after a spike: share of requests that fail", "", failing, (), "> 0.5", failing > 0.5),
         _speed(f"{pods} pods at {USUAL_RATE:g} requests/s, collapsed", speeds, LEAST_COLLAPSED),
-        Measurement(
-            f"{pods} pods, collapsed: fork", "ms", median, forks, f"< {MOST_FORK_MS:g}", median < MOST_FORK_MS
-        ),
+        Measurement(f"{pods} pods, collapsed: fork", "ms", median, forks, f"< {MOST_FORK_MS:g}", median < MOST_FORK_MS),
     ]
 
 
 def _forked(world: World) -> float:
     gc.collect()
-    began = time.perf_counter()
+    began = time.process_time()
     world.fork()
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def _rates(base: float, tell: Callable[[str], None]) -> list[Measurement]:

@@ -60,6 +60,8 @@ class Live:
         self.commands: AppendLog[Command] = AppendLog(block=64)
         self.opened_ns = world.sim.now
         self._kubectl: Kubectl = world.kubectl()
+        for machine in world.machines.values():
+            machine.login_shell = NodeShell(machine, world)
 
     @property
     def now_s(self) -> float:

@@ -39,10 +39,11 @@ class SectorMechanism(StoredMechanism):
 
     def contradiction(self, other: Mechanism) -> str:
         """One file cannot be unreadable and readable but wrong."""
-        if isinstance(other, SectorMechanism) and type(other) is not type(self) and other.ref == self.ref:
-            if other.params.claim == self.params.claim:
-                return f"the data of claim {self.params.claim} cannot be unreadable and silently wrong at once"
-        return super().contradiction(other)
+        if not isinstance(other, SectorMechanism) or type(other) is type(self):
+            return super().contradiction(other)
+        if (other.ref, other.params.claim) != (self.ref, self.params.claim):
+            return ""
+        return f"the data of claim {self.params.claim} cannot be unreadable and silently wrong at once"
 
     @property
     def _size(self) -> int:

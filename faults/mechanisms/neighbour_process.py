@@ -23,7 +23,7 @@ class NeighbourParams(Content):
     @property
     def process(self) -> str:
         """Its name as the kernel knows it."""
-        return self.command.split()[0].rpartition("/")[2]
+        return self.command.split(maxsplit=1)[0].rpartition("/")[2]
 
 
 class NeighbourProcess(HostMechanism):

@@ -27,7 +27,7 @@ class Place(NamedTuple):
 def place_of(store: Store, namespace: str, claim: str) -> Place | None:
     """Where the volume that a claim is bound to lies; None if it is not bound to a folder of one node."""
     found = store.get("persistentvolumeclaims", namespace, claim)
-    name = (found or {}).get("spec", {}).get("volumeName", "")
+    name = "" if found is None else found["spec"].get("volumeName", "")
     volume = store.get("persistentvolumes", "", name) if name else None
     if volume is None:
         return None
@@ -93,7 +93,7 @@ class StoredMechanism(Mechanism):
         return found
 
     def damaged(self, target: FaultTarget, what: str) -> list[tuple[str, str]]:
-        """(drive, file) of files of the claim's present volume, wherever it is, on sectors that are `bad` or `wrong`."""
+        """(drive, file) of files of the claim's volume, wherever it is now, on sectors that are `bad` or `wrong`."""
         place = place_of(target.api.store, self.namespace, self.params.claim)
         host = None if place is None else target.machines.get(place.node)
         if place is None or host is None:

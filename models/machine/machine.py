@@ -22,12 +22,13 @@ from simcluster.models.machine.journal import Journal, JournalLine
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.links.nic import Nic
+from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.network import Network
+from simcluster.models.machine.power import Power
 from simcluster.models.machine.program import ExecResult, ProgramCatalog
 from simcluster.models.machine.runtime import Runtime
 from simcluster.models.machine.shellfiles import ERROR_TEXTS
 from simcluster.models.machine.storage import Disk, FileSystem, MountTable, Storage, usage_of
-from simcluster.models.machine.power import Power
 from simcluster.models.machine.units import Unit, UnitTable
 
 GIB = 1 << 30
@@ -103,6 +104,7 @@ class Machine:
         self.files = HostFiles(sim)
         self.files.guard = self.disk_refusal
         self.built_storage: Storage | None = None  # see `storage`
+        self.login_shell: LoginShell | None = None  # of whoever lets people in
         self.units = UnitTable(sim, self.log)
         self.images = ImageStore(sim, name, registry)
         self.images.refusal = self.disk_refusal

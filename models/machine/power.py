@@ -79,8 +79,8 @@ class Power:
             for system in machine.mounts:
                 system.forget_cache()
         machine.kernel(
-            f"Linux version {machine.identity.kernel_version} (buildd@lcy02-amd64-080) (x86_64-linux-gnu-gcc-13 (Ubuntu "
-            "13.2.0-23ubuntu4) 13.2.0, GNU ld (GNU Binutils for Ubuntu) 2.42)"
+            f"Linux version {machine.identity.kernel_version} (buildd@lcy02-amd64-080) (x86_64-linux-gnu-gcc-13 "
+            "(Ubuntu 13.2.0-23ubuntu4) 13.2.0, GNU ld (GNU Binutils for Ubuntu) 2.42)"
         )
         machine.nics["eth0"].repair()
         for name in self._order():

@@ -161,8 +161,12 @@ def chroot(call: ToolCall) -> Outcome:
     if not any(mount.host == "/" and mount.path.rstrip("/") == place.rstrip("/") for mount in call.container.mounts):
         text = f"chroot: can't change root directory to '{call.argv[1]}': No such file or directory\n"
         return Outcome(stderr=text, code=1)
-    result = call.container.machine.run(words, call.stdin)
+    machine = call.container.machine
+    result = machine.run(words, call.stdin)
     if result is None:
+        printed = machine.login_shell.program(words) if machine.login_shell is not None else None
+        if printed is not None:
+            return Outcome(printed.stdout, printed.stderr, printed.exit_code)
         return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
     return Outcome(result.stdout, result.stderr, result.code)
 

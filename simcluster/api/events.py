@@ -39,7 +39,7 @@ class _Observed(NamedTuple):
 
     name: str
     first: str
-    count: int
+    times: int
 
 
 class EventRecorder:
@@ -74,7 +74,7 @@ class EventRecorder:
         if not self._allow(_SEPARATOR.join((about, kind))):
             return
         namespace = involved.get("namespace") or "default"
-        if observed.count > 1 and self._update(namespace, observed, message, now):
+        if observed.times > 1 and self._update(namespace, observed, message, now):
             return
         event = self._event(involved, namespace, observed, now)
         event.update({"reason": reason, "message": message, "type": kind})
@@ -92,7 +92,7 @@ class EventRecorder:
             "source": source,
             "firstTimestamp": observed.first,
             "lastTimestamp": now,
-            "count": observed.count,
+            "count": observed.times,
             "eventTime": None,
             "reportingComponent": self.component,
             "reportingInstance": self.host,
@@ -104,7 +104,7 @@ class EventRecorder:
         while self.client.cache.get("events", namespace, name) is not None:
             stem, _, suffix = name.rpartition(".")
             name = f"{stem}.{int(suffix, 16) + 1:x}"
-        self._observed[key] = (name, observed.first, observed.count)
+        self._observed[key] = (name, observed.first, observed.times)
         event["metadata"]["name"] = name
         try:
             self.client.create("events", namespace, event)
@@ -115,7 +115,7 @@ class EventRecorder:
         """Count an event that exists; False if it has expired, so that it is written anew."""
         if self.client.cache.get("events", namespace, observed.name) is None:
             return False
-        patch = {"count": observed.count, "lastTimestamp": now, "message": message}
+        patch = {"count": observed.times, "lastTimestamp": now, "message": message}
         try:
             self.client.patch("events", namespace, observed.name, patch)
         except ApiError:

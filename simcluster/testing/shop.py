@@ -41,12 +41,19 @@ class ShopRuntime:
         return []
 
 
+class ShopPower:
+    """A machine that has power."""
+
+    on = True
+
+
 class ShopHost:
     """A node's systemd, with an empty journal and nothing running."""
 
     def __init__(self) -> None:
         self.runtime = ShopRuntime()
         self.stolen_share = 0.0
+        self.power = ShopPower()
         self.units = {name: ShopUnit(f"{name}.service") for name in ("containerd", "kubelet")}
 
     def unit(self, name: str) -> ShopUnit | None:

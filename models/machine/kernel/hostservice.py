@@ -57,7 +57,7 @@ class HostService:
         self._cores, self._memory_bytes, self._user = cores, memory_bytes, user
         self._shares = min(_MOST_SHARES, max(_LEAST_SHARES, weight * SHARES_OF_DEFAULT // DEFAULT_WEIGHT))
         self.name = name
-        self.process = command.split()[0].rpartition("/")[2]
+        self.process = command.split(maxsplit=1)[0].rpartition("/")[2]
         if self.process in machine.processes:
             raise ValueError(f"{self.process} runs on {machine.name} already")
         unit = Unit(f"{name}.service", description, command, active=False, enabled=True)

@@ -361,9 +361,7 @@ class AggregateRun:
     def _leave(self, tick: int) -> None:
         """Patience runs out: who waits leaves the queue where callers cancel; answers find some gone."""
         layout, queues, callers = self.layout, self.queues, self.callers
-        waited = np.bincount(
-            layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges
-        )
+        waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)
         stayed = arithmetic.exp_array(-callers.leaving * (waited * ~callers.takes_back + self.outcomes.own_of_edge))
         self._answered = self._answered * stayed
         gone = 1.0 - arithmetic.exp_array(-callers.leaving)

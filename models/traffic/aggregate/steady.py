@@ -35,6 +35,8 @@ _CHECK, _SHARE, _DEVIATIONS = 2, 0.02, 3.0
 _FEWEST = 20
 #: The utilisation of a queue beyond hope.
 _HOPELESS = 1.05
+#: The utilisation of a queue that nobody needs any more.
+_FORSAKEN = 0.02
 #: A queue is an ordinary one up to so many times the scale of its stationary law.
 _ORDINARY = 12.0
 
@@ -75,6 +77,7 @@ class Steady:
         self._averages: Sums | None = None
         self._were_long: NDArray[np.bool_] | None = None
         self._until = 0
+        self._restless = 0
         self._rates: tuple[float, ...] = ()
 
     def watch(self, run: AggregateRun) -> None:
@@ -126,34 +129,41 @@ class Steady:
         """For how many ticks every queue is an ordinary one, or beyond hope."""
         queues, layout = run.queues, run.layout
         assert self._averages is not None
+        admitted = self._averages.edges[0] - self._averages.edges[1]
         self._arrived = np.bincount(
-            layout.lane_pod,
-            (self._averages.edges[0][layout.lane_edge] * queues.share - self._averages.lanes[1]) * layout.relative,
-            layout.pods,
+            layout.lane_pod, admitted[layout.lane_edge] * queues.share * layout.relative, layout.pods
         ).astype(np.float64)
         rho = self._arrived / np.maximum(queues.rate, 1e-12)
         # by the utilisation of the stretch: the queue's own average still remembers how it got so long
         gamma = stationary.at_utilisation(queues._tables, queues._kind, rho)[:, 2]
         ordinary = (queues.waiting * gamma <= _ORDINARY) & (rho < 0.97)
         beyond = queues.waiting - self._patience * queues.rate
-        self._long = (beyond > 0.0) & ~layout.infinite
+        # a queue to which hardly anybody comes any more runs empty, and nothing else changes by that
+        self._forsaken = rho <= _FORSAKEN
+        self._long = (beyond > 0.0) & ~layout.infinite & ~self._forsaken
         if self._were_long is None:
             self._were_long = self._long.copy()
-        if bool((self._were_long != self._long).any()) or not bool(
-            (ordinary | self._long | layout.infinite | (queues.up == 0.0)).all()
-        ):
+        if bool((self._were_long != self._long).any()):
             self.forget(run)
             return 1
+        if not bool((ordinary | self._long | self._forsaken | layout.infinite | (queues.up == 0.0)).all()):
+            self._restless += 1
+            if self._restless > self._stretch // 4:
+                self.forget(run)
+            return 1
+        self._restless = 0
         shrinking = self._long & (rho < _HOPELESS) & ~np.isfinite(layout.bound)
         drained = np.where(shrinking, np.maximum(queues.rate - self._arrived, 0.05 * queues.rate), 0.0)
         left = np.maximum(beyond, 0.0) / np.where(drained > 0.0, drained, 1.0)
         ticks = float(np.min(np.where(drained > 0.0, np.minimum(left, 1e9), 1e9)))
         # what grows fills its places, and is another storm from then on
-        grows = self._long & (rho > _HOPELESS) & np.isfinite(layout.bound)
+        grows = self._long & (rho > _HOPELESS) & (layout.bound - queues.waiting > 0.02 * layout.bound)
+        grows &= np.isfinite(layout.bound)
         room = np.where(grows, layout.bound - queues.waiting, 1e9)
-        ticks = min(ticks, float(np.min(room / np.where(grows, self._arrived - queues.rate, 1.0))))
-        if ticks < 1.0:
+        filled = float(np.min(room / np.where(grows, self._arrived - queues.rate, 1.0)))
+        if filled < 1.0:
             self.forget(run)
+        ticks = min(ticks, filled)
         return int(max(ticks, 1.0))
 
     def leap(self, run: AggregateRun, ticks: int) -> None:
@@ -191,11 +201,12 @@ class Steady:
         least = self._patience * queues.rate
         limit = np.where(np.isfinite(layout.bound), np.maximum(queues.waiting, layout.bound), 1e300)
         waiting = np.where(self._long, np.minimum(np.maximum(queues.waiting + grown, least), limit), queues.waiting)
+        waiting = np.where(self._forsaken, np.maximum(queues.waiting - queues.rate * ticks, 0.0), waiting)
         more = waiting - queues.waiting
         before = np.maximum(queues.queued, 1e-300)
         queues.content = queues.content * ((queues.queued + more) / before)[layout.lane_pod]
         for array in (queues.number, queues.waiting, queues.queued):
-            array += more
+            np.maximum(array + more, 0.0, out=array)
         queues.inside += np.where(layout.holds, more, 0.0)
         moved = units - more
         queues.position = queues.position + units

@@ -196,7 +196,7 @@ class Tables:
         running = {server.container.container_id: None for server in plan.servers}
         for known in (self._told, self.short, self._refused, self._full):
             for gone in [key for key in known if key not in running]:
-                known.pop(gone)  # type: ignore[attr-defined]
+                known.pop(gone)
         for name in dict.fromkeys([*rates.passing, *self._passed]):
             now, before = rates.passing.get(name, 0.0), self._passed.get(name, 0.0)
             if name in machines and abs(now - before) > ALIKE * before:
@@ -217,7 +217,8 @@ class Tables:
             told = (told[0], (told[1] + before[1]) / 2.0, single)
         if before is None and not any(told) and not os.is_strained:
             return
-        if before is None or _differs(told, before) or key in self.short or key in self._refused or os.is_strained:
+        tight = os.is_strained or single * 60.0 > NEAR * os.ports.size
+        if before is None or tight or _differs(told, before) or key in self.short or key in self._refused:
             self._told[key] = told
             admitted = os.connections(container, told[0], told[1], outgoing_per_s=single)
             short = os.descriptors.sockets(container, told[1], os.open_files())[0]

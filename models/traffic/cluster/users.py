@@ -124,7 +124,13 @@ class UserLoad:
             timeout_ns = policy.timeout or policy.deadline or timeout_ns
             retries = policy.attempts - 1 if policy.retries is not None else retries
         return CallSpec(
-            "", operation, count=share, timeout_ns=timeout_ns, retries=retries, client="http", policy=policy,
+            "",
+            operation,
+            count=share,
+            timeout_ns=timeout_ns,
+            retries=retries,
+            client="http",
+            policy=policy,
             connects=self.connects,
         )
 

@@ -13,6 +13,8 @@ from simcluster.surface.nodeshell.textfilters import TEXT_FILTERS
 from simcluster.surface.protocols import Clock, CommandResult, Host, HostAnswer
 
 _NOT_FOUND = 127
+#: What somebody in a chroot of the node's file system can start as well.
+_ON_DISK = ("systemctl", "service", "journalctl", "date", "hostname", "uptime", "whoami")
 #: Reports that a program with an interval but no count gives before somebody presses ^C.
 _MOST_TURNS = 60
 #: Words that only set the scene for the program after them.
@@ -61,6 +63,14 @@ class NodeShell:
     def _names_in(self, folder: str) -> list[str]:
         answer = self.host.run(["ls", folder])
         return answer.stdout.split("\n")[:-1] if answer is not None and not answer.code else []
+
+    def program(self, argv: Sequence[str]) -> CommandResult | None:
+        """Run a program that lies on the node's disk but is not the host's here; None if it is none of them."""
+        name = argv[0].rpartition("/")[2]
+        if name in ("sh", "bash"):
+            return self.sh(argv[2]) if len(argv) > 2 and argv[1] == "-c" else None
+        own = self._own(name) if name in _ON_DISK else None
+        return own([name, *argv[1:]]) if own is not None else None
 
     def _pipeline(self, pipeline: Pipeline) -> CommandResult:
         text, errors, code = "", "", 0

@@ -160,6 +160,4 @@ def test_pid_pressure(bench):
     condition = node_condition(bench, "PIDPressure")
     assert (condition["status"], condition["reason"]) == ("True", "KubeletHasInsufficientPID")
     said = bench.get("a")["status"]["message"]
-    assert said.startswith(
-        f"The node was low on resource: pids. Threshold quantity: {most}"
-    )
+    assert said.startswith(f"The node was low on resource: pids. Threshold quantity: {most}")

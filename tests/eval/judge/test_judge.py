@@ -62,9 +62,13 @@ def test_wrong_reference_diagnoses_fail(task_id: str, answer: Any) -> None:
 
 @pytest.mark.parametrize(("task_id", "answer"), RIGHT)
 def test_what_is_right_for_one_task_is_wrong_for_the_others(task_id: str, answer: Any) -> None:
+    own = TASKS[task_id].truth
     for other, task in TASKS.items():
-        if other != task_id:
-            assert not judge(answer, task.truth, INVENTORY).passed
+        if other == task_id:
+            continue
+        if (task.truth.component, family_of(task.truth)) == (own.component, family_of(own)):
+            continue  # the same cause, met by another trigger
+        assert not judge(answer, task.truth, INVENTORY).passed, other
 
 
 @pytest.mark.parametrize("task_id", TASKS)

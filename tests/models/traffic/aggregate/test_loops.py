@@ -49,10 +49,15 @@ def test_errors_multiply_through_layers_without_timeouts() -> None:
 def test_a_full_short_queue_goes_on_serving_under_a_flood() -> None:
     graph = {
         "run": {"duration": "7s", "window": "500ms"},
-        "services": {"api": {"queue": {"bound": 30, "overflow": "drop"}, "operations": {"o": {"work": exponential("1ms")}}}},
+        "services": {
+            "api": {
+                "queue": {"bound": 30, "overflow": "drop"},
+                "operations": {"o": {"work": exponential("1ms")}},
+            }
+        },
         "load": users(700, timeout="50ms", retries={"attempts": 31}),
         "events": [{"at": "500ms", "for": "1s", "load": {"name": "users", "factor": 20.0}}],
-    }  # fmt: skip
+    }
     result = AggregateRun(spec_of(graph), 0).run()
     assert result.services["api"][2].served == pytest.approx(500, rel=0.1)
     assert served(result, 6, 7) > 0.98
@@ -62,12 +67,11 @@ def test_a_full_short_queue_goes_on_serving_under_a_flood() -> None:
 def test_who_slows_down_with_what_is_inside_does_not_come_back_from_a_spike(peak: int, share: float) -> None:
     """1 s and a hundredth for everybody inside, timeout 3 s: beyond 180 inside all are late, and each comes thrice."""
     stages = [{"for": "10s", "rate": 40}, {"for": "8s", "rate": peak}, {"for": "40s", "rate": 40}]
+    call = {"timeout": "3s", "retries": {"attempts": 3}}
     graph = {
         "run": {"duration": "58s", "window": "1s"},
         "services": {"api": {"workers": None, "operations": {"o": {"work": "1010ms", "contention": "10ms"}}}},
-        "load": {
-            "users": {"target": "api", "open": {"stages": stages}, "call": {"timeout": "3s", "retries": {"attempts": 3}}}
-        },
+        "load": {"users": {"target": "api", "open": {"stages": stages}, "call": call}},
     }
     assert served(AggregateRun(spec_of(graph), 1).run(), 40, 55) == pytest.approx(share, abs=0.1)
 

@@ -1,0 +1,154 @@
+"""Rules about what is below Kubernetes: clocks, tables, links and foreign processes of the nodes that pods run on."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from simcluster.agents.runbook.reading import Act, Finding, Reading, condition_of
+from simcluster.surface.protocols import Shell
+
+#: A process that is no container's and uses more than this share of a node's cores is suspect.
+GREEDY_SHARE = 0.5
+#: Frames with errors, as a share of those received, from which on an interface is bad.
+BAD_FRAMES = 0.02
+#: Entries as a share of the largest number of them.
+FULL_PERCENT = 97
+#: What Linux gives a node of 8 GiB.
+USUAL_CONNTRACK = 131072
+_TABLE = "net.netfilter.nf_conntrack_"
+#: What runs on every node: daemons that may be busy.
+_USUAL_UNITS = ("chrony", "containerd", "cron", "dbus", "kubelet", "rsyslog", "ssh", "systemd-", "user@", "getty")
+_DAEMONS = ("kubelet", "containerd", "systemd-journal", "kube-proxy", "dockerd")
+
+
+def wrong_clocks(reading: Reading) -> list[Finding]:
+    """A node that is not Ready although its kubelet runs: does anybody keep its clock?"""
+    findings = []
+    for node in reading.objects("nodes"):
+        name = node["metadata"]["name"]
+        if condition_of(node, "Ready").get("status") == "True":
+            continue
+        shell = reading.session.node(name)
+        if shell.sh("systemctl is-active chrony").stdout.strip() == "active":
+            continue
+        if "x509" not in shell.sh("journalctl -u kubelet -n 40 --no-pager").stdout:
+            continue
+        shell.sh("timedatectl")
+        acts = (Act(node=name, sh="systemctl start chrony"), Act(wait="60s"))
+        mechanism = "clock drift: chrony does not run, certificates are not valid by the node's clock"
+        findings.append(Finding(f"Node/{name}", mechanism, {"unit": "chrony"}, (name,), acts))
+    return findings
+
+
+def full_tables(reading: Reading) -> list[Finding]:
+    """Nodes whose connection tracking table is full: make it as large as usual."""
+    findings = []
+    for name in _nodes_in_use(reading):
+        text = reading.session.node(name).sh(f"sysctl -n {_TABLE}count {_TABLE}max").stdout.split()
+        numbers = [int(word) for word in text if word.isdigit()]
+        if len(numbers) == 2 and numbers[1] > 0 and numbers[0] * 100 >= numbers[1] * FULL_PERCENT:
+            act = Act(node=name, sh=f"sysctl -w {_TABLE}max={max(USUAL_CONNTRACK, 4 * numbers[1])}")
+            details = {"nf_conntrack_max": str(numbers[1])}
+            findings.append(Finding(f"Node/{name}", "conntrack table full", details, (name,), (act,)))
+    return findings
+
+
+def bad_links(reading: Reading) -> list[Finding]:
+    """Nodes whose interface receives broken frames: move the pods away, and let nobody come."""
+    findings = []
+    for name in _nodes_in_use(reading):
+        received, errors = received_frames(reading.session.node(name).sh("ip -s link show eth0").stdout)
+        if received and errors >= BAD_FRAMES * received:
+            acts = [Act(f"cordon {name}")]
+            acts += [
+                Act(f"delete pods -n {space} --field-selector spec.nodeName={name}") for space in reading.namespaces
+            ]
+            mechanism = "packet loss at the network interface, retransmissions"
+            findings.append(Finding(f"Node/{name}", mechanism, {"nic": "eth0"}, (name,), tuple(acts)))
+    return findings
+
+
+def received_frames(text: str) -> tuple[int, int]:
+    """Packets and errors received, as `ip -s link` prints them; (0, 0) if it does not.
+
+    >>> received_frames("    RX:  bytes packets errors dropped  missed   mcast\\n       100      10      3       0 0 0")
+    (10, 3)
+    """
+    lines = text.splitlines()
+    for line, numbers in pairwise(lines):
+        cells = numbers.split()
+        if line.strip().startswith("RX:") and len(cells) >= 3 and all(cell.isdigit() for cell in cells[:3]):
+            return int(cells[1]), int(cells[2])
+    return 0, 0
+
+
+def greedy_processes(reading: Reading) -> list[Finding]:
+    """Nodes on which something that is no container uses most of the CPU: stop its unit, or kill it."""
+    findings = []
+    for name in _nodes_in_use(reading):
+        shell = reading.session.node(name)
+        found = _greediest(shell.sh("top -bn1").stdout, _cores(shell))
+        if found is None:
+            continue
+        pid, program = found
+        unit = _unit_of(shell, pid)
+        if not unit and pid in _container_pids(shell):
+            continue
+        act = Act(node=name, sh=f"systemctl stop {unit}" if unit else f"kill {pid}")
+        mechanism = "noisy neighbour: a host process uses nearly all CPU of the node"
+        findings.append(Finding(f"Node/{name}", mechanism, {"process": program}, (name,), (act,)))
+    return findings
+
+
+def _nodes_in_use(reading: Reading) -> list[str]:
+    """Ready nodes with pods of the application."""
+    ready = [
+        node["metadata"]["name"]
+        for node in reading.objects("nodes")
+        if condition_of(node, "Ready").get("status") == "True"
+    ]
+    used = {pod["spec"].get("nodeName", "") for space in reading.namespaces for pod in reading.objects("pods", space)}
+    return [name for name in ready if name in used]
+
+
+def _cores(shell: Shell) -> int:
+    text = shell.sh("nproc").stdout.strip()
+    return int(text) if text.isdigit() else 1
+
+
+def _greediest(text: str, cores: int) -> tuple[int, str] | None:
+    """PID and name of the busiest process in `top -b`, if it is busy enough and no daemon of every node."""
+    for line in text.splitlines():
+        cells = line.split()
+        if len(cells) < 12 or not cells[0].isdigit():
+            continue
+        percent = float(cells[8]) if re.fullmatch(r"\d+(\.\d+)?", cells[8]) else 0.0
+        if cells[11] in _DAEMONS:
+            continue
+        return (int(cells[0]), cells[11]) if percent >= 100.0 * cores * GREEDY_SHARE else None
+    return None
+
+
+def _container_pids(shell: Shell) -> list[int]:
+    """PIDs of containers, by their cgroups as `crictl` tells them."""
+    found = []
+    for container in shell.sh("crictl ps -q").stdout.split():
+        match = re.search(r'"pid":\s*(\d+)', shell.sh(f"crictl inspect {container}").stdout)
+        if match:
+            found.append(int(match[1]))
+    return found
+
+
+def _is_usual(unit: str) -> bool:
+    return unit.startswith(_USUAL_UNITS)
+
+
+def _unit_of(shell: Shell, pid: int) -> str:
+    """The unit whose main process this is; "" if there is none."""
+    listed = shell.sh("systemctl list-units --type=service --state=running --no-legend --no-pager").stdout
+    units = [line.split()[0] for line in listed.splitlines() if line.split()]
+    for unit in sorted(units, key=_is_usual):
+        if unit.endswith(".service") and f"MainPID={pid}\n" in shell.sh(f"systemctl show {unit} -p MainPID").stdout:
+            return unit
+    return ""
