@@ -19,8 +19,8 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## a scoreboard of the reference agents over all tasks
-	$(BIN)/simcluster eval --suite all --agent expert --agent runbook --agent restarter --agent noop
+demo: $(STAMP)  ## a scoreboard of the reference agents over the suite lite
+	$(BIN)/simcluster eval --suite lite --agent expert --agent runbook --agent restarter --agent noop
 
 test: $(STAMP)  ## all tests, with a sample of the long sweeps
 	$(BIN)/python -m pytest -q -n $(JOBS)

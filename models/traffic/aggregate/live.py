@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.carry import carry_over
 from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.prompt import foresee
 from simcluster.models.traffic.aggregate.record import Recorder, fill
 from simcluster.models.traffic.aggregate.run import AggregateRun
 from simcluster.models.traffic.graph.histogram import Histogram
@@ -146,6 +147,8 @@ class LiveTraffic:
         tick_ns: length of a tick.
         pods: names of every service's replicas, as many as the spec says.
         start_ns: instant of the first tick, a multiple of its length.
+        prompt: successes count when the answer comes, as far as they can be foreseen.
+        walked: of graphs of more edges no requests walk to draw latencies.
 
     Raises:
         ValueError: the spec has events, or the names are not as many as the replicas.
@@ -158,8 +161,11 @@ class LiveTraffic:
         tick_ns: int,
         pods: Mapping[str, Sequence[str]],
         start_ns: int = 0,
+        *,
+        prompt: bool = False,
+        walked: int | None = None,
     ) -> None:
-        self.seed = seed
+        self.seed, self._prompt, self._walked = seed, prompt, walked
         self.tick_ns = tick_ns
         self.engine = self._build(spec, pods)
         self.engine.tick = start_ns // tick_ns
@@ -174,7 +180,13 @@ class LiveTraffic:
                 raise ValueError(f"{name}: {len(pods[name])} pods for {service.replicas} replicas")
         run = spec.run.model_copy(update={"duration": _FOREVER_NS, "window": WINDOW_NS, "warmup": 0})
         engine = AggregateRun(
-            spec.model_copy(update={"run": run}), self.seed, self.tick_ns, pods=pods, counter=_Counter
+            spec.model_copy(update={"run": run}),
+            self.seed,
+            self.tick_ns,
+            pods=pods,
+            counter=_Counter,
+            prompt=self._prompt,
+            walked=self._walked,
         )
         self._pod_index = {name: index for index, name in enumerate(engine.layout.pod_names)}
         return engine
@@ -185,7 +197,9 @@ class LiveTraffic:
         return self.engine.tick * self.tick_ns
 
     def advance(self, until_ns: int) -> None:
-        """Run all ticks that end by an instant."""
+        """Run all ticks that end by an instant; with `prompt` the successes of that time are foreseen at its start."""
+        if self._prompt:
+            self.engine.call_ok = foresee(self.engine)
         last = until_ns // self.tick_ns
         while self.engine.tick < last:
             self.engine.step(last)

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import arithmetic
 from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.caches import Caches
 from simcluster.models.traffic.aggregate.callers import ERROR, Callers
@@ -28,6 +27,7 @@ from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Graph, Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.pools import with_pools
+from simcluster.models.traffic.aggregate.prompt import NoWalks
 from simcluster.models.traffic.aggregate.queues import REFRESH, Queues
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
@@ -35,6 +35,7 @@ from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.steady import Steady
 from simcluster.models.traffic.aggregate.triggers import Triggers
 from simcluster.models.traffic.aggregate.wide import LONGEST_NS, Wide
+from simcluster.models.traffic.aggregate.withdrawals import leave, withdraw
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
 
@@ -53,6 +54,8 @@ class AggregateRun:
         tick_ns: length of a tick; None: a fraction of the shortest timeout (`grid.tick_of`).
         pods: names of the replicas of services, by which they draw; else they are numbered.
         counter: what counts.
+        prompt: users of open loads are told their answers at once, too (`prompt`).
+        walked: of graphs of more edges no requests walk to draw latencies.
 
     Example: `AggregateRun(load_spec(path), seed=7).run().load_totals["users"].ok`.
     """
@@ -65,12 +68,14 @@ class AggregateRun:
         *,
         pods: Mapping[str, Sequence[str]] | None = None,
         counter: type[Recorder] = Recorder,
+        prompt: bool = False,
+        walked: int | None = None,
     ) -> None:
         check_countable(spec)
         self.shown = list(spec.services)
         spec = with_pools(spec)
         self.spec = spec
-        self.seed = seed
+        self.seed, self.prompt = seed, prompt
         self.graph = Graph(spec, seed)
         self.tick_ns = tick_ns or tick_of(self.graph)
         self.layout = Layout(self.graph, self.tick_ns, pods)
@@ -83,7 +88,8 @@ class AggregateRun:
         self.noise = PodNoise(seed, self.layout.pod_names)
         self.triggers = Triggers(spec.events, self.tick_ns)
         self.recorder = counter(spec, self.layout)
-        self.sampler = Sampler(self.layout, self.queues, self.outcomes, self.recorder, seed)
+        sampler = Sampler if walked is None or len(self.graph.edges) <= walked else NoWalks
+        self.sampler = sampler(self.layout, self.queues, self.outcomes, self.recorder, seed)
         self.sources = [self._source(name, seed) for name in spec.load]
         self.stopped = ""
         self._state()
@@ -118,7 +124,7 @@ class AggregateRun:
         closed = any(load.closed is not None for load in self.spec.load.values())
         self._left = np.zeros(layout.lanes)
         self._any_timed = bool(layout.timed.any())
-        self._untimed = bool(untimed.any()) or closed or bool(self.caches)
+        self._untimed = self.prompt or bool(untimed.any()) or closed or bool(self.caches)
         self._below_now = np.zeros(edges)
         self._own_lag = np.zeros(layout.lanes)
         lagging = (layout.infinite | layout.holds)[layout.lane_pod]
@@ -128,12 +134,13 @@ class AggregateRun:
         self._below_then = np.zeros((layout.slots, edges))
         self._stay_of_pod = np.zeros(layout.pods)
         self._judged = False
-        self._call_ok = np.ones(edges)
+        self.call_ok = np.ones(edges)
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
         self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
         self._wanted = np.zeros(edges)
         self.gates = Gates(layout)
         self._closed = [s for s in self.sources if s.load.closed is not None]
+        self._watched = self.sources if self.prompt else self._closed
         self._answers = Answers(self)
         self.flowed = np.zeros(edges)
         self._hedges = Hedges(self)
@@ -333,13 +340,13 @@ class AggregateRun:
             share = self.outcomes.update(tick, self.queues, expiring)
             self._hedges.judge(share)
             if len(self._withdrawing):
-                self._withdraw(tick)
+                withdraw(self, self._withdrawing, tick)
             if self.cuts.any_void:
                 void = self.cuts.void[expiring, np.arange(self.layout.edges)]
                 share = share * (1.0 - np.where(expiring >= 0, void, 0.0))
         in_time = np.ones(self.layout.edges)
         if callers.any_leave:
-            self._leave(tick)
+            self._answered = leave(self, self._answered, tick)
         callers.judge(tick, share, self._answered, in_time)
         self._cool(share)
         if self.guards:
@@ -347,26 +354,6 @@ class AggregateRun:
             self.guards.saw(tick, self._wanted, callers.succeeded, bad)
         self.recorder.failures(callers.failed, callers.final)
         self._answer(tick)
-
-    def _withdraw(self, tick: int) -> None:
-        """Callers that cancel, and deadlines that travel, take out of the queues who would be served too late."""
-        layout, lanes = self.layout, self._withdrawing
-        edges = layout.lane_edge[lanes]
-        begun = tick - layout.timeout_ticks[edges]
-        cohort = np.where(begun >= 0, self.callers.total[begun % layout.slots, edges], 0.0)
-        amounts = np.zeros(layout.lanes)
-        amounts[lanes] = cohort * self.queues.share[lanes] * self.queues.unbegun(lanes, np.maximum(begun, 0))
-        self.queues.withdraw(amounts)
-
-    def _leave(self, tick: int) -> None:
-        """Patience runs out: who waits leaves the queue where callers cancel; answers find some gone."""
-        layout, queues, callers = self.layout, self.queues, self.callers
-        waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)
-        stayed = arithmetic.exp_array(-callers.leaving * (waited * ~callers.takes_back + self.outcomes.own_of_edge))
-        self._answered = self._answered * stayed
-        gone = 1.0 - arithmetic.exp_array(-callers.leaving)
-        part = np.minimum(queues.waiting / np.maximum(queues.queued, 1e-300), 1.0)[layout.lane_pod]
-        queues.withdraw(queues.content * part * (gone * callers.takes_back)[layout.lane_edge])
 
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
@@ -389,7 +376,7 @@ class AggregateRun:
             took = self.outcomes.latency[roots]
         middle = np.where(layout.timed[roots], begun + 0.5 + took, tick - 0.5)
         recorder.answered(np.minimum(middle, tick) * self.tick_ns, good)
-        for source in self._closed:
+        for source in self._watched:
             self._return_users(source, tick)
 
     def _return_users(self, source: Source, tick: int) -> None:
@@ -413,7 +400,7 @@ class AggregateRun:
         age = float(np.cumsum(queues.age(tick)[pods] * share)[-1])
         took = age + float(self.outcomes.own_of_edge[edge] + self.outcomes.below[layout.child[edge]])
         took += 2.0 * float(layout.network[edge])
-        amount = float(self._answered[edge]) * float(self._call_ok[edge])
+        amount = float(self._answered[edge]) * float(self.call_ok[edge])
         if took >= layout.timeout[edge] or amount <= 0.0:
             return 0.0
         answered = self.callers.answer(tick, edge, amount, int(took))

@@ -228,7 +228,7 @@ class Source:
 
     def returned(self, tick: int, users: float) -> None:
         """So many users got their answer (or gave up) and begin to think."""
-        if users == 0.0:
+        if users == 0.0 or self.load.closed is None:
             return
         size = len(self._ring)
         slots = (tick + 1 + self._delays.astype(np.int64)) % size

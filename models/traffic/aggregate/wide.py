@@ -117,7 +117,7 @@ class Wide(Ordinary):
             return None
         if bool((queues.factor != 1.0).any()) or any(source.wild for source in run.sources):
             return None
-        if run._closed or run.caches:
+        if run._watched or run.caches:
             most = _BUSIEST_CLOSED
             left = run.flow[layout.lane_edge] * queues.share
             offered = queues.offered

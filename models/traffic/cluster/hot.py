@@ -12,19 +12,14 @@ What is left out: which pod of a workload made a call that is in flight; all of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
 from simcluster.engine.streams import uniforms_at
-from simcluster.models.traffic.aggregate.layout import Edge as GraphEdge
 from simcluster.models.traffic.aggregate.live import LiveTraffic, PodCounts, Taken
-from simcluster.models.traffic.aggregate.sample import Sampler
-from simcluster.models.traffic.aggregate.sources import Source
-from simcluster.models.traffic.aggregate.walk import Walker
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
@@ -79,11 +74,10 @@ class HotTraffic:
         self._period_ns = period_ns
         self.wiring = wiring
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
-        self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns)
+        self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
         self._cores: dict[str, tuple[float, float]] = {}
         self.calm_periods = 0
         self.table = _Table(wiring)
-        self._answer_promptly()
         self._apply()
 
     def rewire(self, wiring: Wiring) -> None:
@@ -99,42 +93,7 @@ class HotTraffic:
             del self._cores[container]
         self.live.rebuild(wiring.spec, wiring.pods)
         self._cores = {}
-        self._answer_promptly()
         self._apply()
-
-    def _answer_promptly(self) -> None:
-        """Users' successes count when the answer comes, not when the time-out would have expired."""
-        engine = self.live.engine
-        watched = [s if s.load.closed is not None else _Watched(s.edges) for s in engine.sources]
-        engine._closed = cast("list[Source]", watched)
-        engine._untimed = True
-        if len(engine.graph.edges) > WALKED:
-            engine.sampler.__class__ = _NoWalks
-            engine.sampler._walker = cast("Walker", None)
-
-    def _foresee(self) -> None:
-        """Which share of the requests that are answered now will have succeeded: by the attempts judged last."""
-        engine = self.live.engine
-        layout, outcomes = engine.layout, engine.outcomes
-        wait = np.bincount(layout.lane_edge, engine.queues.wait()[layout.lane_pod] * engine.queues.share, layout.edges)
-        late = layout.timed & (wait >= layout.timeout)
-        unreached = engine.cuts.refused_share + engine.cuts.lost_share
-        below = np.ones(len(layout.node_own))
-        seen = np.zeros(len(layout.node_own), dtype=bool)
-        for edge in reversed(engine.graph.edges):
-            node = edge.child
-            if not seen[node]:
-                seen[node] = True
-                below[node] = _all_below(layout.children.get(node, ()), engine._call_ok, layout.calls_per_visit)
-            attempt = 0.0 if late[edge.index] else below[node]
-            if node not in layout.children:
-                attempt = min(attempt, float(outcomes.quality[edge.index]))
-            attempt *= max(0.0, 1.0 - float(unreached[edge.index]))
-            lost = 1.0 - attempt
-            if edge.caller >= 0:
-                for _ in range(min(edge.policy.attempts, 12) - 1):
-                    lost *= 1.0 - attempt
-            engine._call_ok[edge.index] = 1.0 - lost
 
     def seed(self, waiting: dict[str, float]) -> None:
         """Requests that wait at containers when the engine takes over."""
@@ -218,43 +177,9 @@ class HotTraffic:
         """Run up to an instant and tell what happened since the last one."""
         self.rates()
         self.speeds()
-        self._foresee()
         self.live.advance(now_ns)
         taken = self.live.take()
         return _Telling(self, plan, taken, keys, tick).told()
-
-
-def _all_below(calls: Sequence[GraphEdge], ok: Array, count: Array) -> float:
-    """Chance that all required calls of a visit succeed."""
-    result = 1.0
-    for call in calls:
-        if call.required and not call.asynchronous:
-            result *= max(0.0, 1.0 - min(1.0, float(count[call.index])) * (1.0 - float(ok[call.index])))
-    return result
-
-
-class _NoWalks(Sampler):
-    """No requests walk through a large graph: its latencies are those of the state."""
-
-    def _walk(self, until: int, newest: int) -> None:
-        self._done = until
-
-    def flush(self) -> None:
-        self._calm_begin, self._calm_fresh = -1, np.zeros_like(self._calm_fresh)
-
-    def leap(self, tick: int, ticks: int) -> None:
-        self._arrivals = np.roll(self._arrivals, ticks, axis=0)
-        self._done = tick + ticks
-
-
-class _Watched:
-    """An open load whose answers are told at once."""
-
-    def __init__(self, edges: list[int]) -> None:
-        self.edges = edges
-
-    def returned(self, tick: int, users: float) -> None:
-        """Nobody waits to ask again."""
 
 
 def own_speed(server: Server, cores: float) -> float:

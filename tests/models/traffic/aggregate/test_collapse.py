@@ -57,8 +57,8 @@ def goodput(result: Result, begin_s: float, end_s: float) -> float:
 
 
 def test_storm_multiplies_attempts_and_survives_its_trigger() -> None:
-    result = AggregateRun(storm(600, 0.25, duration_s=6), 1).run()
-    late = result.between("users", 4_000_000_000, 6_000_000_000)
+    result = AggregateRun(storm(600, 0.25, duration_s=4), 1).run()
+    late = result.between("users", 3_000_000_000, 4_000_000_000)
     assert goodput(result, 0, 1) > 0.99
     assert late.ok == 0
     assert late.attempts / late.arrivals == pytest.approx(31, rel=0.05)
@@ -73,13 +73,13 @@ def test_recovery_needs_load_below_capacity_through_attempts(rate: float, recove
     assert (goodput(result, 6, 7) > 0.5) is recovers
 
 
-@pytest.mark.parametrize(("rho", "d50"), [(0.25, 0.18), (0.5, 0.084), (0.7, 0.065)])
+@pytest.mark.parametrize(("rho", "d50"), [(0.25, 0.18), (0.7, 0.065)])
 def test_critical_trigger_duration(rho: float, d50: float) -> None:
-    # far enough from the edge that two runs each are sure
-    short = [AggregateRun(storm(1000 * rho, 0.5 * d50), seed).run() for seed in range(2)]
-    long = [AggregateRun(storm(1000 * rho, 1.9 * d50), seed).run() for seed in range(2)]
-    assert all(goodput(result, 3, 4) > 0.5 for result in short)
-    assert all(goodput(result, 3, 4) < 0.5 for result in long)
+    # far enough from the edge that one run each is sure; row R6 of the validation measures the edge itself
+    short = AggregateRun(storm(1000 * rho, 0.5 * d50, duration_s=3), 0).run()
+    long = AggregateRun(storm(1000 * rho, 1.9 * d50, duration_s=3), 0).run()
+    assert goodput(short, 2, 3) > 0.5
+    assert goodput(long, 2, 3) < 0.5
 
 
 def test_short_queue_never_holds_stale_work() -> None:

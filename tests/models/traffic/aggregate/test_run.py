@@ -127,6 +127,7 @@ def many_queues(rate: float, seconds: int, **service: Any) -> tuple[float, float
     return math.fsum(waiting) / len(waiting), refused / (refused + arrived)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "service", "length"),
     [(0.8, {}, 3.2), (3.2, {"workers": 4}, 2.3857), (0.5, {}, 0.5)],

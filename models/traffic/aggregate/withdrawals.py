@@ -1,0 +1,39 @@
+"""Requests that leave their queues unserved: their callers cancel, lose patience, or let deadlines travel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import arithmetic
+
+if TYPE_CHECKING:
+    from simcluster.models.traffic.aggregate.run import AggregateRun
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+def withdraw(run: AggregateRun, lanes: Index, tick: int) -> None:
+    """Callers that cancel, and deadlines that travel, take out of the queues who would be served too late."""
+    layout = run.layout
+    edges = layout.lane_edge[lanes]
+    begun = tick - layout.timeout_ticks[edges]
+    cohort = np.where(begun >= 0, run.callers.total[begun % layout.slots, edges], 0.0)
+    amounts = np.zeros(layout.lanes)
+    amounts[lanes] = cohort * run.queues.share[lanes] * run.queues.unbegun(lanes, np.maximum(begun, 0))
+    run.queues.withdraw(amounts)
+
+
+def leave(run: AggregateRun, answered: Array, tick: int) -> Array:
+    """Patience runs out: who waits leaves the queue where callers cancel; answers find some gone."""
+    layout, queues, callers = run.layout, run.queues, run.callers
+    waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)
+    stayed = arithmetic.exp_array(-callers.leaving * (waited * ~callers.takes_back + run.outcomes.own_of_edge))
+    found: Array = answered * stayed
+    gone = 1.0 - arithmetic.exp_array(-callers.leaving)
+    part = np.minimum(queues.waiting / np.maximum(queues.queued, 1e-300), 1.0)[layout.lane_pod]
+    queues.withdraw(queues.content * part * (gone * callers.takes_back)[layout.lane_edge])
+    return found
