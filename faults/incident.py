@@ -56,28 +56,35 @@ class Scale(Content):
 
 
 class IncidentStep(Content):
-    """One thing that happens. Exactly one of `fault`, `replace_pods` and `scale`.
+    """One thing that happens. Exactly one of `fault`, `replace_pods`, `scale` and `renew_certificate`.
 
     Attributes:
         at: after the start of the incident.
         fault: id of a fault, with `target` and `params`.
+        latent: the fault has been there since before the application came, and nobody has noticed (`at` must be 0).
         replace_pods: a Deployment whose pods are deleted, so that its new pods meet the fault.
         scale: a Deployment that is scaled.
+        renew_certificate: the API server's certificate is renewed, as once a year, and everybody connects anew.
         deployer: who does it, when it is not the fault's own.
     """
 
     at: Nanoseconds
     fault: str = ""
+    latent: bool = False
     target: Aim | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     replace_pods: str = ""
     scale: Scale | None = None
+    renew_certificate: bool = False
     deployer: Deployer = Deployer()
 
     @model_validator(mode="after")
     def _one_deed(self) -> IncidentStep:
-        if [bool(self.fault), bool(self.replace_pods), self.scale is not None].count(True) != 1:
-            raise ValueError("a step is exactly one of fault, replace_pods and scale")
+        deeds = (bool(self.fault), bool(self.replace_pods), self.scale is not None, self.renew_certificate)
+        if deeds.count(True) != 1:
+            raise ValueError("a step is exactly one of fault, replace_pods, scale and renew_certificate")
+        if self.latent and (self.at or not self.fault):
+            raise ValueError("only a fault is latent, and it has no time `at` which it begins")
         if self.fault and self.target is None:
             raise ValueError("a fault needs a target")
         return self
@@ -90,6 +97,11 @@ def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = N
     spec = registry.load(step.fault, library)
     ref = ObjectRef(kind=step.target.kind, name=step.target.name)
     return registry.build(spec, ref, namespace, dict(step.params))
+
+
+def _impossible(error: ImpossibleTarget, step: int) -> ImpossibleTarget:
+    error.step = step
+    return error
 
 
 class Incident:
@@ -120,23 +132,39 @@ class Incident:
 
     def check(self) -> None:
         """Refuse the incident if a step is impossible in this world. Raises ImpossibleTarget."""
-        for mechanism in self.mechanisms.values():
-            mechanism.check(self.target)
-        for one, other in combinations(self.mechanisms.values(), 2):
+        for index, mechanism in self.mechanisms.items():
+            if not self.steps[index].latent:
+                self._possible(index, mechanism)
+        for (_, one), (index, other) in combinations(self.mechanisms.items(), 2):
             reason = one.contradiction(other) or other.contradiction(one)
             if reason:
-                raise ImpossibleTarget(reason)
-        for step in self.steps:
+                raise _impossible(ImpossibleTarget(reason), index)
+        for index, step in enumerate(self.steps):
             name = step.replace_pods or (step.scale.deployment if step.scale else "")
             if name and self.target.api.store.get("deployments.apps", self.namespace, name) is None:
-                raise ImpossibleTarget(f"there is no Deployment/{name} in namespace {self.namespace}")
+                reason = f"there is no Deployment/{name} in namespace {self.namespace}"
+                raise _impossible(ImpossibleTarget(reason), index)
+
+    def _possible(self, index: int, mechanism: Mechanism) -> None:
+        try:
+            mechanism.check(self.target)
+        except ImpossibleTarget as error:
+            raise _impossible(error, index) from None
 
     def start(self) -> None:
         """Schedule all steps, counted from now."""
         self.check()
         self.started_ns = self.target.sim.now
         for index, step in enumerate(self.steps):
-            self.target.sim.after(step.at, self.perform, index)
+            if not step.latent:
+                self.target.sim.after(step.at, self.perform, index)
+
+    def plant(self) -> None:
+        """Do the latent steps, in a cluster without applications. Raises ImpossibleTarget."""
+        for index, step in enumerate(self.steps):
+            if step.latent:
+                self._possible(index, self.mechanisms[index])
+                self.mechanisms[index].inject(self.target)
 
     @property
     def last_at_ns(self) -> int:
@@ -156,11 +184,16 @@ class Incident:
         """Do one step now."""
         step = self.steps[index]
         if step.fault:
-            self.mechanisms[index].inject(self.target)
+            try:
+                self.mechanisms[index].inject(self.target)
+            except ImpossibleTarget:  # somebody has removed meanwhile what it would have happened to
+                self.target.sim.record("incident", f"{index} has nothing to happen to")
         elif step.scale is not None:
             client = self.target.client(step.deployer.user, step.deployer.manager)
             patch = {"spec": {"replicas": step.scale.replicas}}
             client.patch("deployments.apps", self.namespace, step.scale.deployment, patch, kind="merge")
+        elif step.renew_certificate:
+            self.target.api.renew_certificate()
         else:
             self._replace_pods(step)
         self.done += 1

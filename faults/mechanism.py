@@ -54,15 +54,23 @@ class Mechanism(Shared, ABC):
         A deleted object counts as gone: that it must exist is another check's business.
         """
 
+    @property
+    def part(self) -> str:
+        """What of the object is wrong, in words: two lasting faults of one part contradict each other."""
+        return type(self).__name__
+
     def contradiction(self, other: Mechanism) -> str:
         """Why this and another fault of the same incident cannot both be; empty if they can."""
+        if self.ref == other.ref and self.part == other.part and self.lasting and other.lasting:
+            return f"{self.part} of {self.ref} can be wrong in one way only"
         return ""
 
     def object(self, target: FaultTarget) -> ApiObject:
         """The object aimed at. Raises ImpossibleTarget."""
         found = self.ref.find(target.api, self.namespace)
         if found is None:
-            raise ImpossibleTarget(f"there is no {self.ref} in namespace {self.namespace}")
+            where = f" in namespace {self.namespace}" if self.ref.namespace_in(self.namespace) else ""
+            raise ImpossibleTarget(f"there is no {self.ref}{where}")
         return found
 
 

@@ -15,6 +15,7 @@ from simcluster.faults.mechanisms.container_env import ContainerEnv
 from simcluster.faults.mechanisms.container_image import ContainerImage
 from simcluster.faults.mechanisms.cpu_steal import CpuSteal
 from simcluster.faults.mechanisms.disk_errors import LatentErrors, SilentCorruption
+from simcluster.faults.mechanisms.disk_slow import SlowDrive
 from simcluster.faults.mechanisms.kernel_clock import KernelClock
 from simcluster.faults.mechanisms.kernel_descriptors import KernelDescriptors
 from simcluster.faults.mechanisms.kernel_sysctl import KernelSysctl
@@ -43,6 +44,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "power_loss": PowerLoss,
     "service_selector": ServiceSelector,
     "silent_corruption": SilentCorruption,
+    "slow_drive": SlowDrive,
     "unit_stop": UnitStop,
 }
 

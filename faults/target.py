@@ -121,7 +121,14 @@ class ObjectRef(Content):
 
 
 class ImpossibleTarget(Exception):
-    """A fault cannot be injected where the task wants it; raised before the run starts."""
+    """A fault cannot be injected where the task wants it; raised before the run starts.
+
+    Attributes:
+        step: which step of the incident it is about; None if it is not known.
+    """
+
+    step: int | None = None
+    exit_code = 2  # of the command line: what was asked for is wrong
 
 
 def matches(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:

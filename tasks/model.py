@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Nanoseconds, nearest
 from simcluster.faults.incident import IncidentStep
-from simcluster.faults.target import RESOURCES, FaultTarget, ObjectRef
+from simcluster.faults.target import RESOURCES, FaultTarget, ImpossibleTarget, ObjectRef
 
 #: Stands for the name of the object that the incident's first fault was aimed at, where a rule
 #: chose it. Replaced by `resolve` in truth, fixes, diagnoses and checks; nothing else is.
@@ -121,12 +121,15 @@ class Acceptance(Content):
 
 
 class Clock(Content):
-    """What commands cost in simulated time (Go durations): charged before they take effect."""
+    """What commands cost in simulated time (Go durations): charged before they take effect.
 
-    read: str = "0.5s"
-    write: str = "1s"
-    look: str = "2s"
-    think: str = "0s"
+    The world stands still while an agent thinks, unless `think` says otherwise.
+    """
+
+    read: str = "0.5s"  # get, describe, logs, top, events ...
+    write: str = "1s"  # apply, patch, delete ...
+    look: str = "2s"  # exec, a command on a node, an HTTP look
+    think: str = "0s"  # charged before every command
 
     @field_validator("read", "write", "look", "think")
     @classmethod
@@ -134,9 +137,13 @@ class Clock(Content):
         parse_duration(value)
         return value
 
+    def cost_ns(self, kind: str) -> int:
+        """Simulated nanoseconds of one command of a kind: `read`, `write` or `look`."""
+        return parse_duration(getattr(self, kind)) + parse_duration(self.think)
+
 
 class Budget(Content):
-    """How much an agent may use: commands, and simulated time from the page on."""
+    """How much an agent may use before it is stopped: commands, and simulated time from the page on."""
 
     commands: int = Field(default=200, ge=1)
     time: str = "1h"
@@ -146,6 +153,11 @@ class Budget(Content):
     def _a_duration(cls, value: str) -> str:
         parse_duration(value)
         return value
+
+    @property
+    def time_ns(self) -> int:
+        """Simulated nanoseconds from the page on."""
+        return parse_duration(self.time)
 
 
 class Task(Content):
@@ -201,6 +213,8 @@ class Task(Content):
             raise ValueError(f"must_not_pass lacks {', '.join(missing)}; try them, or exempt them with a reason")
         if not any(step.fault for step in self.incident):
             raise ValueError("the incident has no fault")
+        if all(step.latent for step in self.incident):
+            raise ValueError("everything in the incident is latent: nothing brings it to light")
         return self
 
     @property
@@ -221,9 +235,13 @@ def resolve(task: Task, target: FaultTarget) -> Task:
         return task
     data = task.model_dump(by_alias=True)
     first = ""
-    for step, raw in zip(task.incident, data["incident"], strict=True):
+    for index, (step, raw) in enumerate(zip(task.incident, data["incident"], strict=True)):
         if step.target is not None:
-            ref = step.target.resolve(target, task.namespace)
+            try:
+                ref = step.target.resolve(target, task.namespace)
+            except ImpossibleTarget as error:
+                error.step = index
+                raise
             raw["target"] = {"kind": ref.kind, "name": ref.name}
             first = first or ref.name
     return Task.model_validate(_replace(data, first))

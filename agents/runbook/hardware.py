@@ -44,7 +44,7 @@ def broken_drives(reading: Reading) -> list[Finding]:
     findings = []
     for namespace in reading.namespaces:
         for deployment in reading.objects("deployments", namespace):
-            claims = _claims_of(deployment)
+            claims = claims_of(deployment)
             pods = [pod for pod in reading.pods_of(deployment) if _restarts(pod)]
             if not claims or not pods or not pods[0]["spec"].get("nodeName"):
                 continue
@@ -55,7 +55,7 @@ def broken_drives(reading: Reading) -> list[Finding]:
             said = _BAD_SECTOR.findall(reading.session.node(node).sh("dmesg").stdout)
             device = said[-1] if said else _device(reading, node)
             bad = "the disk has bad sectors that cannot be read" if said else "the disk silently corrupts data"
-            acts = _new_volume(reading, namespace, name, node, claims)
+            acts = new_volume(reading, namespace, name, node, claims)
             findings.append(Finding(f"Node/{node}", bad, {"device": device}, (node,), acts))
     return findings
 
@@ -72,12 +72,14 @@ def _restarts(pod: Json) -> int:
     return max((status.get("restartCount", 0) for status in statuses), default=0)
 
 
-def _claims_of(deployment: Json) -> list[str]:
+def claims_of(deployment: Json) -> list[str]:
+    """Claims that a Deployment's pods mount."""
     volumes = deployment["spec"]["template"]["spec"].get("volumes") or []
     return [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
 
 
-def _new_volume(reading: Reading, namespace: str, store: str, node: str, claims: list[str]) -> tuple[Act, ...]:
+def new_volume(reading: Reading, namespace: str, store: str, node: str, claims: list[str]) -> tuple[Act, ...]:
+    """Give a store an empty volume on another node, and start the programs anew that fill it."""
     here = f"-n {namespace}"
     acts = [Act(f"cordon {node}"), Act(f"scale deployment/{store} {here} --replicas=0"), Act(wait="15s")]
     for claim in claims:

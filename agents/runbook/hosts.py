@@ -16,6 +16,9 @@ BAD_FRAMES = 0.02
 FULL_PERCENT = 97
 #: What Linux gives a node of 8 GiB.
 USUAL_CONNTRACK = 131072
+_CHRONY = "/etc/chrony/chrony.conf"
+_UNREACHED = re.compile(r"^\^\? (\S+)", re.MULTILINE)
+_REACHED = re.compile(r"^\^\* (\S+)", re.MULTILINE)
 _TABLE = "net.netfilter.nf_conntrack_"
 #: What runs on every node: daemons that may be busy.
 _USUAL_UNITS = ("chrony", "containerd", "cron", "dbus", "kubelet", "rsyslog", "ssh", "systemd-", "user@", "getty")
@@ -25,20 +28,41 @@ _DAEMONS = ("kubelet", "containerd", "systemd-journal", "kube-proxy", "dockerd")
 def wrong_clocks(reading: Reading) -> list[Finding]:
     """A node that is not Ready although its kubelet runs: does anybody keep its clock?"""
     findings = []
-    for node in reading.objects("nodes"):
-        name = node["metadata"]["name"]
-        if condition_of(node, "Ready").get("status") == "True":
-            continue
+    for name in _not_ready(reading):
         shell = reading.session.node(name)
-        if shell.sh("systemctl is-active chrony").stdout.strip() == "active":
-            continue
         if "x509" not in shell.sh("journalctl -u kubelet -n 40 --no-pager").stdout:
             continue
         shell.sh("timedatectl")
-        acts = (Act(node=name, sh="systemctl start chrony"), Act(wait="60s"))
-        mechanism = "clock drift: chrony does not run, certificates are not valid by the node's clock"
-        findings.append(Finding(f"Node/{name}", mechanism, {"unit": "chrony"}, (name,), acts))
+        if shell.sh("systemctl is-active chrony").stdout.strip() != "active":
+            acts = (Act(node=name, sh="systemctl start chrony"), Act(wait="60s"))
+            mechanism = "clock drift: chrony does not run, certificates are not valid by the node's clock"
+            findings.append(Finding(f"Node/{name}", mechanism, {"unit": "chrony"}, (name,), acts))
+            continue
+        lost = _UNREACHED.findall(shell.sh("chronyc -n sources").stdout)
+        good = _time_server(reading, name)
+        if not lost or not good:
+            continue
+        mend = f"sed -i 's/{re.escape(lost[0])}/{good}/' {_CHRONY} && systemctl restart chrony"
+        mechanism = "clock drift: chrony has no reachable source, certificates are not valid by the node's clock"
+        acts = (Act(node=name, sh=mend), Act(wait="60s"))
+        findings.append(Finding(f"Node/{name}", mechanism, {"server": lost[0]}, (name,), acts))
     return findings
+
+
+def _time_server(reading: Reading, but: str) -> str:
+    """The time server that another node reaches; "" if none does."""
+    for node in reading.objects("nodes"):
+        name = node["metadata"]["name"]
+        if name != but:
+            found = _REACHED.search(reading.session.node(name).sh("chronyc -n sources").stdout)
+            if found:
+                return found[1]
+    return ""
+
+
+def _not_ready(reading: Reading) -> list[str]:
+    nodes = reading.objects("nodes")
+    return [n["metadata"]["name"] for n in nodes if condition_of(n, "Ready").get("status") != "True"]
 
 
 def full_tables(reading: Reading) -> list[Finding]:

@@ -10,11 +10,14 @@ from simcluster.agents.runbook.reading import Act, Finding, Json, Reading, conta
 AMPLIFIED = 1.5
 #: How far back logs are read, and how many lines of them: programs tell their counts every ten seconds or so.
 SINCE, LINES = "30s", 4000
+#: So many requests given up since the last report of counts are no accident.
+MANY = 20
 #: How long nobody is let in where retries cannot be switched off: queues are seconds long.
 SHED = "30s"
 
 _TOLD = re.compile(r"attempts_per_(?:request|call)[=:]\s*(\d+(?:\.\d+)?)")
 _COUNTS = re.compile(r"\brequests[=:]\s*(\d+).*?\battempts[=:]\s*(\d+)")
+_GIVEN_UP = re.compile(r"giving up after (\d+) attempts?\b")
 _VARIABLE = re.compile(r".*(ATTEMPTS|RETRIES|RETRY_COUNT|MAX_RETRY)")
 
 
@@ -36,19 +39,35 @@ def retry_storms(reading: Reading) -> list[Finding]:
 
 
 def amplification(log: str) -> float:
-    """Attempts for each request, as the last line of a log that speaks of them tells; 0 if none does.
+    """Attempts for each request, as a log tells last: 0 if it does not speak of them.
+
+    A report of counts is some seconds old. Requests that were given up since, after several attempts each, tell
+    more if they are many.
 
     >>> amplification("info: requests=100 attempts=390"), amplification("attempts_per_request=3.9"), amplification("")
     (3.9, 3.9, 0.0)
+    >>> amplification("info: requests=100 attempts=100\\n" + MANY * "error: giving up after 4 attempts: EOF\\n")
+    4.0
     """
+    given_up: list[int] = []
+    reported = 0.0
     for line in reversed(log.splitlines()):
-        told = _TOLD.search(line)
-        if told:
-            return float(told[1])
-        counts = _COUNTS.search(line)
-        if counts and int(counts[1]):
-            return int(counts[2]) / int(counts[1])
-    return 0.0
+        gave_up = _GIVEN_UP.search(line)
+        if gave_up:
+            given_up.append(int(gave_up[1]))
+            continue
+        reported = _reported(line)
+        if reported:
+            break
+    return max(reported, float(max(given_up))) if len(given_up) >= MANY else reported
+
+
+def _reported(line: str) -> float:
+    told = _TOLD.search(line)
+    if told:
+        return float(told[1])
+    counts = _COUNTS.search(line)
+    return int(counts[2]) / int(counts[1]) if counts and int(counts[1]) else 0.0
 
 
 def _finding(reading: Reading, deployment: Json) -> Finding:

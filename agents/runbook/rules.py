@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simcluster.agents.runbook.deployments import failing_rollouts, suspicious_addresses, wrong_addresses, wrong_images
+from simcluster.agents.runbook.drives import slow_drives
 from simcluster.agents.runbook.hardware import broken_drives, machines_without_power
 from simcluster.agents.runbook.hosts import bad_links, full_tables, greedy_processes, wrong_clocks
 from simcluster.agents.runbook.nodes import cordoned_nodes, stopped_kubelets
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     full_tables,
     greedy_processes,
     bad_links,
+    slow_drives,
     throttled,
     cordoned_nodes,
     scaled_to_zero,

@@ -8,7 +8,6 @@ from simcluster.engine import fork
 from simcluster.engine.content import Library
 from simcluster.eval.episode.log import Command, answer_digest, versions
 from simcluster.eval.episode.pager import Pager
-from simcluster.eval.episode.policy import Budget, ClockPolicy
 from simcluster.eval.episode.report import Report
 from simcluster.eval.episode.session import Live
 from simcluster.eval.judge import judge
@@ -44,7 +43,7 @@ class Episode(Live):
     """
 
     def __init__(self, world: World, task: Task, seed: int, noise: Profile | None, library: Library | None) -> None:
-        super().__init__(world, ClockPolicy(**task.clock.model_dump()), Budget(**task.budget.model_dump()))
+        super().__init__(world, task.clock, task.budget)
         self.task = task
         self.seed = seed
         self.noise_name = noise.id if noise is not None else None
@@ -63,7 +62,7 @@ class Episode(Live):
 
     def begin(self) -> None:
         """Start the incident's clock (and that of the noise)."""
-        first_at_ns = min(step.at for step in self.task.incident)
+        first_at_ns = min(step.at for step in self.task.incident if not step.latent)
         self.world.sim.after(first_at_ns, self.recorder.mark, "incident")
         self.incident.start()
         if self.noise is not None:

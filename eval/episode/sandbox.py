@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from simcluster.engine import fork
-from simcluster.eval.episode.policy import ClockPolicy
 from simcluster.eval.episode.session import Live
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.protocols import CommandResult
+from simcluster.tasks import Clock
 from simcluster.world import World
 
 
@@ -49,4 +49,4 @@ def sandbox(nodes: int = 3, *, seed: int = 0) -> Sandbox:
     """
     if nodes < 1:
         raise ValueError(f"a sandbox needs at least one worker, not {nodes}")
-    return Sandbox(World(seed, workers=nodes), ClockPolicy())
+    return Sandbox(World(seed, workers=nodes), Clock())

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 import shlex
 
-from simcluster.engine import AppendLog, Snapshot, parse_duration
+from simcluster.engine import SECOND, AppendLog, Snapshot, parse_duration
 from simcluster.eval.episode.log import Command, answer_digest
-from simcluster.eval.episode.policy import UNLIMITED, WAIT_LIMIT_NS, Budget, ClockPolicy
+from simcluster.eval.episode.looks import only_looks
 from simcluster.surface.kubectl import Kubectl, verb_cost
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
+from simcluster.tasks import Budget, Clock
 from simcluster.world import World
 
-#: Programs of a node that only look, whatever their arguments.
-_LOOKS = ("journalctl", "cat", "ls", "grep", "head", "tail", "ps", "free", "df", "top", "uptime", "dmesg", "hostname")
-_SYSTEMCTL_LOOKS = ("status", "is-active", "is-enabled", "is-failed", "list-units", "show", "cat")
+#: A sandbox has no end.
+UNLIMITED = Budget(commands=1_000_000_000, time="1000000h")
 
-
-def _only_looks(command: str) -> bool:
-    """Whether a command line on a node certainly changes nothing."""
-    words = command.split()
-    if not words or any(sign in command for sign in ";&>`$"):
-        return not words
-    if words[0] == "systemctl":
-        return any(word in _SYSTEMCTL_LOOKS for word in words[1:2])
-    return words[0] in _LOOKS
+#: The longest single wait that is accepted; longer ones are typing errors more often than wishes.
+WAIT_LIMIT_NS = 24 * 3600 * SECOND
 
 
 class NodeSession:
@@ -53,7 +46,7 @@ class Live:
         opened_ns: the instant from which the budget counts.
     """
 
-    def __init__(self, world: World, policy: ClockPolicy, budget: Budget = UNLIMITED) -> None:
+    def __init__(self, world: World, policy: Clock, budget: Budget = UNLIMITED) -> None:
         self.world = world
         self.policy = policy
         self.budget = budget
@@ -104,7 +97,7 @@ class Live:
             error = f"ssh: connect to host {name} port 22: No route to host\n"
             return self._answered(at_ns, "node", name, command, "", CommandResult("", error, 255))
         result = NodeShell(machine, self.world).sh(command)
-        return self._answered(at_ns, "node", name, command, "", result, write=not _only_looks(command))
+        return self._answered(at_ns, "node", name, command, "", result, write=not only_looks(command))
 
     def wait(self, duration: str) -> None:
         """Let simulated time pass.

@@ -9,6 +9,7 @@ from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.pager import REQUESTS_MIN
+from simcluster.faults.incident import Incident, IncidentStep
 from simcluster.noise import plan
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
@@ -61,20 +62,28 @@ class Starts:
             self._remember(self._paged, key, Snapshot(self._run(loaded, seed, noise, library)))
         return self._paged[key].restore()
 
-    def healthy(self, task: Task, seed: int) -> World:
-        """A world in which the task's application serves its users, before any incident."""
-        key = (task.app, task.namespace, task.users.model_dump_json(), seed)
+    def healthy(self, task: Task, seed: int, library: Library | None = None) -> World:
+        """A world in which the task's application serves its users, before any incident.
+
+        What is latent in a task with resolved targets is in it already.
+        """
+        latent = tuple(step for step in task.incident if step.latent) if task.resolved else ()
+        hidden = "".join(step.model_dump_json() for step in latent)
+        key = (task.app, task.namespace, task.users.model_dump_json() + hidden, seed)
         if key not in self._healthy:
-            self._remember(self._healthy, key, Snapshot(_healthy_world(task, seed)))
+            self._remember(self._healthy, key, Snapshot(_healthy_world(task, seed, latent, library)))
         return self._healthy[key].restore()
 
     def _run(self, task: Task, seed: int, noise: str | None, library: Library | None) -> Episode:
         profile = plan.load(noise, library) if noise else None
-        world = self.healthy(task, seed)
-        episode = Episode(world, resolve(task, world), seed, profile, library)
+        world = self.healthy(task, seed, library)
+        found = resolve(task, world)
+        if found is not task and any(step.latent for step in found.incident):
+            world = self.healthy(found, seed, library)
+        episode = Episode(world, found, seed, profile, library)
         episode.begin()
         limit = world.sim.now + episode.incident.last_at_ns + PAGE_LIMIT_NS
-        first_fault_ns = world.sim.now + min(step.at for step in task.incident)
+        first_fault_ns = world.sim.now + min(step.at for step in task.incident if not step.latent)
         while not (episode.pager.firing and world.sim.now > first_fault_ns):
             if world.sim.now >= limit:
                 raise NotAnIncident(
@@ -90,8 +99,9 @@ class Starts:
             del memory[next(iter(memory))]
 
 
-def _healthy_world(task: Task, seed: int) -> World:
+def _healthy_world(task: Task, seed: int, latent: tuple[IncidentStep, ...], library: Library | None) -> World:
     world = World(seed)
+    Incident(world, task.namespace, latent, library).plant()
     world.deploy(task.app, task.namespace)
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if task.users.after:

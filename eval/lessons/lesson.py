@@ -36,14 +36,20 @@ class RunPlan(Content):
     Attributes:
         title: what is different in it, in a few words.
         changes: of a run of a graph: keys with dots (`load.users.call.retries.attempts`) and their values.
-        steps: of a run of a task: what the operator does, as in a reference fix.
-        watch: of a run of a task: how long it is watched after that.
+        steps: of a run of a task or room: what the operator does, as in a reference fix.
+        watch: of a run of a task: how long it is watched after that; of a room: from the first fault on.
+        task: of a run of a room: another task than the lesson's.
+        calm: of a run of a room: the faults do not happen.
+        after: of a run of a room: so long after the first fault the operator begins.
     """
 
     title: str
     changes: dict[str, Any] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     watch: Nanoseconds = 0
+    task: str = ""
+    calm: bool = False
+    after: Nanoseconds = 0
 
 
 class Figure(Content):
@@ -128,7 +134,8 @@ class Lesson(Content):
         title, idea, question: for the reader.
         choices: possible answers.
         graph: a call graph, of which every run is a variant; or
-        task: the id of a task, of which every run is an episode.
+        task: the id of a task, of which every run is an episode; or
+        room: the id of a task, of which every run is watched from before its fault on, machines and drives included.
         engine: of a graph: `exact` or `aggregate`.
         seed: of all runs.
         order: place in the list.
@@ -146,6 +153,7 @@ class Lesson(Content):
     choices: tuple[Choice, ...] = Field(min_length=2)
     graph: dict[str, Any] = Field(default_factory=dict)
     task: str = ""
+    room: str = ""
     engine: str = Field(default="exact", pattern="^(exact|aggregate)$")
     seed: int = 0
     runs: dict[str, RunPlan] = Field(min_length=1)
@@ -156,8 +164,8 @@ class Lesson(Content):
 
     @model_validator(mode="after")
     def _whole(self) -> Lesson:
-        if bool(self.graph) == bool(self.task):
-            raise ValueError("a lesson has either a graph or a task")
+        if [bool(self.graph), bool(self.task), bool(self.room)].count(True) != 1:
+            raise ValueError("a lesson has either a graph or a task or a room")
         self._check_runs()
         known: list[str] = []
         for name, figure in self.figures.items():
@@ -179,8 +187,10 @@ class Lesson(Content):
         for name, plan in self.runs.items():
             if self.graph and (plan.steps or plan.watch):
                 raise ValueError(f"runs.{name}: a run of a graph has changes, not steps")
-            if self.task and (plan.changes or not plan.watch):
+            if not self.graph and (plan.changes or not plan.watch):
                 raise ValueError(f"runs.{name}: a run of a task has steps and a time to watch")
+            if not self.room and (plan.task or plan.calm or plan.after):
+                raise ValueError(f"runs.{name}: only runs of a room have a task, are calm, or wait before their steps")
 
     @property
     def first_run(self) -> str:

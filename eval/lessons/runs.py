@@ -2,7 +2,8 @@
 
 Series of a graph: `LOAD.arrivals`, `.attempts`, `.ok` (a second), `.p99` (seconds); `SERVICE.arrivals`,
 `.served`, `.late`, `.rejected` (a second), `.queue`, `.busy`. Series of a task: `users.arrivals`, `.attempts`,
-`.ok` (a second) of its users, `SERVICE.arrivals` (attempts a second) and `SERVICE.queue`.
+`.ok` (a second) of its users, `SERVICE.arrivals` (attempts a second) and `SERVICE.queue`. Those of a room stand in
+`room`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from simcluster.engine import SECOND
-from simcluster.eval.episode.start import start
+from simcluster.eval.episode.start import Starts, start
 from simcluster.eval.lessons.lesson import Lesson, RunPlan
+from simcluster.eval.lessons.room import room_run
 from simcluster.eval.lessons.story import Story
 from simcluster.eval.proof.proof import perform
 from simcluster.eval.validation.context import run_graph
@@ -33,8 +35,12 @@ def run_all(lesson: Lesson) -> Iterator[tuple[str, Story]]:
         ContentError: the graph or the task is wrong.
         UnknownName: there is no such task.
     """
+    starts = Starts()
     for name, plan in lesson.runs.items():
-        yield name, _graph_run(lesson, name, plan) if lesson.graph else _episode(lesson, plan)
+        if lesson.room:
+            yield name, room_run(lesson, plan, starts)
+        else:
+            yield name, _graph_run(lesson, name, plan) if lesson.graph else _episode(lesson, plan)
 
 
 # Graphs.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from simcluster import tasks
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
-from simcluster.eval.episode.start import start
+from simcluster.eval.episode.start import NotAnIncident, start
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation
@@ -24,6 +24,7 @@ from simcluster.eval.proof.attempts import REACTION_NS, attempt
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.trajectory import Recorder
 from simcluster.faults import registry as faults
+from simcluster.faults.target import ImpossibleTarget
 from simcluster.noise import plan as noise
 from simcluster.surface.protocols import CommandResult, Shell
 from simcluster.tasks.model import Step, Task
@@ -145,7 +146,15 @@ def check_task(
     """
     task = tasks.load(task_id, library)
     _validate(task, task_id, library)
-    episode = (opener or start)(task_id, seed)
+    try:
+        episode = (opener or start)(task_id, seed)
+    except ImpossibleTarget as error:
+        path = tasks.path_of(task_id, library)
+        place = ("incident", error.step, "target") if error.step is not None else ("incident",)
+        why = f"{path}:{read_document(path).line(place)}: {error}"
+        return ProofReport("task", task.id, seed, (Finding("the incident is possible", False, why),))
+    except NotAnIncident as error:
+        return ProofReport("task", task.id, seed, (Finding("the incident is one", False, str(error)),))
     return ProofReport("task", task.id, seed, tuple(_findings(episode, library)))
 
 

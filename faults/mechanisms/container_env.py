@@ -30,6 +30,11 @@ class ContainerEnv(ContainerMechanism):
     Params = EnvParams
     params: EnvParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return f"variable {self.params.variable}"
+
     def check(self, target: FaultTarget) -> None:
         """The container must have the variable, with another literal value."""
         super().check(target)

@@ -30,6 +30,11 @@ class ContainerImage(ContainerMechanism):
     Params = ImageParams
     params: ImageParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return "the image"
+
     def check(self, target: FaultTarget) -> None:
         """The container must exist and run another tag."""
         super().check(target)

@@ -31,6 +31,11 @@ class KernelSysctl(HostMechanism):
     Params = SysctlParams
     params: SysctlParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return self.params.name
+
     def check(self, target: FaultTarget) -> None:
         """The parameter must limit a table, be higher now, and take the value."""
         super().check(target)

@@ -41,6 +41,11 @@ class LinkSlow(HostMechanism):
     Params = LinkParams
     params: LinkParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return f"interface {self.params.nic}"
+
     def check(self, target: FaultTarget) -> None:
         """The node must have the interface, and it must work."""
         super().check(target)

@@ -38,6 +38,11 @@ class NeighbourProcess(HostMechanism):
     Params = NeighbourParams
     params: NeighbourParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return f"unit {self.params.unit}"
+
     def check(self, target: FaultTarget) -> None:
         """The node must have so many cores and no such unit."""
         super().check(target)

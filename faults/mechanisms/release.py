@@ -31,6 +31,11 @@ class Release(ContainerMechanism):
     def defects(self) -> Defects:
         """What the version does that the others do not."""
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return "the image"
+
     def check(self, target: FaultTarget) -> None:
         """The program must be known and must not have such a tag."""
         super().check(target)

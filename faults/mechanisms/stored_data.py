@@ -62,6 +62,11 @@ class StoredMechanism(Mechanism):
     kinds = ("Node",)
     params: StoredParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return f"{type(self).__name__} under files {self.params.files} of claim {self.params.claim}"
+
     def check(self, target: FaultTarget) -> None:
         """The claim's volume must lie on the node, on a drive that works, with such files."""
         super().check(target)

@@ -27,6 +27,11 @@ class UnitStop(Mechanism):
     kinds = ("Node",)
     params: UnitParams
 
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return f"unit {self.params.unit}"
+
     def check(self, target: FaultTarget) -> None:
         """The node must have the unit, running."""
         super().check(target)

@@ -421,6 +421,7 @@ class Application(_Part):
     """One application's behaviour file; `namespace` is where it usually lives, `stores` what it keeps in stores."""
 
     application: str
+    description: str = ""
     namespace: str = "default"
     users: Users | None = None
     images: tuple[Behaviour, ...]

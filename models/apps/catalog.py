@@ -12,10 +12,11 @@ from simcluster.engine import Simulation
 from simcluster.models.apps.admission import PolicyWebhookProgram
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
 from simcluster.models.apps.documents import load_document
-from simcluster.models.apps.generic import GenericProgram
+from simcluster.models.apps.generic import LISTENS, GenericProgram
 from simcluster.models.apps.hotel_reservation.consul import ConsulProgram
 from simcluster.models.apps.hotel_reservation.service import HotelProgram
 from simcluster.models.apps.server import ServerProgram
+from simcluster.models.apps.stores.clientshell import ClientShell
 from simcluster.models.apps.stores.memcached import MemcachedProgram
 from simcluster.models.apps.stores.mongod import MongodProgram
 from simcluster.models.apps.stores.mysqld import MysqldProgram
@@ -41,6 +42,9 @@ APPLICATIONS = (
     "tidb",
 )
 #: Programs of data stores, by the `data_store` of a behaviour.
+#: Kinds of stores whose images bring clients, and the servers in them, by all their names.
+_WITH_CLIENTS = ("mongod", "postgres", "mysqld", "redis")
+_STORES = ("mongod", "postgres", "mysqld", "mariadbd", "redis-server", "valkey-server")
 _DATA_STORES: dict[str, type[ServerProgram]] = {
     "mongod": MongodProgram,
     "postgres": PostgresProgram,
@@ -200,8 +204,10 @@ class AppCatalog:
         spec = container.spec
         words = (*spec.command, *spec.args)
         found = self._described(spec.image, spec.command)
-        if spec.command or (found is None and words):
+        if spec.command or (words and (found is None or _instead(found[0], words))):
             if can_run(container, words):
+                if found is not None and found[0].data_store in _WITH_CLIENTS:
+                    return ClientShell(container, words, self, found[0].data_store)
                 return ShellProgram(container, words, self)
             if found is not None and _base_name(words[0]) != found[0].program:
                 raise StartFailure(f'exec: "{words[0]}": {_missing(words[0])}')
@@ -209,6 +215,8 @@ class AppCatalog:
             return self._server(container, found, spec.environment)
         if not words and repository_of(spec.image) in _BASE_IMAGES:
             return ShellProgram(container, ("true",), self)
+        if _lacks(spec.image, spec.command, words):
+            raise StartFailure(f'exec: "{words[0]}": {_missing(words[0])}')
         return GenericProgram(container, self._traffic)
 
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
@@ -292,6 +300,24 @@ def _on_docker_hub(repository: str) -> str:
 
 def _base_name(program: str) -> str:
     return program.rpartition("/")[2]
+
+
+def _instead(described: Behaviour, words: tuple[str, ...]) -> bool:
+    """Whether arguments name another program, which the entry point of a store's image runs instead of its own."""
+    name = _base_name(words[0])
+    own = name in _STORES or name == described.program or name.startswith("-") or name.endswith((".conf", ".sh"))
+    return described.data_store in _WITH_CLIENTS and not own
+
+
+def _lacks(image: str, command: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    """Whether an image that everybody knows has nothing that a container is to run.
+
+    The base images have no entry point; that of the plain servers runs whatever the arguments say.
+    """
+    repository = repository_of(image)
+    if not words or _base_name(words[0]) in (*_SERVERS, "docker-entrypoint.sh", "tini", "dumb-init"):
+        return False
+    return repository in _BASE_IMAGES or (repository in LISTENS and bool(command))
 
 
 def _missing(program: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 M = TypeVar("M", bound=BaseModel)
+_QUICK: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class DocumentError(ValueError):
@@ -26,7 +27,7 @@ def load_document(text: str, model: type[M], source: str) -> M:
         DocumentError: `FILE:LINE: what is wrong`, one line per mistake.
     """
     try:
-        data = yaml.safe_load(text)
+        data = _parsed(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark is not None else 1
@@ -37,6 +38,14 @@ def load_document(text: str, model: type[M], source: str) -> M:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         messages = [_message(e["loc"], e["type"], e["msg"], model, tree, source) for e in error.errors()]
         raise DocumentError("\n".join(messages)) from None
+
+
+def _parsed(text: str) -> Any:
+    """The value of a document, by libyaml where it is there; errors are always those of PyYAML's own parser."""
+    try:
+        return yaml.load(text, _QUICK)
+    except yaml.YAMLError:
+        return yaml.safe_load(text)
 
 
 def _message(

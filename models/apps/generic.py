@@ -9,6 +9,7 @@ real program would make for which request.
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -32,10 +33,30 @@ CALL_TIMEOUT_NS = 5 * SECOND
 _HEALTH_WORDS = ("health", "ready", "readiness", "live", "alive", "ping", "status", "metrics", "startup")
 #: Servers that everybody knows and that know nothing of AdmissionReviews.
 _PLAIN = ("caddy", "httpd", "nginx", "nginx-unprivileged", "python", "redis", "memcached", "postgres", "mysql", "mongo")
+#: Where servers that everybody knows listen, whatever their containers declare; of others nothing is known.
+LISTENS = {
+    "caddy": (80, 443),
+    "httpd": (80,),
+    "nginx": (80,),
+    "nginxdemos/hello": (80,),
+    "nginxinc/nginx-unprivileged": (8080,),
+    "hashicorp/http-echo": (5678,),
+    "kennethreitz/httpbin": (80,),
+    "traefik/whoami": (80,),
+    "tomcat": (8080,),
+    "wordpress": (80,),
+    "grafana/grafana": (3000,),
+    "prom/prometheus": (9090,),
+    "rabbitmq": (5672,),
+    "elasticsearch": (9200, 9300),
+}
+#: Values that look like a host's name and are none: `KUBERNETES_PORT_443_TCP_PROTO=tcp` stands in every pod.
+_NO_HOSTS = ("localhost", "tcp", "udp", "sctp")
 #: How often it looks for names that have appeared since.
 LOOK_EVERY_NS = 5 * SECOND
 
 
+@functools.lru_cache(maxsize=1024)
 def undescribed(name: str, ports: tuple[int, ...]) -> Behaviour:
     """The behaviour of an image nobody described, with the ports its container declares."""
     return Behaviour(
@@ -62,9 +83,15 @@ class GenericProgram(ServerProgram):
         port = (environment or spec.environment).get("PORT", "")
         if not ports and port.isdigit() and 0 < int(port) < 65536:
             ports = (int(port),)
+        known = LISTENS.get(_repository(spec.image))
+        if known is not None and not (
+            spec.command or spec.args or any(m.path.startswith("/etc/") for m in spec.mounts)
+        ):
+            ports = known
         super().__init__(container, traffic, undescribed(_short_name(spec.image), ports), (), environment)
         self._network = traffic.network
         self._known: dict[str, None] = {}
+        self._named: tuple[tuple[str, str], ...] | None = None  # variables that name a host, and the host
 
     def is_health_path(self, path: str) -> bool:
         """Whether the path's name says that it is made for probes."""
@@ -86,7 +113,8 @@ class GenericProgram(ServerProgram):
     def service_spec(self) -> ServiceSpec:
         """One operation that calls every Service the environment names."""
         self._look()
-        self.container.sim.after(LOOK_EVERY_NS, self._look_again)
+        if self._named:
+            self.container.sim.after(LOOK_EVERY_NS, self._look_again)
         return self._spec()
 
     def _spec(self) -> ServiceSpec:
@@ -101,16 +129,25 @@ class GenericProgram(ServerProgram):
 
     def _look(self) -> bool:
         """Find variables whose value names a Service; whether there are new ones."""
-        spec = self.container.spec
+        if self._named is None:
+            self._named = self._hosts()
         before = len(self._known)
-        for name, value in self.environment.items():
-            host, _ = parse_address(value)
-            if name in self._known or not host or host[0].isdigit() or host in ("localhost", spec.pod_name):
+        for name, host in self._named:
+            if name in self._known:
                 continue
             address = self._network.resolve_for(self.container.sandbox, host).address
             if address and not self._is_own(address):
                 self._known[name] = None
         return len(self._known) > before
+
+    def _hosts(self) -> tuple[tuple[str, str], ...]:
+        """Variables whose value begins with a host's name, and that name; an environment never changes."""
+        found = []
+        for name, value in self.environment.items():
+            host, _ = parse_address(value)
+            if host and not host[0].isdigit() and host not in (*_NO_HOSTS, self.container.spec.pod_name):
+                found.append((name, host))
+        return tuple(found)
 
     def _is_own(self, address: str) -> bool:
         """Whether the address leads to this very pod: a server does not call itself."""
@@ -134,6 +171,15 @@ class GenericProgram(ServerProgram):
             self.server.spec = self._spec()
             self._traffic.rewire()
         self.container.sim.after(LOOK_EVERY_NS, self._look_again)
+
+
+def _repository(image: str) -> str:
+    name = image.partition("@")[0]
+    head, slash, last = name.rpartition("/")
+    name = head + slash + last.partition(":")[0]
+    for prefix in ("docker.io/library/", "docker.io/", "library/"):
+        name = name.removeprefix(prefix)
+    return name
 
 
 def _short_name(image: str) -> str:

@@ -11,7 +11,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 class StartupWords:
     """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`, `{epoch_ms}`, `{epoch_s}`),
-    `{hostname}`, `{port}`, `{name}` (a missing variable) and `{env_NAME}` (the value of the variable NAME).
+    `{hostname}`, `{version}` (of a store), `{port}`, `{name}` (a missing variable) and `{env_NAME}` (the value of the
+    variable NAME).
     """
 
     def __init__(self, container: Container, environment: dict[str, str], ports: tuple[int, ...], name: str) -> None:
@@ -39,6 +40,7 @@ class StartupWords:
             "time_ms": format_rfc3339(now, digits=3),
             "epoch_ms": str((now + _UNIX_EPOCH_NS) // MILLISECOND),
             "hostname": self._container.spec.pod_name,
+            "version": str(getattr(self._container.program, "version", "")),
             "port": str(self._ports[0]) if self._ports else "",
             "name": self._name,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,7 @@ from simcluster.models.machine.program import Program
 from simcluster.models.machine.shellfiles import Layer
 
 if TYPE_CHECKING:
+    from simcluster.models.machine.kernel.kernel import Kernel
     from simcluster.models.machine.machine import Machine
 
 EXIT_SIGKILL = 137
@@ -149,6 +150,11 @@ class Container:
         self.mounts = spec.mounts  # the kubelet renews the files of ConfigMaps and Secrets
 
     @property
+    def kernel(self) -> Kernel | None:
+        """The kernel that its processes call; None on a machine without one."""
+        return getattr(self.machine, "os", None)
+
+    @property
     def running(self) -> bool:
         """Whether the main process lives."""
         return self.state == "running"
@@ -209,7 +215,9 @@ class Container:
         """Account CPU time and time stopped by the quota."""
         speed = self.machine.cpu_speed
         self.cpu_ns += cpu_ns if speed == 1.0 else int(cpu_ns / speed)
-        self.throttled_ns += throttled_ns
+        if throttled_ns:
+            self.throttled_ns += throttled_ns
+            self.machine.throttled_ns += throttled_ns
         if self._leak[0] and self.leaked() - (self.memory_bytes - self._base_memory) >= _LEAK_STEP:
             self.set_memory(self._base_memory)
 
@@ -258,3 +266,15 @@ class Container:
         self.sim.record(
             "container", f"{spec.namespace}/{spec.pod_name}/{spec.name} {self.state} {self.exit_code} {self.reason}"
         )
+
+
+def use_cpu(containers: Sequence[Container], cpu_ns: Sequence[int]) -> None:
+    """Account CPU time of several containers of one machine, as `Container.use_cpu` does one by one."""
+    if not containers:
+        return
+    plain = containers[0].machine.cpu_speed == 1.0
+    for container, amount in zip(containers, cpu_ns, strict=True):
+        if plain and not container._leak[0]:
+            container.cpu_ns += amount
+        else:
+            container.use_cpu(amount)

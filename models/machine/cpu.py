@@ -7,12 +7,16 @@ was reported for the last accounting window. CPU is counted in integer nanocores
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simcluster.models.machine.container import Container
 
 NANOCORES = 1_000_000_000
 #: A container without request still has 2 shares of 1024 a core (kubelet: MinShares).
 _MIN_WEIGHT = 2
 _SHARES_PER_CORE = 1024
+#: Who spins with interrupts off in the kernel: nobody takes a CPU from it, whatever his weight.
+SPINNING, _ALL_OF_IT = "kernel/spinning", 1 << 40
 
 
 class CpuAccount:
@@ -23,6 +27,8 @@ class CpuAccount:
 
     Attributes:
         speed: how fast they run, as a share of nominal; stolen: nanocores that the hypervisor withholds.
+        version: how often a demand or a weight has changed.
+        asked: nanocores that all containers want together, each no more than its quota.
     """
 
     def __init__(self, cores: int) -> None:
@@ -34,11 +40,28 @@ class CpuAccount:
         self._weights = 0
         self.speed = 1.0
         self.stolen = 0
+        self.version = 0
+        self.asked = 0
+        self._asked: dict[str, int] = {}
+
+    @property
+    def mark(self) -> tuple[int, int, int, int, float]:
+        """As long as it is the same, every share is."""
+        return self.version, self.capacity, self.stolen, self.system, self.speed
 
     @property
     def available(self) -> int:
         """Nanocores that the hypervisor leaves to this machine."""
         return self.capacity - self.stolen
+
+    def lose(self, cores: int) -> None:
+        """So many cores spin in the kernel and run nobody's tasks."""
+        self.version += 1
+        self._total += cores * NANOCORES - self._demand.pop(SPINNING, 0)
+        self._weights -= self._weight.pop(SPINNING, 0)
+        if cores:
+            self._demand[SPINNING], self._weight[SPINNING] = cores * NANOCORES, _ALL_OF_IT
+            self._weights += _ALL_OF_IT
 
     def steal(self, share: float) -> None:
         """The hypervisor gives so large a share of the machine's CPU time to others. Raises ValueError."""
@@ -48,11 +71,16 @@ class CpuAccount:
 
     def burden(self, name: str, nanocores: int, weight: int) -> None:
         """A process that is no container wants so much (0: nothing any more)."""
+        self.version += 1
         self._total += nanocores - self._demand.pop(name, 0)
         self._weights -= self._weight.pop(name, 0)
         if nanocores:
             self._demand[name], self._weight[name] = nanocores, weight
             self._weights += weight
+
+    def demand_of(self, container_id: str) -> int:
+        """Nanocores that a container wants."""
+        return self._demand.get(container_id, 0)
 
     def used(self, container: Container) -> float:
         """Cores that a container uses now."""
@@ -70,17 +98,24 @@ class CpuAccount:
 
     def report(self, container: Container, nanocores: int) -> None:
         """The container wants so much in this window."""
+        self.version += 1
         key = container.container_id
         self._total += nanocores - self._demand.get(key, 0)
         self._demand[key] = nanocores
+        limit = container.spec.cpu_limit
+        asked = nanocores if limit is None else min(nanocores, int(limit * NANOCORES))
+        self.asked += asked - self._asked.get(key, 0)
+        self._asked[key] = asked
         if key not in self._weight:
             self._weight[key] = weight_of(container)
             self._weights += self._weight[key]
 
     def release(self, container: Container) -> None:
         """The container wants nothing any more."""
+        self.version += 1
         key = container.container_id
         self._total -= self._demand.pop(key, 0)
+        self.asked -= self._asked.pop(key, 0)
         self._weights -= self._weight.pop(key, 0)
 
     def demanded(self) -> int:
@@ -96,6 +131,25 @@ class CpuAccount:
         if ceiling <= free:
             return ceiling / NANOCORES
         return min(ceiling, max(free, self._fair(container.container_id, weight_of(container), available))) / NANOCORES
+
+    def shares(self, containers: Sequence[Container]) -> list[float]:
+        """`share` of several containers."""
+        available = max(0, self.capacity - self.stolen - self.system)
+        rest, demand, weights = available - self._total, self._demand, self._weight
+        whole = self._weights
+        crowded = any(want * whole > available * weights[other] for other, want in demand.items())
+        found = []
+        for container in containers:
+            limit = container.spec.cpu_limit
+            ceiling = self.capacity if limit is None else min(self.capacity, int(limit * NANOCORES))
+            free = rest + demand.get(container.container_id, 0)
+            if ceiling > free:
+                if crowded or container.container_id not in weights:
+                    found.append(self.share(container))
+                    continue
+                ceiling = min(ceiling, max(free, 0))
+            found.append(ceiling / NANOCORES)
+        return found
 
     def _fair(self, key: str, own: int, available: int) -> int:
         """Water filling: those who want less than their share leave the rest to the others."""

@@ -76,8 +76,7 @@ def parse_image(text: str) -> ImageReference:
     if domain == "index.docker.io":
         domain = "docker.io"
     if path.lower() != path:
-        shown = path.removeprefix("library/") if domain == "docker.io" else path
-        why = f"invalid reference format: repository name ({shown}) must be lowercase"
+        why = f"invalid reference format: repository name ({path}) must be lowercase"
         raise InvalidImageName(_complaint(text, why))
     if not _PATH.fullmatch(path) or not _DOMAIN.fullmatch(domain):
         raise InvalidImageName(_complaint(text, "invalid reference format"))

@@ -9,12 +9,14 @@ Leaves out: layers shared between images, credentials.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from simcluster.engine import MILLISECOND, Simulation
+from simcluster.engine.streams import Streams
 from simcluster.models.machine.imagereference import ImageReference
 
 #: Hosts that serve public images. `.pkg.dev`, `.gcr.io` and `.azurecr.io` cover their regions.
@@ -256,7 +258,13 @@ class ImageRegistry:
     def _digest(self, image: ImageReference) -> str:
         if image.digest:
             return image.digest
-        return "sha256:" + self.sim.stream("image-digest", image.repository, image.tag).text("0123456789abcdef", 64)
+        return _digest_of(self.sim.seed, image.repository, image.tag)
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest_of(seed: int, repository: str, tag: str) -> str:
+    """The digest that a tag stands for in the worlds of one seed."""
+    return "sha256:" + Streams(seed).stream("image-digest", repository, tag).text("0123456789abcdef", 64)
 
 
 def looks_like_tag(tag: str) -> bool:

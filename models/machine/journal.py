@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.engine import AppendLog
+from simcluster.models.machine.kernel.levels import level
 
 if TYPE_CHECKING:
     from simcluster.models.machine.kernel.clock import WallClock
@@ -23,6 +24,11 @@ class JournalLine(NamedTuple):
     pid: int
     text: str
     wrong_ns: int = 0
+
+    @property
+    def priority(self) -> int:
+        """syslog's level, 0 (emerg) to 7 (debug)."""
+        return level(self.identifier, self.text)
 
 
 class Journal:

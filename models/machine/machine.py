@@ -7,7 +7,7 @@ the API. Drives and file systems are in `storage`, kernel tables in `kernel`, ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simcluster.engine import SECOND, Shared, Simulation
 from simcluster.engine.clock import format_rfc3339
@@ -19,6 +19,7 @@ from simcluster.models.machine.hosttools import run_on_host
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.imagestore import ImageStore
 from simcluster.models.machine.journal import Journal, JournalLine
+from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.links.nic import Nic
@@ -102,6 +103,7 @@ class Machine:
         self.identity = _identity(sim, name)
         self.log = Journal()
         self.files = HostFiles(sim)
+        self.files.write(chrony.CONFIG, chrony.CONFIG_TEXT)
         self.files.guard = self.disk_refusal
         self.built_storage: Storage | None = None  # see `storage`
         self.login_shell: LoginShell | None = None  # of whoever lets people in
@@ -109,6 +111,7 @@ class Machine:
         self.images = ImageStore(sim, name, registry)
         self.images.refusal = self.disk_refusal
         self.cpu = CpuAccount(cpu_cores)
+        self.throttled_ns = 0  # time for which quotas stopped containers, all together
         self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
         self.runtime = self.build_runtime(catalog)
         for image in preloaded:
@@ -186,6 +189,11 @@ class Machine:
             return ERROR_TEXTS.get(refused, "")
         return ERROR_TEXTS["ENOSPC"] if size_bytes > usage_of(self).available_bytes else ""
 
+    def new_boot(self) -> None:
+        """A boot gives the machine another boot id, from now on."""
+        digits = self.sim.stream("boot", self.name, str(self.booted_ns)).text(_HEX, 32)
+        self.identity = replace(self.identity, boot_id=_uuid(digits))
+
     def start_delay_ns(self) -> int:
         """What a slow root drive adds to the start of a process: some 20 MB of its image are read."""
         if self.built_storage is None:
@@ -200,6 +208,15 @@ class Machine:
     def cpu_share(self, container: Container) -> float:
         """Cores the container can use now: its limit, or its fair share if that is less."""
         return self.cpu.share(container) * self.cpu.speed
+
+    def cpu_shares(self, containers: Sequence[Container]) -> list[float]:
+        """`cpu_share` of several containers."""
+        return [share * self.cpu.speed for share in self.cpu.shares(containers)]
+
+    @property
+    def cpu_mark(self) -> tuple[int, int, int, int, float]:
+        """As long as it is the same, every container's share of the CPU is."""
+        return self.cpu.mark
 
     @property
     def cpu_speed(self) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine.isolation import Isolation, permits
+from simcluster.models.machine.links.frontdoor import FrontDoor
 from simcluster.models.machine.links.links import Links
 from simcluster.models.machine.links.quality import PathQuality
 from simcluster.models.machine.names import (
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 Backend = tuple[str, int]  # address, port
 
 DNS_PORT = 53
+#: Addresses behind which no name server of the world outside is: the cluster's own, and those of documentation.
+_NO_SERVERS = ("10.", "192.0.2.", "198.51.100.", "203.0.113.")
 #: Stands for the addresses of users outside, where policies ask for one (RFC 5737, documentation).
 OUTSIDE = "203.0.113.7"
 
@@ -97,6 +100,7 @@ class Network:
         version: bumped at every change, so that readers may cache routes.
         sticky_keys: how many rules with session affinity there are.
         links: interfaces, shaping and partitions: how good the ways are.
+        door: the load balancer before the nodes.
     """
 
     def __init__(self) -> None:
@@ -117,6 +121,8 @@ class Network:
         self.sticky_keys = 0
         self.version = 0
         self.links = Links(self._links_changed)
+        self.door = FrontDoor(self.links.nics, self._links_changed)
+        self.links.told.append(self.door.look)
 
     # Tables.
 
@@ -214,6 +220,10 @@ class Network:
         """How good the way between two nodes (and between addresses of pods on them) is now."""
         return self.links.path(source_node, destination_node, source, destination)
 
+    def entries(self) -> tuple[str, ...]:
+        """Nodes through which users from outside come in: those with service rules that the load balancer uses."""
+        return self.door.open_of(tuple(sorted(self.rules)))
+
     def _links_changed(self) -> None:
         self.version += 1
 
@@ -260,9 +270,14 @@ class Network:
                     find = getattr(owner, "container_on", None)
                     container = None if find is None else find(backend[1])
                     if container is not None and hasattr(container.program, "query"):
-                        alive.append(cast(NameServer, container.program))
+                        asked_by = getattr(container.program, "asked_by", None)
+                        server_there = container.program if asked_by is None else asked_by(source)
+                        alive.append(cast(NameServer, server_there))
             lost = 1.0 - len(alive) / len(route.backends)
             return Reached(OK, alive[0], lost) if alive else Reached("timeout")
+        if server.startswith(_NO_SERVERS):
+            outcome = self.route(node, server, DNS_PORT, source).outcome
+            return Reached("refused" if outcome == OK else outcome)
         # A node's own resolver, or one of the world outside.
         return Reached(OK, _Outside(self))
 

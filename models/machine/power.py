@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.shutdown import Inhibitor, Shutdown
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -28,12 +29,15 @@ class Power:
     Attributes:
         on: whether it runs (or boots).
         booting: whether it has power but does not run yet.
+        inhibitor: whoever delays an orderly shutdown.
     """
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.on = True
         self.booting = False
+        self.inhibitor: Inhibitor | None = None
+        self._shutdown: Shutdown | None = None
 
     @property
     def running(self) -> bool:
@@ -46,6 +50,7 @@ class Power:
             return
         machine = self._machine
         was_running, self.on, self.booting = self.running, False, False
+        self._shutdown = None
         if not was_running:
             return
         machine.nics["eth0"].cut()
@@ -62,6 +67,12 @@ class Power:
         for process in list(machine.processes):
             machine.unburden(process)
 
+    def shut_down(self, *, reboot: bool = False) -> None:
+        """It goes down in an orderly way. Nothing happens if it does so already, or does not run."""
+        if self.running and self._shutdown is None:
+            self._shutdown = Shutdown(self._machine, reboot=reboot)
+            self._shutdown.begin()
+
     def give(self) -> None:
         """Somebody presses the button: it boots. Nothing happens if it is on already."""
         if self.on:
@@ -75,6 +86,9 @@ class Power:
         machine = self._machine
         self.booting = False
         machine.booted_ns = machine.sim.now
+        machine.new_boot()
+        machine.os.clock.booted()
+        machine.os.load.booted()
         if machine.built_storage is not None:
             for system in machine.mounts:
                 system.forget_cache()

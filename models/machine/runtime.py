@@ -218,11 +218,15 @@ class Runtime:
             return Executed(result)
         executed = run_tool(container, argv, stdin)
         if executed is None:
+            asked = argv[0] if argv else ""
+            missing = (
+                f"stat {asked}: no such file or directory" if "/" in asked else "executable file not found in $PATH"
+            )
             exec_id = self.sim.stream("exec", container.container_id, *argv).text("0123456789abcdef", 64)
             raise RuntimeFailure(
                 f'rpc error: code = Unknown desc = failed to exec in container: failed to start exec "{exec_id}": '
                 "OCI runtime exec failed: exec failed: unable to start container process: "
-                f'exec: "{argv[0] if argv else ""}": executable file not found in $PATH: unknown'
+                f'exec: "{asked}": {missing}: unknown'
             )
         return executed
 

@@ -11,13 +11,18 @@ import re
 from typing import TYPE_CHECKING
 
 from simcluster.models.machine.kernel import containerfiles
+from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.names import cluster_first
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container, Renewed
 
 #: Folders that every image has.
-_FOLDERS = ("/bin", "/dev", "/etc", "/home", "/proc", "/root", "/sys", "/tmp", "/usr", "/var", "/var/log", "/var/run")
+_FOLDERS = (
+    *("/bin", "/dev", "/dev/shm", "/etc", "/home", "/proc", "/root", "/sys", "/tmp", "/usr"),
+    *("/var", "/var/log", "/var/run"),
+)
+SHARED_MEMORY = "/dev/shm/"
 _OS_RELEASE = 'NAME="BusyBox"\nID=busybox\nPRETTY_NAME="BusyBox v1.36.1"\n'
 
 
@@ -28,6 +33,11 @@ ERROR_TEXTS = {
     "ENOSPC": "No space left on device",
     "EROFS": "Read-only file system",
 }
+
+
+def bytes_of(text: str) -> int:
+    """Size of a file: of its text in UTF-8, or what a large file without text says (`bulk.Zeros`)."""
+    return len(text) if len(text) != len(str(text) + "") else len(text.encode())
 
 
 class FileError(Exception):
@@ -59,6 +69,8 @@ class FileTree:
         Raises:
             FileError: it does not exist or is a folder.
         """
+        self._ask_kernel("open", path)
+        self._ask_kernel("read", path)
         text = self._find(path)
         if text is not None:
             return text
@@ -94,8 +106,14 @@ class FileTree:
         if not self.is_folder(parent_of(path)):
             raise FileError("nonexistent directory")
         prefix, layer = self._writable(path)
-        self._ask_disk(path, len(text))
-        layer.files[path[len(prefix) :]] = (self._find(path) or "") + text if append else text
+        self._ask_kernel("open", path)
+        self._ask_kernel("write", path)
+        whole = (self._find(path) or "") + text if append else text
+        if path.startswith(SHARED_MEMORY):
+            self._share_memory(layer, path[len(prefix) :], whole)
+        else:
+            self._ask_disk(path, len(text))
+        layer.files[path[len(prefix) :]] = whole
 
     def remove(self, path: str) -> None:
         """Remove a file, or a folder with all that is in it.
@@ -112,6 +130,26 @@ class FileTree:
                 layer.files[known[len(prefix) :]] = None
         for folder in [f for f in layer.folders if f == inner or f.startswith(inner + "/")]:
             del layer.folders[folder]
+        if path.startswith(SHARED_MEMORY):
+            self._share_memory(layer, "", "")
+
+    def _ask_kernel(self, call: str, path: str) -> None:
+        """Raise FileError if a failure is injected into this system call."""
+        kernel = self._container.kernel
+        if kernel is None or not kernel.syscalls.rules:
+            return
+        failure = kernel.syscalls.failure(call, self._container, path=path)
+        if failure is not None and failure.errno:
+            raise FileError(MESSAGE[failure.errno])
+
+    def _share_memory(self, layer: Layer, name: str, text: str) -> None:
+        """Files of /dev/shm live in the pod's shared memory. Raise FileError if they do not fit."""
+        others = {key: held for key, held in layer.files.items() if held is not None and key.startswith(SHARED_MEMORY)}
+        total = sum(bytes_of(held) for held in ({**others, name: text}).values())  # integers
+        kernel = self._container.kernel
+        error = "" if kernel is None else kernel.shared_memory(self._container, total)
+        if error:
+            raise FileError(ERROR_TEXTS[error])
 
     def make_folder(self, path: str, parents: bool = False) -> None:
         """Create a folder.

@@ -16,6 +16,7 @@ from typing import Any
 from simcluster.engine.streams import mix
 from simcluster.models.machine import shellbuiltins
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.shellexpand import ExpansionError
 from simcluster.models.machine.shellfiles import FileError, FileTree
 from simcluster.models.machine.shellgrammar import compile_script
@@ -168,6 +169,12 @@ class ShellRunner(ABC):
 
     def spawn(self, process: Process, child: Process, kind: str, length: int) -> None:
         """Register a child; unless it goes to the background, the parent waits for it."""
+        kernel = self.container.kernel
+        if kernel is not None and kernel.fork(self.container):
+            self.emit("stderr", f"{process.script_name}: can't fork: {MESSAGE['EAGAIN']}\n")
+            process.piped, process.status = "", 2
+            process.counter += length
+            return
         self.processes[child.pid] = child
         self.ready.append(child.pid)
         process.piped = ""
@@ -179,6 +186,12 @@ class ShellRunner(ABC):
         process.after = (kind, length, child.pid)
         process.waiting_for = [child.pid]
         process.blocked = True
+
+    def _reap(self, count: int) -> None:
+        """So many children are gone."""
+        kernel = self.container.kernel
+        if kernel is not None and count > 0:
+            kernel.reap(self.container, count)
 
     def next_pid(self) -> int:
         """A fresh process id."""
@@ -205,6 +218,7 @@ class ShellRunner(ABC):
             if not parent.waiting_for:
                 self._child_ended(parent, process)
         del self.processes[process.pid]
+        self._reap(1)
 
     def _child_ended(self, parent: Process, child: Process) -> None:
         kind, length, _ = parent.after
@@ -496,4 +510,5 @@ class ImmediateRunner(ShellRunner):
             self.elapsed_ns = at_ns
             self.wake(pid)
         code = 137 if self.code is None else self.code
+        self._reap(len(self.processes) - 1)
         return Outcome("".join(self.output), "".join(self.errors), code, self.elapsed_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simcluster.models.machine.shellfiles import FileError
+from simcluster.models.machine.shellfiles import FileError, bytes_of
 from simcluster.models.machine.toolscall import FOREVER_NS, Outcome, Tool, ToolCall, usage_error
 
 
@@ -49,7 +49,7 @@ def ls(call: ToolCall) -> Outcome:
 def _listed(call: ToolCall, path: str, shown: str) -> str:
     if not call.has("l"):
         return shown + "\n"
-    size = len(call.files.read(path).encode()) if call.files.is_file(path) else 4096
+    size = bytes_of(call.files.read(path)) if call.files.is_file(path) else 4096
     mode = "-rw-r--r--" if call.files.is_file(path) else "drwxr-xr-x"
     return f"{mode}    1 root     root     {size:9d} Mar  2 09:00 {shown}\n"
 
@@ -149,7 +149,7 @@ def wc(call: ToolCall) -> Outcome:
     """Count lines, words and bytes."""
     texts, errors = call.inputs(call.arguments)
     text = "".join(texts)
-    counts = {"l": text.count("\n"), "w": len(text.split()), "c": len(text.encode())}
+    counts = {"l": text.count("\n"), "w": len(text.split()), "c": bytes_of(text)}
     shown = [str(n) for letter, n in counts.items() if call.has(letter)] or [str(n) for n in counts.values()]
     suffix = f" {call.arguments[0]}" if call.arguments else ""
     return Outcome(" ".join(shown) + suffix + "\n", errors, 1 if errors else 0)

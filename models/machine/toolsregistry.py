@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine import toolsdns, toolsfiles, toolsnetwork, toolssystem
+from simcluster.models.machine import bulk, toolsdns, toolsfiles, toolsnetwork, toolssystem
 from simcluster.models.machine.toolscall import Outcome, Tool, ToolCall
 
-TOOLS: dict[str, Tool] = {**toolsfiles.TOOLS, **toolssystem.TOOLS, **toolsnetwork.TOOLS, **toolsdns.TOOLS}
+TOOLS: dict[str, Tool] = {
+    **toolsfiles.TOOLS,
+    **toolssystem.TOOLS,
+    **toolsnetwork.TOOLS,
+    **toolsdns.TOOLS,
+    **bulk.TOOLS,
+}
+#: Variables of every shell.
+_SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")
 
 
 def image_tool(call: ToolCall) -> Outcome | None:
     """Run a command of the container's own program; None if it has no such command."""
     program = getattr(call.container, "program", None)
-    result = program.run_with_input(tuple(call.argv), call.stdin) if program is not None else None
+    if program is None:
+        return None
+    given = call.container.spec.environment
+    more = tuple(f"{n}={value}" for n, value in call.env.items() if given.get(n) != value and n not in _SHELL)
+    result = program.run_with_input(("env", *more, *call.argv), call.stdin) if more else None
+    if result is None:
+        result = program.run_with_input(tuple(call.argv), call.stdin)
     return None if result is None else Outcome(result.stdout, result.stderr, result.code)

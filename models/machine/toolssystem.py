@@ -6,6 +6,7 @@ import re
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, unix_seconds, weekday
+from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.shellarithmetic import apply
 from simcluster.models.machine.toolscall import FOREVER_NS, Outcome, Tool, ToolCall, usage_error
 
@@ -88,7 +89,13 @@ def date(call: ToolCall) -> Outcome:
     iso = any(word in ("-Iseconds", "-Is") or word.startswith("--iso-8601=s") for word in call.argv)
     if iso:
         form = "%Y-%m-%dT%H:%M:%S+00:00"
-    return Outcome(format_date(form or "%a %b %e %H:%M:%S UTC %Y", call.now_ns) + "\n")
+    kernel, now_ns = call.container.kernel, call.now_ns
+    if kernel is not None:
+        failure = kernel.syscalls.failure("clock", call.container) if kernel.syscalls.rules else None
+        if failure is not None and failure.errno:
+            return Outcome(stderr=f"date: can't get time: {MESSAGE[failure.errno]}\n", code=1)
+        now_ns += kernel.clock.offset_ns()
+    return Outcome(format_date(form or "%a %b %e %H:%M:%S UTC %Y", now_ns) + "\n")
 
 
 def format_date(form: str, t_ns: int) -> str:
@@ -234,9 +241,8 @@ def nproc(call: ToolCall) -> Outcome:
 
 
 def burn(call: ToolCall) -> Outcome:
-    """Programs that only use a core for ever when nobody reads them: `yes`, `dd` from a device."""
-    endless = not any(word.startswith("count=") for word in call.argv)
-    return Outcome(delay_ns=FOREVER_NS, cores=1.0) if endless else Outcome(stderr="0+0 records in\n0+0 records out\n")
+    """Programs that only use a core for ever when nobody reads them: `yes`."""
+    return Outcome(delay_ns=FOREVER_NS, cores=1.0)
 
 
 def digest(call: ToolCall) -> Outcome:
@@ -271,7 +277,6 @@ TOOLS: dict[str, Tool] = {
     "chroot": chroot,
     "chown": nothing,
     "date": date,
-    "dd": burn,
     "dirname": path_part,
     "echo": echo,
     "env": env,

@@ -87,13 +87,11 @@ def _remember(obj: Json, configuration: Json, manager: str) -> None:
 def _check_configuration(route: Route, configuration: Json) -> None:
     if not isinstance(configuration.get("metadata"), dict):
         configuration["metadata"] = {}
-    if configuration.get("kind") not in (None, route.resource.kind) or configuration.get("apiVersion") not in (
-        None,
-        route.resource.api_version,
-    ):
+    version, kind = configuration.get("apiVersion") or "", configuration.get("kind") or route.resource.kind
+    if version != route.resource.api_version or kind != route.resource.kind:
         raise errors.bad_request(
-            f"incorrect version specified in apply patch. Specified patch version: "
-            f"{configuration.get('apiVersion')}, expected: {route.resource.api_version}"
+            f"Incorrect version specified in apply patch. Specified patch version: {version}, "
+            f"expected: {route.resource.api_version}"
         )
     if configuration["metadata"].get("managedFields"):
         raise errors.bad_request("metadata.managedFields must be nil")

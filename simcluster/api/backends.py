@@ -1,4 +1,7 @@
-"""What the API server asks of others while it serves a request: kubelets, metrics-server, webhooks."""
+"""What the API server asks of others while it serves a request.
+
+They are kubelets, metrics-server, webhooks, and whatever stands behind the `proxy` subresources.
+"""
 
 from __future__ import annotations
 
@@ -118,3 +121,45 @@ class WebhookBackend(Protocol):
 
     def call(self, call: WebhookCall) -> WebhookReply:
         """Send a review over the network and wait for the answer."""
+
+
+class ProxyCall(NamedTuple):
+    """One request that the API server passes on (the `proxy` subresources).
+
+    Attributes:
+        scheme: `http` or `https`.
+        host, port: where to; a node's own kubelet is named by `kubelet` instead.
+        kubelet: name of the node whose kubelet is meant, or empty.
+        path: with the query, as the server behind is asked.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    kubelet: str
+    method: str
+    path: str
+    body: str = ""
+    content_type: str = ""
+
+
+class ProxyReply(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        error: why there is no answer, as Go's HTTP client says it, or empty.
+        delay_ns: how long it took.
+    """
+
+    error: str = ""
+    status: int = 0
+    body: str = ""
+    content_type: str = ""
+    delay_ns: int = 0
+
+
+class ProxyTransport(Protocol):
+    """The network as the API server's own process reaches it."""
+
+    def send(self, call: ProxyCall) -> ProxyReply:
+        """Connect, send the request, wait for the answer."""

@@ -10,12 +10,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simcluster.api import errors
+from simcluster.api import errors, jsontext
 from simcluster.api.errors import ApiError
+from simcluster.api.jsontext import JsonError
 from simcluster.api.objects import Json
 from simcluster.api.request import Request
 from simcluster.api.resources import Resource
-from simcluster.api.schema import YamlSyntaxError, decode_yaml
+from simcluster.api.schema import YamlSyntaxError, decode_type, decode_yaml
 
 #: Source: k8s.io/apiserver, MaxRequestBodyBytes.
 MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -42,6 +43,8 @@ def read_object(request: Request, resource: Resource) -> Body:
     """The object a request carries, of the kind of the resource. Raises ApiError 400, 413, 415."""
     body = request.body
     if isinstance(body, Mapping):
+        if resource.custom is not None:
+            refuse_deep(body)
         found = Body(body)
     else:
         found = _parse(_raw(body), media_type(request.content_type), resource)
@@ -49,7 +52,7 @@ def read_object(request: Request, resource: Resource) -> Body:
     if not isinstance(value, Mapping):
         raise errors.bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; "
-            f"json parse error: json: cannot unmarshal {_go_kind(value)} into Go value of type struct "
+            f"json parse error: json: cannot unmarshal {go_kind(value)} into Go value of type struct "
             f'{{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }} '
             f"({_summary(_raw(body))})"
         )
@@ -68,13 +71,19 @@ def read_any(request: Request) -> Any:
     try:
         if media_type(request.content_type) in _YAML_TYPES:
             return _yaml(raw).value
-        return json.loads(raw)
+        return jsontext.parse(raw)
     except YamlSyntaxError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from None
-    except json.JSONDecodeError as error:
-        raise errors.bad_request(go_json_error(raw, error)) from None
-    except UnicodeDecodeError:
-        raise errors.bad_request("invalid character 'ÿ' looking for beginning of value") from None
+    except JsonError as error:
+        raise errors.bad_request(str(error)) from None
+
+
+def refuse_deep(value: Any) -> None:
+    """Refuse a value that nests deeper than the server reads. Raises ApiError 400."""
+    try:
+        jsontext.check_depth(value)
+    except JsonError as error:
+        raise errors.bad_request(str(error)) from None
 
 
 def _raw(body: Any) -> str:
@@ -92,11 +101,11 @@ def _parse(raw: str, media: str, resource: Resource) -> Body:
     kind = resource.kind
     try:
         if media in _JSON_TYPES:
-            return Body(json.loads(raw))
+            return Body(jsontext.parse(raw))
         if media in _YAML_TYPES:
             return _yaml(raw)
-    except json.JSONDecodeError as error:
-        why = f"couldn't get version/kind; json parse error: {go_json_error(raw, error)}"
+    except JsonError as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
         raise errors.bad_request(_unrecognized(kind, why, raw)) from None
     except YamlSyntaxError as error:
         why = f"couldn't get version/kind; json parse error: error converting YAML to JSON: {error}"
@@ -106,6 +115,10 @@ def _parse(raw: str, media: str, resource: Resource) -> Body:
 
 def _yaml(raw: str) -> Body:
     documents, repeated = decode_yaml(raw)
+    try:
+        jsontext.check_depth(documents[:1])
+    except JsonError as error:
+        raise YamlSyntaxError(f"yaml: {error}") from None
     return Body(documents[0] if documents else None, tuple(repeated))
 
 
@@ -123,40 +136,13 @@ def _summary(raw: str) -> str:
     return data.hex() if len(data) <= _SUMMARY else data[:_SUMMARY].hex() + " ..."
 
 
-def _go_kind(value: Any) -> str:
+def go_kind(value: Any) -> str:
+    """What a Go program calls a JSON value that is no object."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "number"
-
-
-def go_json_error(raw: str, error: json.JSONDecodeError) -> str:
-    """Go's words for a JSON syntax error.
-
-    >>> try: json.loads("{bad")
-    ... except json.JSONDecodeError as e: print(go_json_error("{bad", e))
-    invalid character 'b' looking for beginning of object key string
-    """
-    position = error.pos
-    while position < len(raw) and raw[position] in " \t\r\n":
-        position += 1
-    if position >= len(raw) or error.msg.startswith("Unterminated string"):
-        return "unexpected end of JSON input"
-    where = {
-        "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
-        "Expecting value": "looking for beginning of value",
-        "Expecting ':' delimiter": "after object key",
-        "Extra data": "after top-level value",
-        "Expecting ',' delimiter": "after object key:value pair",
-    }.get(error.msg, "in string literal")
-    return f"invalid character {_quoted(raw[position])} {where}"
-
-
-def _quoted(character: str) -> str:
-    if character == "'":
-        return "'\\''"
-    return "'\"'" if character == '"' else f"'{character}'"
 
 
 def _check_kind(value: Mapping[str, Any], resource: Resource) -> None:
@@ -183,14 +169,32 @@ def read_options(request: Request) -> Json:
     """DeleteOptions of the body; of the query only if there is no body, as in the real server."""
     body = read_any(request)
     if isinstance(body, Mapping) and body:
-        return dict(body)
+        decoded = decode_type("meta.v1.DeleteOptions", body)
+        if decoded.error is not None:
+            raise errors.bad_request(decoded.error)
+        return decoded.object
+    if body is not None and not isinstance(body, Mapping):
+        raise errors.bad_request(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_kind(body)} into Go value of "
+            'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+            'Kind string "json:\\"kind,omitempty\\"" }'
+        )
     options: Json = {}
     for name in ("gracePeriodSeconds", "propagationPolicy", "orphanDependents"):
         value = request.param(name)
         if value:
-            options[name] = int(value) if name == "gracePeriodSeconds" else value
+            options[name] = _seconds(value) if name == "gracePeriodSeconds" else value
     if options.get("orphanDependents") is not None:
         options["orphanDependents"] = options["orphanDependents"] == "true"
     if request.param("dryRun"):
         options["dryRun"] = request.params("dryRun")
     return options
+
+
+def _seconds(text: str) -> int:
+    sign, digits = (-1, text[1:]) if text[:1] == "-" else (1, text)
+    if not digits.isdecimal() or not digits.isascii():
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(digits) > 18:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return sign * int(digits)

@@ -25,6 +25,8 @@ _EVENT_NAMES = (
     ("count", "deprecatedCount"),
     ("reportingComponent", "reportingController"),
 )
+#: Core Events carry these even when they are empty.
+_EMPTY_IN_CORE_ONLY = ("reportingController", "reportingInstance")
 _TO_EVENTS = dict(_EVENT_NAMES)
 _TO_CORE = {new: old for old, new in _EVENT_NAMES}
 
@@ -43,7 +45,8 @@ def from_storage(resource: Resource, obj: Json, cluster: Cluster | None = None) 
     if resource.custom is not None:
         return in_version(resource, obj, resource.version, cluster)
     if resource.group == "events.k8s.io":
-        return _renamed(obj, _TO_EVENTS, "events.k8s.io/v1")
+        shown = _renamed(obj, _TO_EVENTS, "events.k8s.io/v1")
+        return {key: value for key, value in shown.items() if value != "" or key not in _EMPTY_IN_CORE_ONLY}
     return _autoscaler_v1(obj)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource, ResourceTable
+from simcluster.api.routing import PROXY
 
 _GET_AND_WRITE = ("get", "patch", "update")
+_CONNECT = ("create", "delete", "get", "patch", "update")
 #: What answers a subresource: group, version and kind (of the resource itself if None), verbs.
 _SUBRESOURCES: dict[str, tuple[tuple[str, str, str] | None, tuple[str, ...]]] = {
     "attach": (("", "v1", "PodAttachOptions"), ("create", "get")),
@@ -96,7 +98,7 @@ def resource_list(table: ResourceTable, group_name: str, version: str) -> Json:
     for resource in sorted(_of(table, group_name, version), key=_plural):
         entries.append(_entry(resource))
         for name in sorted(resource.subresources):
-            target, verbs = _SUBRESOURCES[name]
+            target, verbs = part_of(resource, name)
             entry: Json = {
                 "name": f"{resource.plural}/{name}",
                 "singularName": "",
@@ -112,6 +114,13 @@ def resource_list(table: ResourceTable, group_name: str, version: str) -> Json:
     if group_name:
         listed["apiVersion"] = "v1"
     return {**listed, "groupVersion": group_version, "resources": entries}
+
+
+def part_of(resource: Resource, name: str) -> tuple[tuple[str, str, str] | None, tuple[str, ...]]:
+    """What answers a subresource (group, version and kind; None: the resource itself), and its verbs."""
+    if name == PROXY:
+        return (resource.group, resource.version, f"{resource.kind}ProxyOptions"), _CONNECT
+    return _SUBRESOURCES[name]
 
 
 def _of(table: ResourceTable, group_name: str, version: str) -> list[Resource]:
@@ -181,7 +190,7 @@ def _discovered(resource: Resource) -> Json:
     if resource.subresources:
         subresources = []
         for name in sorted(resource.subresources):
-            target, verbs = _SUBRESOURCES[name]
+            target, verbs = part_of(resource, name)
             group_name, version, kind = target if target is not None else ("", "", resource.kind)
             shown = {"group": group_name, "version": version if group_name else "", "kind": kind}
             subresources.append({"subresource": name, "responseKind": shown, "verbs": list(verbs)})

@@ -5,6 +5,7 @@ Texts are those of k8s.io/apimachinery/pkg/api/errors.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -137,3 +138,41 @@ def unsupported_media_type(content_type: str) -> ApiError:
 def page_not_found() -> ApiError:
     """404 for a path that is no resource."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+#: What a client makes of answers that carry no Status (apimachinery, NewGenericServerResponse).
+_GENERIC = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    406: ("NotAcceptable", ""),
+    409: ("Conflict", "the server reported a conflict"),
+    415: ("UnsupportedMediaType", ""),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: (
+        "TooManyRequests",
+        "the server has received too many requests and has asked us to try again later",
+    ),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
+}
+
+
+def of_plain_answer(code: int, text: str) -> dict[str, Any]:
+    """The Status that a client puts in the place of an answer in plain words."""
+    said = text.strip() or "unknown"
+    reason, message = _GENERIC.get(
+        code, ("", f"the server responded with the status code {code} but did not return more information")
+    )
+    if code == 403:
+        reason, message = "Forbidden", said
+    elif code >= 500 and code not in _GENERIC:
+        reason, message = (
+            "InternalError",
+            f"an error on the server ({json.dumps(said)}) has prevented the request from succeeding",
+        )
+    return ApiError(code, reason, message or said, {}).status()

@@ -1,12 +1,15 @@
 """`/healthz`, `/livez`, `/readyz`: the checks of kube-apiserver 1.32, by name and all together.
 
-Every check passes: a simulated API server that serves at all is well. Source of names and
-order: a 1.32.13 server's own list.
+Every check passes unless the caller says otherwise: a simulated API server that serves at all
+is well, but for the etcd behind it. Source of names and order: a 1.32.13 server's own list.
 """
 
 from __future__ import annotations
 
-from simcluster.api.request import Request, Response
+from collections.abc import Sequence
+
+from simcluster.api.exposition import Family, exposition
+from simcluster.api.request import NO_SNIFF, Request, Response
 
 TEXT = "text/plain; charset=utf-8"
 ENDPOINTS = ("healthz", "livez", "readyz")
@@ -50,26 +53,70 @@ _CHECKS: dict[str, tuple[str, ...]] = {
     "livez": ("ping", "log", "etcd", *_HOOKS),
     "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_HOOKS, "shutdown"),
 }
+#: Checks that have a path which the server does not list.
+_UNLISTED = (("readyz", "etcd"), ("readyz", "etcd-readiness"))
 
 
-def serve(request: Request, path: str) -> Response | None:
-    """Answer `livez?verbose&exclude=etcd`, `livez/etcd`, ...; None if there is no such check."""
+def serve(request: Request, path: str, failing: Sequence[str] = ()) -> Response | None:
+    """Answer `livez?verbose&exclude=etcd`, `livez/etcd`, ...; None if there is no such check.
+
+    Args:
+        failing: names of checks that do not pass; why is not told to clients.
+    """
     endpoint, _, name = path.partition("/")
     checks = _CHECKS[endpoint]
     if name:
-        return Response(200, text="ok", content_type=TEXT) if name in checks else None
+        if name not in checks:
+            return None
+        if name in failing:
+            why = f"internal server error: {name} failed: reason withheld\n"
+            return _text(500, why)
+        return _text(200, "ok")
     excluded = request.params("exclude")
-    if not any(key == "verbose" for key, _ in request.query):
-        return Response(200, text="ok", content_type=TEXT)
-    lines = [f"[+]{check} {'excluded: ok' if check in excluded else 'ok'}\n" for check in checks]
+    failed = [check for check in checks if check in failing and check not in excluded]
+    if not failed and not any(key == "verbose" for key, _ in request.query):
+        return _text(200, "ok")
+    lines = [_line(check, check in excluded, check in failing) for check in checks]
     unknown = [name for name in excluded if name not in checks]
     if unknown:
         listed = ", ".join(f'"{name}"' for name in sorted(unknown))
         lines.append(f"warn: some health checks cannot be excluded: no matches for {listed}\n")
-    return Response(200, text="".join(lines) + f"{endpoint} check passed\n", content_type=TEXT)
+    if failed:
+        return _text(500, "".join(lines) + f"{endpoint} check failed\n")
+    return _text(200, "".join(lines) + f"{endpoint} check passed\n")
+
+
+def _line(check: str, excluded: bool, failing: bool) -> str:
+    if excluded:
+        return f"[+]{check} excluded: ok\n"
+    return f"[-]{check} failed: reason withheld\n" if failing else f"[+]{check} ok\n"
+
+
+def _text(code: int, text: str) -> Response:
+    return Response(code, text=text, content_type=TEXT, headers=NO_SNIFF)
+
+
+def indicators() -> str:
+    """`/metrics/slis`: every check, as it is now."""
+    samples = tuple(
+        ((("name", check), ("type", endpoint)), 1)
+        for endpoint in ENDPOINTS
+        for check in dict.fromkeys(_CHECKS[endpoint])
+    )
+    return exposition(
+        [
+            Family(
+                "kubernetes_healthcheck",
+                "gauge",
+                "[STABLE] This metric records the result of a single healthcheck.",
+                samples,
+            )
+        ]
+    )
 
 
 def paths() -> list[str]:
-    """Every path of a check."""
+    """The paths of checks, as the server lists them."""
     found = [f"/{endpoint}" for endpoint in ENDPOINTS]
-    return found + [f"/{endpoint}/{check}" for endpoint in ENDPOINTS for check in _CHECKS[endpoint]]
+    listed = ((endpoint, check) for endpoint in ENDPOINTS for check in _CHECKS[endpoint])
+    return found + [f"/{endpoint}/{check}" for endpoint, check in listed if (endpoint, check) not in _UNLISTED]

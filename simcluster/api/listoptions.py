@@ -69,7 +69,7 @@ def list_options(request: Request) -> ListOptions:
 def watch_options(request: Request) -> ListOptions:
     """The options of a watch. Raises ApiError 400 or 422."""
     text = request.param("resourceVersion")
-    if text and not text.isdecimal():
+    if text and not (text.isdecimal() and text.isascii()):
         why = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         _refuse([Cause("FieldValueInvalid", why, "resourceVersion")])
     options = _read(request, text)
@@ -121,8 +121,11 @@ def _read(request: Request, text: str) -> ListOptions:
 
 
 def _version(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isdecimal() and text.isascii()):
         why = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise errors.bad_request(f"invalid resource version: resourceVersion: {why}")
+    if len(text) > 19:
+        why = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": value out of range'
         raise errors.bad_request(f"invalid resource version: resourceVersion: {why}")
     return int(text)
 
@@ -130,10 +133,12 @@ def _version(text: str) -> int:
 def _number(text: str) -> int:
     if not text:
         return 0
-    try:
-        return int(text)
-    except ValueError:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    digits = text[1:] if text[0] in "+-" else text
+    if not (digits.isdecimal() and digits.isascii()):
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(digits) > 18:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return int(text)
 
 
 def _forbidden(why: str) -> Cause:

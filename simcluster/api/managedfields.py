@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import Json
@@ -89,10 +89,20 @@ _LEAF: Json = {}
 _SCALARS = (str, int, bool, float, type(None))
 
 
+class _Fields(dict[str, tuple[str, Shape]]):
+    """The path element of every field of a type, and what is behind it; made as they are asked for."""
+
+    def __init__(self, schema: TypeSchema | None) -> None:
+        self.schema = schema
+
+    def __missing__(self, key: str) -> tuple[str, Shape]:
+        found = self[key] = (f"f:{key}", shape_of(self.schema, key))
+        return found
+
+
 @functools.cache
-def _field(schema: TypeSchema | None, key: str) -> tuple[str, Shape]:
-    """The path element of a field, and what is behind it."""
-    return f"f:{key}", shape_of(schema, key)
+def _fields(schema: TypeSchema | None) -> _Fields:
+    return _Fields(schema)
 
 
 def _descend(
@@ -130,9 +140,9 @@ def _whole(value: Any, shape: Shape) -> Json:
         return _LEAF
     node: Json = {_SELF: _LEAF}
     if isinstance(value, dict):
-        schema = shape.schema
+        fields = _fields(shape.schema)
         for key, child in value.items():
-            name, inner = _field(schema, key)
+            name, inner = fields[key]
             node[name] = _LEAF if type(child) in _SCALARS else _whole(child, inner)
         return node
     for name, child, inner in _parts(value, shape):
@@ -153,29 +163,72 @@ def _node(left: Any, right: Any, shape: Shape, name: str, changed: Json, removed
         return
     inner_changed: Json = {}
     inner_removed: Json = {}
-    before = {key: (child, f) for key, child, f in _parts(left, shape)} if left_is_inner else {}
-    after = {key: (child, f) for key, child, f in _parts(right, shape)} if right_is_inner else {}
-    for key, (old_child, old_shape) in before.items():
-        if key not in after:
-            if not creating:
-                inner_removed[key] = _whole(old_child, old_shape)
-            continue
-        new_child, new_shape = after[key]
-        if old_child is not new_child:
-            _node(old_child, new_child, new_shape, key, inner_changed, inner_removed, creating)
-    for key, (new_child, new_shape) in after.items():
-        if key not in before:
-            inner_changed[key] = _whole(new_child, new_shape)
+    if left_is_inner and right_is_inner and type(left) is dict and type(right) is dict:
+        _fields_of_both(left, right, _fields(shape.schema), inner_changed, inner_removed, creating)
+    else:
+        _items_of_both(
+            _parts(left, shape) if left_is_inner else (),
+            _parts(right, shape) if right_is_inner else (),
+            inner_changed,
+            inner_removed,
+            creating,
+        )
     if inner_changed:
         changed[name] = inner_changed
     if inner_removed:
         removed[name] = inner_removed
 
 
+def _fields_of_both(left: Json, right: Json, fields: _Fields, changed: Json, removed: Json, creating: bool) -> None:
+    """Compare two objects field by field."""
+    for key, old in left.items():
+        if key not in right:
+            if not creating:
+                name, shape = fields[key]
+                removed[name] = _whole(old, shape)
+            continue
+        new = right[key]
+        if new is old:
+            continue
+        kind = type(new)
+        if kind is type(old) and kind in _SCALARS:
+            if new != old:
+                changed[fields[key][0]] = _LEAF
+            continue
+        name, shape = fields[key]
+        _node(old, new, shape, name, changed, removed, creating)
+    for key, new in right.items():
+        if key not in left:
+            name, shape = fields[key]
+            changed[name] = _LEAF if type(new) in _SCALARS else _whole(new, shape)
+
+
+_Part = tuple[str, Any, Shape]
+
+
+def _items_of_both(left: Iterable[_Part], right: Iterable[_Part], changed: Json, removed: Json, creating: bool) -> None:
+    """Compare what two values consist of, by path elements."""
+    before = {key: (child, shape) for key, child, shape in left}
+    after = {key: (child, shape) for key, child, shape in right}
+    for key, (old_child, old_shape) in before.items():
+        if key not in after:
+            if not creating:
+                removed[key] = _whole(old_child, old_shape)
+            continue
+        new_child, new_shape = after[key]
+        # Items of a known type that are equal are the same: decoding leaves one type to every field.
+        if old_child is not new_child and (new_shape.schema is None or old_child != new_child):
+            _node(old_child, new_child, new_shape, key, changed, removed, creating)
+    for key, (new_child, new_shape) in after.items():
+        if key not in before:
+            changed[key] = _whole(new_child, new_shape)
+
+
 def _parts(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
     if isinstance(value, dict):
+        fields = _fields(shape.schema)
         for key, child in value.items():
-            name, inner = _field(shape.schema, key)
+            name, inner = fields[key]
             yield name, child, inner
     elif shape.is_set:
         for item in value:
@@ -203,7 +256,7 @@ def item_key(item: Json, shape: Shape) -> str:
 
 
 def _union(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    return [*a, *(key for key in b if key not in a)]
+    return [*a, *[key for key in b if key not in a]]
 
 
 def everything(obj: Mapping[str, Any], schema: TypeSchema | None) -> Json:
@@ -381,10 +434,17 @@ def manager_of(item: Mapping[str, Any]) -> Manager:
 
 def ordered(entries: list[Json]) -> list[Json]:
     """Entries in the server's order: operation, time, manager, version, subresource."""
+    if len(entries) < 2:
+        return entries
     return sorted(
         entries,
         key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", "")),
     )
+
+
+def _is_sound(item: Mapping[str, Any]) -> bool:
+    """Whether an entry can be read; if one cannot, the writer's whole list is ignored."""
+    return isinstance(item.get("fieldsV1") or {}, dict)
 
 
 def after_update(
@@ -392,7 +452,8 @@ def after_update(
 ) -> list[Json]:
     """`managedFields` of `new` after an update (not an apply) by `manager`."""
     entries: list[Json] = list(new["metadata"].get("managedFields") or ())
-    if not entries and old is not None and "managedFields" not in new["metadata"]:
+    is_lost = not entries and "managedFields" not in new["metadata"]
+    if old is not None and (is_lost or not all(_is_sound(item) for item in entries)):
         entries = list(old["metadata"].get("managedFields") or ())
     comparison = compare(old, new, schema)
     if not comparison.changed and not comparison.removed:
@@ -401,7 +462,7 @@ def after_update(
     own: Json = {}
     for item in entries:
         fields = item.get("fieldsV1") or {}
-        if manager_of(item) == manager:
+        if item.get("manager", "") == manager.name and manager_of(item) == manager:
             own = difference(fields, comparison.removed)
             continue
         rest = difference(difference(fields, comparison.removed), comparison.changed)

@@ -198,6 +198,7 @@ def environment_name(name: str) -> tuple[str, ...]:
     return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
+@functools.lru_cache(maxsize=8192)
 def ip_address(text: str) -> tuple[str, ...]:
     """An IPv4 or IPv6 address."""
     if _is_ipv4(text) or _is_ipv6(text):

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import discovery, health, metrics, openapi, openapi_v2
+from simcluster.api import discovery, exposition, health, metrics, openapi_answers, servermetrics
 from simcluster.api.authentication import signing
 from simcluster.api.errors import ApiError, page_not_found
 from simcluster.api.objects import Json
-from simcluster.api.request import Request, Response
+from simcluster.api.request import NO_SNIFF, Request, Response
+from simcluster.api.version import VERSION
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
 
-#: What the imitated server says of itself.
-VERSION: Json = {
-    "major": "1",
-    "minor": "32",
-    "gitVersion": "v1.32.13",
-    "gitCommit": "63adf010aa20e104c0b7043b47f42f50c9f72b17",
-    "gitTreeState": "clean",
-    "buildDate": "2026-08-21T00:00:00Z",
-    "goVersion": "go1.24.11",
-    "compiler": "gc",
-    "platform": "linux/amd64",
-}
 _TEXT = health.TEXT
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 #: Of a server that nobody has given an address.
@@ -39,7 +27,7 @@ def serve(api: Api, request: Request, *, known_version: bool) -> Response:
     if answer is None:
         if known_version:
             raise page_not_found()
-        return Response(404, text="404 page not found\n", content_type=_TEXT)
+        return Response(404, text="404 page not found\n", content_type=_TEXT, headers=NO_SNIFF)
     if request.method != "GET":
         raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
     return answer
@@ -68,18 +56,16 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
         if (group, version) in table.versions and (with_metrics or group != "metrics.k8s.io"):
             return Response(200, discovery.resource_list(table, group, version))
         return None
-    if path == "openapi/v2":
-        return Response(200, openapi_v2.swagger(table, api.store))
+    if path == "metrics":
+        return Response(200, text=servermetrics.exposed(api), content_type=exposition.CONTENT_TYPE)
+    if path == "metrics/slis":
+        return Response(200, text=health.indicators(), content_type=exposition.CONTENT_TYPE)
+    if parts[0] == "openapi":
+        return openapi_answers.serve(api, request, path, with_metrics=with_metrics)
     if path == ".well-known/openid-configuration":
         return Response(200, _issuer(api.address or _ADDRESS))
     if path == "openid/v1/jwks":
         return Response(200, signing.public_keys(), content_type="application/jwk-set+json")
-    if path == "openapi/v3":
-        listed = openapi.index(table, api.store, metrics=with_metrics)
-        return Response(200, text=json.dumps(listed, separators=(",", ":")), content_type=_TEXT)
-    if path.startswith("openapi/v3/"):
-        document = openapi.document(table, api.store, path.removeprefix("openapi/v3/"))
-        return Response(200, document) if document is not None else None
     if not path:
         return Response(200, {"paths": _paths(api, with_metrics)})
     return None

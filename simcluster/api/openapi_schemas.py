@@ -7,9 +7,12 @@ beside its description; a type of one value is a component of its own.
 from __future__ import annotations
 
 import functools
+import json
+from pathlib import Path
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.api.ordering import field_order
 from simcluster.api.schema.descriptions import description_of
 from simcluster.api.schema.types import Field, load
 
@@ -73,14 +76,37 @@ def component(name: str) -> Json:
     entry = load().types[name]
     schema["type"] = "object"
     if entry.required:
-        schema["required"] = list(entry.required)
+        schema["required"] = [field for field in field_order(name) if field in entry.required]
     schema["properties"] = {field.name: _property(name, field) for field in entry.fields.values()}
     if entry.kinds:
         kinds = [{"group": group, "kind": kind, "version": version} for group, version, kind in entry.kinds]
         schema["x-kubernetes-group-version-kind"] = kinds
     if entry.map_type:
         schema["x-kubernetes-map-type"] = entry.map_type
+    if name in _UNIONS:
+        schema["x-kubernetes-unions"] = [_UNIONS[name]]
     return schema
+
+
+_ZEROS: Json = {"boolean": False, "integer": 0, "number": 0, "string": ""}
+#: Fields of kinds that are never pointers.
+_STRUCTS = ("metadata", "spec", "status")
+#: Fields whose default does not follow from that, as a 1.32 server prints them.
+_DEFAULTS = Path(__file__).with_name("openapi-defaults.json")
+_PROFILE: Json = {"discriminator": "type", "fields-to-discriminateBy": {"localhostProfile": "LocalhostProfile"}}
+_UNIONS: dict[str, Json] = {
+    "core.v1.AppArmorProfile": _PROFILE,
+    "core.v1.SeccompProfile": _PROFILE,
+    "flowcontrol.v1.LimitResponse": {"discriminator": "type", "fields-to-discriminateBy": {"queuing": "Queuing"}},
+    "flowcontrol.v1.PriorityLevelConfigurationSpec": {
+        "discriminator": "type",
+        "fields-to-discriminateBy": {"exempt": "Exempt", "limited": "Limited"},
+    },
+    "flowcontrol.v1.Subject": {
+        "discriminator": "kind",
+        "fields-to-discriminateBy": {"group": "Group", "serviceAccount": "ServiceAccount", "user": "User"},
+    },
+}
 
 
 @functools.cache
@@ -119,7 +145,27 @@ def _property(owner: str, field: Field) -> Json:
     ):
         if value:
             schema[key] = value
-    return schema
+    default = _default(owner, field, schema)
+    if default is None:
+        return schema
+    head: Json = {key: schema[key] for key in ("description", "type", "format") if key in schema}
+    return {**head, "default": default, **schema}
+
+
+def _default(owner: str, field: Field, schema: Json) -> Any:
+    """What the server prints as the default: of fields that are no pointers, Go's zero value."""
+    name = f"{owner}.{field.name}"
+    if name in _exceptions():
+        return _exceptions()[name]
+    if "allOf" in schema or "$ref" in schema:
+        return {} if field.required or field.name in _STRUCTS else None
+    return _ZEROS.get(schema.get("type", "")) if field.required else None
+
+
+@functools.cache
+def _exceptions() -> Json:
+    found: Json = json.loads(_DEFAULTS.read_text(encoding="utf-8"))
+    return found
 
 
 def _schema(field: Field, named: str, enum: list[Any] | None, *, is_item: bool, described: bool) -> Json:
@@ -140,7 +186,8 @@ def _schema(field: Field, named: str, enum: list[Any] | None, *, is_item: bool, 
             return {"default": {}, "allOf": [pointer]} if field.ref else pointer
         return {"allOf": [pointer]} if described else pointer
     if field.kind == "integer":
-        return {"type": "integer", "format": field.go_type}
+        number: Json = {"type": "integer", "format": field.go_type}
+        return {**number, "default": 0} if is_item else number
     schema = dict(_SCALARS[field.kind])
     if is_item and field.kind == "string":
         schema["default"] = ""
@@ -157,12 +204,12 @@ def version_2(schema: Any) -> Any:
     for key, value in schema.items():
         if key == "allOf" and len(value) == 1:
             found.update(version_2(value[0]))
-        elif key == "oneOf":
+        elif key == "oneOf" and isinstance(value, list):
             found["type"] = "string"
         elif key == "$ref" and isinstance(value, str):
             found[key] = value.replace("#/components/schemas/", "#/definitions/")
-        elif key == "default" and value == {}:
-            continue
+        elif key == "default" and (value == {} or not isinstance(value, dict)):
+            continue  # version 2 tells no defaults; a property of that name is a schema
         else:
             found[key] = version_2(value)
     return found

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from simcluster.api import errors
-from simcluster.api.codec import media_type
+from simcluster.api.codec import go_kind, media_type
 from simcluster.api.errors import ApiError, Cause
 from simcluster.api.objects import Json
+from simcluster.api.ordering import ordered
 from simcluster.api.patch import jsonpatch, merge, strategic
 from simcluster.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from simcluster.api.resources import Resource
@@ -29,7 +30,7 @@ def patched(resource: Resource, current: Json, patch: Any, content_type: str) ->
         return _json_patched(current, patch)
     if not isinstance(patch, Mapping):
         raise errors.bad_request(
-            f"json: cannot unmarshal {type(patch).__name__} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
         )
     if media == MERGE_PATCH:
         merged: Json = merge.merge(current, patch)
@@ -84,7 +85,8 @@ def _invalid_patch(result: Json, patch: Any, content_type: str, why: str) -> Api
         shown = strategic.go_map(patch)
         why = _converter_error(why)
     else:
-        shown = json.dumps(result, separators=(",", ":"))
+        typed = ordered(result)
+        shown = json.dumps({key: typed[key] for key in sorted(typed)}, separators=(",", ":"))
     message = f"Invalid value: {json.dumps(shown, ensure_ascii=False)}: {why}"
     cause = Cause("FieldValueInvalid", message, "patch")
     error = errors.invalid("", "", "", [cause])
@@ -114,7 +116,10 @@ def check_identity(resource: Resource, name: str, namespace: str, result: Mappin
     if not isinstance(metadata, Mapping):
         metadata = {}
     written = metadata.get("name")
-    if written and written != name:
+    if not written:
+        why = "name must be provided"
+        raise errors.bad_request(f"the name of the object ({name} based on URL) was undeterminable: {why}")
+    if written != name:
         raise errors.bad_request(f"the name of the object ({written}) does not match the name on the URL ({name})")
     if resource.namespaced and metadata.get("namespace") not in (None, "", namespace):
         raise errors.bad_request(

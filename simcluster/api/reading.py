@@ -11,6 +11,7 @@ from simcluster.api.objects import ApiObject
 from simcluster.api.representation import OBJECT, View, negotiate
 from simcluster.api.request import JSON, Request, Response
 from simcluster.api.routing import Route
+from simcluster.api.selectors import FieldTerm
 from simcluster.api.watch import Watch, WatchOptions
 from simcluster.engine import SECOND
 
@@ -66,6 +67,9 @@ def watch(api: Api, request: Request, route: Route) -> Response:
     """An open watch."""
     resource = route.resource
     selection = selection_of(request, resource, route.namespace)
+    if route.name:  # the deprecated path of one object
+        only = FieldTerm("metadata.name", True, route.name)
+        selection = selection._replace(fields=(only, *selection.fields))
     asked = watch_options(request)
     bookmarks = request.flag("allowWatchBookmarks")
     if asked.initial is None and bookmarks and not asked.version:

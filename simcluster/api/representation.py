@@ -70,7 +70,7 @@ class View(NamedTuple):
         if self.form == OBJECT:
             return conversion.from_storage(self.resource, obj, self.cluster)
         if self.form == METADATA:
-            return _partial(obj)
+            return printing.partial(obj)
         version = obj["metadata"].get("resourceVersion", "")
         return self._table([obj], version, now_ns)
 
@@ -81,7 +81,7 @@ class View(NamedTuple):
             table = self._table(objects, version, now_ns)
             return {**table, "metadata": metadata}
         if self.form == METADATA:
-            items = [_partial(obj) for obj in objects]
+            items = [printing.partial(obj) for obj in objects]
             return _list(METADATA + "List", "meta.k8s.io/v1", metadata, items)
         items = [conversion.from_storage(self.resource, obj, self.cluster) for obj in objects]
         custom = self.resource.custom
@@ -99,7 +99,3 @@ class View(NamedTuple):
 
 def _list(kind: str, api_version: str, metadata: Json, items: list[Any]) -> Json:
     return {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
-
-
-def _partial(obj: Json) -> Json:
-    return {"kind": METADATA, "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}

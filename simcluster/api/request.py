@@ -23,6 +23,9 @@ TABLE = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 )
 
+#: Of answers in plain words, which no browser shall take for a page.
+NO_SNIFF = {"X-Content-Type-Options": "nosniff"}
+
 Query = tuple[tuple[str, str], ...]
 
 

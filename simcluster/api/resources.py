@@ -6,6 +6,7 @@ with metrics.k8s.io beside them. Alpha and beta groups are left out.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.engine import Shared
@@ -18,14 +19,8 @@ _CREATE = ("create",)
 _READ = ("get", "list")
 
 
-class Resource(NamedTuple):
-    """One resource of the API.
-
-    Attributes:
-        storage: name under which the store keeps the objects, if it is not `name`
-            (`events.events.k8s.io` are the same objects as `events`).
-        custom: what a CustomResourceDefinition says about it; None for built-in resources.
-    """
+class _Entry(NamedTuple):
+    """The facts of a `Resource`."""
 
     group: str
     version: str
@@ -40,22 +35,37 @@ class Resource(NamedTuple):
     storage_name: str = ""
     custom: CustomVersion | None = None
 
-    @property
+
+class Resource(_Entry):
+    """One resource of the API.
+
+    Attributes:
+        storage_name: name under which the store keeps the objects, if it is not `name`
+            (`events.events.k8s.io` are the same objects as `events`).
+        custom: what a CustomResourceDefinition says about it; None for built-in resources.
+    """
+
+    # No slots: its names are put together once and kept, because every request asks for them.
+
+    def __reduce__(self) -> tuple[type[Resource], tuple[object, ...]]:
+        return (Resource, tuple(self))
+
+    @cached_property
     def name(self) -> str:
         """`plural[.group]`, the key of the store, as in `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
-    @property
+    @cached_property
     def storage(self) -> str:
         """The resource name under which the store keeps the objects."""
         return self.storage_name or self.name
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """`group/version`, or the bare version of the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """`/api/v1` or `/apis/group/version`."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
@@ -127,7 +137,7 @@ def _grouped(
     )
 
 
-_POD_SUBRESOURCES = "attach binding ephemeralcontainers eviction exec log portforward status"
+_POD_SUBRESOURCES = "attach binding ephemeralcontainers eviction exec log portforward proxy status"
 _SCALABLE = "scale status"
 
 _CORE = (
@@ -140,7 +150,7 @@ _CORE = (
     _core("Namespace", "namespaces", "ns", sub="finalize status", namespaced=False)._replace(
         verbs=("create", "delete", "get", "list", "patch", "update", "watch")
     ),
-    _core("Node", "nodes", "no", sub="status", namespaced=False),
+    _core("Node", "nodes", "no", sub="proxy status", namespaced=False),
     _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", sub="status"),
     _core("PersistentVolume", "persistentvolumes", "pv", sub="status", namespaced=False),
     _core("Pod", "pods", "po", sub=_POD_SUBRESOURCES, everything=True),
@@ -149,7 +159,7 @@ _CORE = (
     _core("ResourceQuota", "resourcequotas", "quota", sub="status"),
     _core("Secret", "secrets"),
     _core("ServiceAccount", "serviceaccounts", "sa", sub="token"),
-    _core("Service", "services", "svc", sub="status", everything=True),
+    _core("Service", "services", "svc", sub="proxy status", everything=True),
 )
 
 _ADMISSION = "admissionregistration.k8s.io"

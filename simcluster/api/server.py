@@ -16,18 +16,20 @@ from simcluster.api.authentication import requests as tokenrequests
 from simcluster.api.authorization import Authorizer
 from simcluster.api.authorization.impersonation import impersonated
 from simcluster.api.authorization.question import MASTERS, question_of
-from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, WebhookBackend
+from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, ProxyTransport, WebhookBackend
 from simcluster.api.customresources.definitions import CustomResourceDefinitions
 from simcluster.api.errors import ApiError
 from simcluster.api.registry.expiry import EventExpiry
 from simcluster.api.registry.identity import Identities
 from simcluster.api.registry.registry import Registry
-from simcluster.api.request import Request, Response
+from simcluster.api.request import NO_SNIFF, Request, Response
 from simcluster.api.resources import BUILT_IN, ResourceTable
 from simcluster.api.routing import Route, Unrouted, route
+from simcluster.api.servermetrics import ServedRequests
 from simcluster.api.store import Store
-from simcluster.api.subresources import binding, containers, eviction, finalize, reviews, scale
+from simcluster.api.subresources import binding, containers, eviction, finalize, proxy, reviews, scale
 from simcluster.engine import Simulation
+from simcluster.engine.clock import DAY
 
 
 class Api:
@@ -39,8 +41,11 @@ class Api:
         registry: what writes mean.
         kubelets: asked for logs and exec; None until there are nodes.
         metrics: metrics-server; None if the cluster has none.
+        proxy: reaches what stands behind `.../proxy`; None if there is no network.
         components: asked for the health of the control plane; None says all is well.
+        served: how many writes were answered.
         address: host and port under which clients reach the server; empty if nobody has said.
+        certificate_ns: when the server's certificate was issued (negative: before simulated time began).
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -53,14 +58,21 @@ class Api:
         self.event_expiry = EventExpiry(sim, self.store)
         self.kubelets: KubeletProxy | None = None
         self.metrics: MetricsSource | None = None
+        self.proxy: ProxyTransport | None = None
         self.components: ComponentProbe | None = None
+        self.served = ServedRequests()
         self.address = ""
+        self.certificate_ns = -CERTIFICATE_AGE_NS
         self.definitions = CustomResourceDefinitions(self)
 
     def serve(self, resources: ResourceTable) -> None:
         """From now on serve these resources."""
         self.resources = resources
         self.registry.admission.cluster.resources = resources
+
+    def renew_certificate(self) -> None:
+        """`kubeadm certs renew apiserver` and a restart of the server: everybody connects anew."""
+        self.certificate_ns = self.sim.now
 
     def warn(self, warnings: tuple[str, ...]) -> None:
         """Add `Warning` headers to the present answer, be it a success or not."""
@@ -86,7 +98,7 @@ class Api:
         admission = self.registry.admission.cluster
         if admission.spent_ns or admission.warnings:
             warnings = (*response.warnings, *admission.warnings)
-            response = replace(response, warnings=warnings, latency_ns=admission.spent_ns)
+            response = replace(response, warnings=warnings, latency_ns=response.latency_ns + admission.spent_ns)
             admission.spent_ns, admission.warnings = 0, []
         return response
 
@@ -95,11 +107,14 @@ class Api:
             authorizer = self.registry.authorizer
             if request.token:
                 request = replace(request, user=tokenrequests.authenticated(self, request.token), token="")
-            if request.impersonate is not None:
-                user = impersonated(request.user, request.impersonate, authorizer)
-                request = replace(request, user=user, impersonate=None)
-            if authorizer is not None and MASTERS not in request.user.groups:
-                authorizer.require(request.user, question_of(request))
+            try:
+                if request.impersonate is not None:
+                    user = impersonated(request.user, request.impersonate, authorizer)
+                    request = replace(request, user=user, impersonate=None)
+                if authorizer is not None and MASTERS not in request.user.groups:
+                    authorizer.require(request.user, question_of(request))
+            except ApiError as error:
+                return Response(error.code, error.status(), headers=NO_SNIFF)
             return self._serve(request)
         except ApiError as error:
             return Response(error.code, error.status())
@@ -108,6 +123,17 @@ class Api:
         found = route(self.resources, request.path)
         if isinstance(found, Unrouted):
             return nonresource.serve(self, request, known_version=found.known_version)
+        if request.method == "GET":
+            return self._serve_resource(request, found)
+        try:
+            response = self._serve_resource(request, found)
+        except ApiError as error:
+            self.served.count(request, found, error.code)
+            raise
+        self.served.count(request, found, response.code)
+        return response
+
+    def _serve_resource(self, request: Request, found: Route) -> Response:
         resource = found.resource
         if resource.custom is not None and resource.custom.deprecation:
             self.registry.admission.cluster.warnings.append(resource.custom.deprecation)
@@ -115,6 +141,10 @@ class Api:
             return self._serve_subresource(request, found)
         if resource.group == "metrics.k8s.io":
             return metrics.serve(self.store, self.metrics, request, found)
+        if found.watches:
+            if request.method != "GET":
+                raise _not_allowed()
+            return reading.watch(self, request, found)
         verb = _verb(request.method, found)
         if verb not in resource.verbs:
             raise _not_allowed()
@@ -160,10 +190,13 @@ _SUBRESOURCES: dict[str, _Handler] = {
     "exec": containers.execute,
     "finalize": finalize.serve,
     "portforward": containers.forward,
+    "proxy": proxy.serve,
     "log": containers.logs,
     "scale": scale.serve,
     "token": tokenrequests.token,
 }
+#: How old the server's certificate is when simulated time begins.
+CERTIFICATE_AGE_NS = 30 * DAY
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 

@@ -113,9 +113,11 @@ class Store:
         obj["metadata"]["resourceVersion"] = str(self.version)
         stored = ApiObject(obj)
         objects[key] = stored
+        written = _canonical(obj)
         self._spaces.setdefault((resource, key[0]), {})[key[1]] = stored
         self._index(resource, key, previous, stored)
-        self._commit(Change("MODIFIED" if previous is not None else "ADDED", resource, stored, previous, self.version))
+        kind = "MODIFIED" if previous is not None else "ADDED"
+        self._commit(Change(kind, resource, stored, previous, self.version), written)
         return stored
 
     def remove(self, resource: str, namespace: str, name: str) -> ApiObject:
@@ -126,7 +128,7 @@ class Store:
         self._index(resource, key, previous, None)
         self.version += 1
         last = ApiObject({**previous, "metadata": {**previous["metadata"], "resourceVersion": str(self.version)}})
-        self._commit(Change("DELETED", resource, last, previous, self.version))
+        self._commit(Change("DELETED", resource, last, previous, self.version), _canonical(dict(last)))
         return last
 
     def subscribe(self, resource: str, subscriber: Subscriber, *, node: str = "") -> None:
@@ -144,9 +146,9 @@ class Store:
 
     # Inside.
 
-    def _commit(self, change: Change) -> None:
+    def _commit(self, change: Change, written: bytes) -> None:
         self.history.append(change)
-        self.sim.record("api", f"{change.kind} {change.resource} ".encode() + _canonical(change.object))
+        self.sim.record("api", f"{change.kind} {change.resource} ".encode() + written)
         for subscriber in self._subscribers.get((change.resource, ""), ()):
             subscriber.notify(change)
         if change.resource == "pods":
@@ -203,13 +205,13 @@ class Store:
             self._pods_of_node.setdefault(after, {})[key] = obj
 
 
-def _canonical(obj: ApiObject) -> bytes:
+def _canonical(obj: Json) -> bytes:
     """Bytes of an object in which equal objects are equal (the order of insertion counts).
 
     Version 2 of marshal's format has no references to shared parts, so the bytes depend on
     the values alone, on every supported Python; it is four times faster than text.
     """
-    return marshal.dumps(dict(obj), 2)
+    return marshal.dumps(obj, 2)
 
 
 def matches_labels(obj: ApiObject, wanted: dict[str, str]) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from simcluster.api import defaults, errors, validation
+from simcluster.api import codec, defaults, errors, validation
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
+from simcluster.api.request import Request
 from simcluster.api.resources import Resource
 from simcluster.api.schema import decode
 
@@ -35,6 +36,12 @@ def vet(resource: Resource, body: Any, mode: str, *, repeated: tuple[str, ...] =
     if problems and mode == "Strict":
         raise errors.bad_request(_cannot_be_handled(resource, "strict decoding error: " + ", ".join(problems)))
     return Vetted(decoded.object, problems if mode in ("", "Warn") else ())
+
+
+def received(request: Request, resource: Resource) -> Vetted:
+    """The object a request carries, of the resource's kind. Raises ApiError 400, 413, 415."""
+    body = codec.read_object(request, resource)
+    return vet(resource, body.value, request.param("fieldValidation"), repeated=body.repeated)
 
 
 def _cannot_be_handled(resource: Resource, why: str) -> str:

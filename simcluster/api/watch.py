@@ -65,7 +65,7 @@ class Watch:
                 if selection.matches(obj):
                     self._pending.append(self._event("ADDED", obj))
         if options.initial_end:
-            self._pending.append(self._bookmark({_BLUEPRINT: self._blueprint(), _INITIAL_END: "true"}))
+            self._pending.append(self._bookmark({_INITIAL_END: "true", _BLUEPRINT: self._blueprint()}))
 
     def poll(self) -> list[Json]:
         """Watch events that have arrived since the last poll."""

@@ -1,8 +1,9 @@
 """Answers as they stand on the wire: status code, headers that clients use, bytes.
 
 Answers inside of the process share the stored objects. On the wire the items of a list of a
-built-in kind have no `kind` and `apiVersion`, as the server's Go types print them.
-Served: JSON (with `pretty`), YAML, text. Left out: protobuf, compression, `Audit-Id`.
+built-in kind have no `kind` and `apiVersion`, and keys stand in the order of the server's Go types.
+Served: JSON (with `pretty`), YAML, text. Left out: protobuf and compression, and the headers
+that only name a request (`Audit-Id`, `X-Kubernetes-Pf-*`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from simcluster.api.objects import Json
+from simcluster.api.ordering import ordered
 from simcluster.api.request import JSON, YAML, Request, Response
 from simcluster.api.schema import type_of
 
@@ -35,18 +37,17 @@ def encode(request: Request, response: Response) -> Wire:
     if response.text is not None:
         body = response.text.encode()
     elif response.stream is None:
-        shown = plain_list(response.body) if isinstance(response.body, Mapping) else response.body
+        shown = ordered(plain_list(response.body)) if isinstance(response.body, Mapping) else response.body
         if content_type == JSON and _wants_yaml(request.accept):
             content_type, body = YAML, yaml.safe_dump(_copied(shown), sort_keys=True).encode()
+        elif request.path == "/version":  # which is always printed for people
+            body = json.dumps(shown, indent=2).encode()
         else:
             body = _json(shown, pretty=_is_pretty(request))
+    named = {"Cache-Control": "no-cache, private", "Content-Type": content_type, **response.headers}
     if "g=apidiscovery.k8s.io" in content_type:
-        stamp = hashlib.sha512(body).hexdigest().upper()
-        headers = [("Cache-Control", "public"), ("Content-Type", content_type), ("Etag", f'"{stamp}"')]
-        headers.append(("Vary", "Accept"))
-    else:
-        headers = [("Cache-Control", "no-cache, private"), ("Content-Type", content_type)]
-    headers += [(name, value) for name, value in response.headers.items()]
+        named.update({"Cache-Control": "public", "Etag": f'"{_stamp(response.body)}"', "Vary": "Accept"})
+    headers = [(name, value) for name, value in named.items() if value]
     headers += [("Warning", f"299 - {_quoted(text)}") for text in response.warnings]
     details = response.body.get("details") if isinstance(response.body, Mapping) and not response.ok else None
     if isinstance(details, Mapping) and details.get("retryAfterSeconds"):
@@ -56,9 +57,15 @@ def encode(request: Request, response: Response) -> Wire:
     return Wire(response.code, tuple(headers), body)
 
 
+def _stamp(body: Mapping[str, Any]) -> str:
+    """What names a discovery document: the hash of all but its kind (apiserver discovery/aggregated/etag.go)."""
+    rest = {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
+    return hashlib.sha512(_json(rest, pretty=False).rstrip(b"\n")).hexdigest().upper()
+
+
 def frames(events: Iterable[Json]) -> bytes:
     """Events of a watch, one JSON value a line."""
-    return b"".join(_json(event, pretty=False) for event in events)
+    return b"".join(_json(ordered(event), pretty=False) for event in events)
 
 
 def plain_list(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,7 +74,7 @@ def plain_list(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if not kind.endswith("List") or not isinstance(items, list):
         return body
     group, _, version = str(body.get("apiVersion", "")).rpartition("/")
-    if type_of(group, version, kind.removesuffix("List")) is None:
+    if group != "metrics.k8s.io" and type_of(group, version, kind.removesuffix("List")) is None:
         return body
     names = ("kind", "apiVersion")
     return {**body, "items": [{k: v for k, v in item.items() if k not in names} for item in items]}

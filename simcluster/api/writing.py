@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import applying, codec, conversion, errors, patching, renewal, vetting
+from simcluster.api import applying, codec, conversion, errors, patching, recording, renewal, vetting
 from simcluster.api.codec import media_type
 from simcluster.api.errors import Cause
 from simcluster.api.listing import list_objects, selection_of
@@ -14,7 +14,7 @@ from simcluster.api.reading import need, stored, view_of
 from simcluster.api.registry import deletion
 from simcluster.api.registry.attributes import CREATE, DELETE, UPDATE, Attributes
 from simcluster.api.registry.strategy import may_create_on_update, returns_object
-from simcluster.api.request import APPLY_PATCH, Request, Response
+from simcluster.api.request import APPLY_PATCH, JSON, Request, Response
 from simcluster.api.routing import Route
 from simcluster.api.writeoptions import dry_run_causes
 
@@ -52,8 +52,12 @@ def stored_resource(api: Api, route: Route) -> Any:
 
 def create(api: Api, request: Request, route: Route) -> Response:
     """POST to a collection."""
-    body = codec.read_object(request, route.resource)
     attributes = attributes_of(api, request, route, CREATE)
+    if route.resource.name == recording.EVENTS:
+        event = recording.recorded(api, request, attributes)
+        if event is not None:
+            return _shown(api, request, route, event, 201)
+    body = codec.read_object(request, route.resource)
     return _create(api, request, route, attributes, body)
 
 
@@ -85,6 +89,8 @@ def _check_namespace(route: Route, body: Mapping[str, Any]) -> None:
 
 
 def _shown(api: Api, request: Request, route: Route, obj: Json, code: int) -> Response:
+    if request.accept == JSON and not conversion.is_converted(route.resource):
+        return Response(code, obj)
     return Response(code, view_of(api, request, route).single(obj, now_ns=api.sim.now))
 
 
@@ -100,15 +106,25 @@ def update(api: Api, request: Request, route: Route) -> Response:
         attributes.operation = CREATE
         return _create(api, request, route, attributes, body)
     validation = request.param("fieldValidation")
-    vetted = vetting.vet(route.resource, body.value, validation, repeated=body.repeated)
+    kept = _untouched(attributes.old, body.value) if route.subresource == "status" else {}
+    value = {key: part for key, part in body.value.items() if key not in kept} if kept else body.value
+    vetted = vetting.vet(route.resource, value, validation, repeated=body.repeated)
     api.warn(vetted.warnings)
-    obj = _identified(route, vetted.object)
-    obj["metadata"].setdefault("name", route.name)
+    obj = _identified(route, {**vetted.object, **kept})
+    if "name" not in obj["metadata"]:
+        obj["metadata"]["name"] = route.name
     attributes.obj = conversion.to_storage(route.resource, obj)
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
     made = api.registry.update(attributes)
     return _shown(api, request, route, made, 200)
+
+
+def _untouched(old: ApiObject, body: Mapping[str, Any]) -> Json:
+    """Parts of a body that are the stored object's own, which need no decoding: a status write keeps them."""
+    if body.get("apiVersion") != old["apiVersion"]:
+        return {}
+    return {key: part for key, part in body.items() if type(part) is dict and key != "status" and old.get(key) is part}
 
 
 def patch(api: Api, request: Request, route: Route) -> Response:
@@ -121,6 +137,8 @@ def patch(api: Api, request: Request, route: Route) -> Response:
         if lease is not None:
             return _shown(api, request, route, lease, 200)
     body = codec.read_any(request)
+    if route.resource.custom is not None:
+        codec.refuse_deep(body)
     attributes.old = need(api, route)
     current = conversion.from_storage(route.resource, attributes.old, api.registry.admission.cluster)
     result = patching.patched(route.resource, current, body, request.content_type)

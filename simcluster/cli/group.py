@@ -6,12 +6,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
 import simcluster
 from simcluster.cli.exits import INTERNAL, INTERRUPTED, USAGE
-from simcluster.engine.content import ContentError, UnknownName
 
 #: Command -> one line. The function is `command` in `commands/NAME.py`.
 COMMANDS = {
@@ -27,6 +27,11 @@ COMMANDS = {
     "traffic": "Run a call graph: queues, retries, collapse.",
     "validate": "Check the traffic models against theory and published experiments.",
 }
+
+
+def _content() -> Any:
+    """The module of content's errors; imported when something is wrong, so that `--help` need not wait for it."""
+    return import_module("simcluster.engine.content")
 
 
 class LazyGroup(click.Group):
@@ -49,7 +54,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, but an unknown command names the nearest ones."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise UnknownName("command", args[0], sorted(COMMANDS))
+            raise _content().UnknownName("command", args[0], sorted(COMMANDS))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,8 +90,9 @@ def run_group(argv: Sequence[str] | None) -> int:
 
 def _report(problem: Exception) -> int:
     """One line for what the user can mend, a traceback for what only we can."""
+    content = _content()
     code = getattr(problem, "exit_code", None)
-    if isinstance(problem, (UnknownName, ContentError, FileNotFoundError)):
+    if isinstance(problem, (content.UnknownName, content.ContentError, FileNotFoundError)):
         code = USAGE
     if isinstance(code, int):
         click.echo(f"simcluster: {problem}", err=True)

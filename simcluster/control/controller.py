@@ -31,15 +31,25 @@ SYNC_COST_NS = 300_000
 class Informer:
     """One watch: hands the changes of a resource to a handler, in order, a little later."""
 
-    def __init__(self, sim: Simulation, name: str, resource: str, handler: Callable[[Change], None]) -> None:
+    def __init__(
+        self,
+        sim: Simulation,
+        name: str,
+        resource: str,
+        handler: Callable[[Change], None],
+        wants: Callable[[Change], bool] | None = None,
+    ) -> None:
         self.sim = sim
         self.resource = resource
         self.handler = handler
+        self.wants = wants
         self._stream = sim.stream("watch", name, resource)
         self._pending: list[Change] = []
 
     def notify(self, change: Change) -> None:
         """Called by the store at commit."""
+        if self.wants is not None and not self.wants(change):
+            return
         if not self._pending:
             delay = self._stream.lognormal_ns(WATCH_DELAY_MEDIAN_NS, WATCH_DELAY_SIGMA)
             self.sim.after(min(delay, 50 * MILLISECOND), self._deliver)
@@ -97,9 +107,15 @@ class Controller(ABC):
         self.recorder = EventRecorder(sim, self.client, self.name)
         self.queue = WorkQueue(sim, self._process, self.workers)
 
-    def watch(self, resource: str, handler: Callable[[Change], None]) -> None:
-        """Have `handler` called with every change of the resource; existing objects too."""
-        informer = Informer(self.sim, self.name, resource, handler)
+    def watch(
+        self, resource: str, handler: Callable[[Change], None], wants: Callable[[Change], bool] | None = None
+    ) -> None:
+        """Have `handler` called with every change of the resource; existing objects too.
+
+        Args:
+            wants: asked at once about every change; one that it does not want costs no timer.
+        """
+        informer = Informer(self.sim, self.name, resource, handler, wants)
         for obj in self.api.store.objects(resource):
             informer.notify(Change("ADDED", resource, obj, None, int(obj["metadata"]["resourceVersion"])))
         self.api.store.subscribe(resource, informer)

@@ -8,6 +8,18 @@ from typing import Any
 from simcluster.api.selectors import matches, of_label_selector
 
 
+def selector_of(owner: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The LabelSelector of a workload; a ReplicationController's is a plain map of labels.
+
+    >>> selector_of({"kind": "ReplicationController", "spec": {"selector": {"app": "a"}}})
+    {'matchLabels': {'app': 'a'}}
+    """
+    found: Mapping[str, Any] | None = owner["spec"].get("selector")
+    if owner.get("kind") == "ReplicationController":
+        return {"matchLabels": found} if found else None
+    return found
+
+
 def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Whether a LabelSelector selects an object with these labels.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcluster.api.server import Api
+from simcluster.control.attachdetach import AttachDetachController
 from simcluster.control.clusterroleaggregation import ClusterRoleAggregationController
 from simcluster.control.controller import Controller
 from simcluster.control.cronjob import CronJobController
@@ -11,6 +12,7 @@ from simcluster.control.deployment import DeploymentController
 from simcluster.control.disruption import DisruptionController
 from simcluster.control.endpoints import EndpointsController
 from simcluster.control.endpointslice import EndpointSliceController
+from simcluster.control.endpointslicemirroring import EndpointSliceMirroringController
 from simcluster.control.ephemeralvolume import EphemeralVolumeController
 from simcluster.control.garbagecollector import GarbageCollector
 from simcluster.control.horizontalpodautoscaler import HorizontalPodAutoscalerController
@@ -21,12 +23,14 @@ from simcluster.control.nodelifecycle import NodeLifecycleController, PodGarbage
 from simcluster.control.persistentvolume import ClaimProtection, PersistentVolumeBinder, VolumeProtection
 from simcluster.control.process import Process
 from simcluster.control.replicaset import ReplicaSetController
+from simcluster.control.replicationcontroller import ReplicationControllerController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController, TokenController
 from simcluster.control.statefulset import StatefulSetController
 from simcluster.control.ttl import TtlController
 from simcluster.control.ttlafterfinished import TtlAfterFinishedController
 from simcluster.control.validatingadmissionpolicy import ValidatingAdmissionPolicyStatusController
+from simcluster.control.volumeexpand import VolumeExpandController
 from simcluster.engine import Simulation
 
 #: By the name that `--controllers` of kube-controller-manager uses.
@@ -36,6 +40,8 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "root-ca-certificate-publisher-controller": RootCaPublisher,
     "endpoints-controller": EndpointsController,
     "endpointslice-controller": EndpointSliceController,
+    "endpointslice-mirroring-controller": EndpointSliceMirroringController,
+    "replicationcontroller-controller": ReplicationControllerController,
     "pod-garbage-collector-controller": PodGarbageCollector,
     "resourcequota-controller": ResourceQuotaController,
     "namespace-controller": NamespaceController,
@@ -55,6 +61,8 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "node-lifecycle-controller": NodeLifecycleController,
     "taint-eviction-controller": TaintEvictionController,
     "persistentvolume-binder-controller": PersistentVolumeBinder,
+    "persistentvolume-attach-detach-controller": AttachDetachController,
+    "persistentvolume-expander-controller": VolumeExpandController,
     "persistentvolumeclaim-protection-controller": ClaimProtection,
     "persistentvolume-protection-controller": VolumeProtection,
     "ephemeral-volume-controller": EphemeralVolumeController,

@@ -80,6 +80,11 @@ class AppendLog(Generic[T]):
             if self._keep and len(self._blocks) > self._keep:
                 self.dropped += len(self._blocks.pop(0))
 
+    def drop_block(self) -> None:
+        """Drop the oldest sealed block, if there is one."""
+        if self._blocks:
+            self.dropped += len(self._blocks.pop(0))
+
     def __len__(self) -> int:
         """Entries held now (dropped ones not counted)."""
         return len(self._blocks) * self._block + self._open

@@ -54,10 +54,15 @@ def exp(x: float) -> float:
         return math.inf
     k = math.floor(x / _LN2 + 0.5)
     r = (x - k * _LN2_HI) - k * _LN2_LO
-    total = _EXP[13]
-    for i in range(12, -1, -1):
-        total = total * r + _EXP[i]
-    return math.ldexp(total, k)
+    return math.ldexp(_taylor(r), k)
+
+
+def _taylor(r: float) -> float:
+    """Horner's scheme of `_EXP`, written out: a loop takes three times as long."""
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13 = _EXP
+    total = ((((c13 * r + c12) * r + c11) * r + c10) * r + c9) * r + c8
+    total = ((((total * r + c7) * r + c6) * r + c5) * r + c4) * r + c3
+    return ((total * r + c2) * r + c1) * r + c0
 
 
 def log(x: float) -> float:
@@ -73,9 +78,9 @@ def log(x: float) -> float:
         mantissa, exponent = mantissa * 2.0, exponent - 1
     s = (mantissa - 1.0) / (mantissa + 1.0)
     z = s * s
-    total = _ARTANH[10]
-    for i in range(9, -1, -1):
-        total = total * z + _ARTANH[i]
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10 = _ARTANH
+    total = ((((c10 * z + c9) * z + c8) * z + c7) * z + c6) * z + c5
+    total = ((((total * z + c4) * z + c3) * z + c2) * z + c1) * z + c0
     return exponent * _LN2_HI + (2.0 * s * total + exponent * _LN2_LO)
 
 
@@ -101,8 +106,10 @@ def normal_quantile(p: float) -> float:
         return num / den if p < 0.5 else -num / den
     q = p - 0.5
     r = q * q
-    num = (((((_A[0] * r + _A[1]) * r + _A[2]) * r + _A[3]) * r + _A[4]) * r + _A[5]) * q
-    den = ((((_B[0] * r + _B[1]) * r + _B[2]) * r + _B[3]) * r + _B[4]) * r + 1.0
+    a0, a1, a2, a3, a4, a5 = _A
+    b0, b1, b2, b3, b4 = _B
+    num = (((((a0 * r + a1) * r + a2) * r + a3) * r + a4) * r + a5) * q
+    den = ((((b0 * r + b1) * r + b2) * r + b3) * r + b4) * r + 1.0
     return num / den
 
 

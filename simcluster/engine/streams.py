@@ -36,7 +36,11 @@ def mix(key: int, counter: int) -> int:
 
 def uniform_at(key: int, counter: int) -> float:
     """A uniform draw in (0, 1), 53 bits."""
-    return ((mix(key, counter) >> 11) + 0.5) * _TO_UNIT
+    # As `mix`, in place: every other function here ends up in this one.
+    z = (key + counter * _GAMMA) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return (((z ^ (z >> 31)) >> 11) + 0.5) * _TO_UNIT
 
 
 def uniforms_at(keys: NDArray[np.uint64], counter: int) -> NDArray[np.float64]:
@@ -113,7 +117,8 @@ class Stream:
 
     def integer(self, low: int, high: int) -> int:
         """Uniform integer in [low, high], both ends included."""
-        return low + (self.bits() * (high - low + 1) >> 64)
+        self.counter += 1
+        return low + (mix(self.key, self.counter) * (high - low + 1) >> 64)
 
     def uniform_ns(self, low_ns: int, high_ns: int) -> int:
         """Uniform whole nanoseconds in [low_ns, high_ns]."""
@@ -129,7 +134,8 @@ class Stream:
 
     def lognormal(self, median: float, sigma: float) -> float:
         """Log-normal: median * exp(sigma * N(0, 1))."""
-        return median * arithmetic.exp(sigma * arithmetic.normal_quantile(self.uniform()))
+        self.counter += 1
+        return median * arithmetic.exp(sigma * arithmetic.normal_quantile(uniform_at(self.key, self.counter)))
 
     def lognormal_ns(self, median_ns: int, sigma: float) -> int:
         """Log-normal duration rounded to whole nanoseconds."""
@@ -159,7 +165,9 @@ class Stream:
 
     def text(self, alphabet: str, length: int) -> str:
         """`length` characters of `alphabet`."""
-        return "".join(alphabet[self.integer(0, len(alphabet) - 1)] for _ in range(length))
+        key, first, size = self.key, self.counter + 1, len(alphabet)
+        self.counter += length
+        return "".join([alphabet[mix(key, n) * size >> 64] for n in range(first, first + length)])
 
 
 class Streams:
@@ -172,7 +180,7 @@ class Streams:
 
     def key(self, *identity: str | int) -> int:
         """The 64-bit key of an identity. Equal identities give equal keys."""
-        text = "\0".join([str(self.seed), *map(str, identity)])
+        text = "\0".join(map(str, (self.seed, *identity)))
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def stream(self, *identity: str | int) -> Stream:

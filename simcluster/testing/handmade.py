@@ -5,7 +5,7 @@ Pods are sandboxes on fake machines, Services are rules written into every node 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from simcluster.engine import SECOND, Simulation
 from simcluster.models.apps.catalog import AppCatalog
@@ -24,12 +24,22 @@ class PlainMachine:
         self.cpu_speed = 1.0
         self.cpu_cores = int(cores)
         self.memory_bytes = 1 << 60
+        self.throttled_ns = 0
         self.demand: dict[str, float] = {}
 
     def cpu_share(self, container: Container) -> float:
         """The limit, or all cores."""
         limit = container.spec.cpu_limit
         return self.cores if limit is None else min(limit, self.cores)
+
+    def cpu_shares(self, containers: Sequence[Container]) -> list[float]:
+        """`cpu_share` of several containers."""
+        return [self.cpu_share(container) for container in containers]
+
+    @property
+    def cpu_mark(self) -> float:
+        """Its cores, which only a test changes."""
+        return self.cores
 
     def report_demand(self, container: Container, cores: float) -> None:
         """Remember the demand."""

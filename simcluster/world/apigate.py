@@ -5,6 +5,7 @@ Components keep reading from their watch caches, which stand still while nobody 
 
 from __future__ import annotations
 
+from simcluster.api import health
 from simcluster.api.request import Request, Response
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
@@ -13,6 +14,8 @@ from simcluster.engine import Simulation
 REFUSED = "ConnectionRefused"
 #: etcd's own text when no member answers in time (etcd 3.5, rpctypes.ErrGRPCTimeout).
 ETCD_TIMEOUT = "etcdserver: request timed out"
+#: The health checks that ask etcd.
+_ETCD_CHECKS = ("etcd", "etcd-readiness")
 
 
 class GatedApi(Api):
@@ -44,7 +47,9 @@ class GatedApi(Api):
             dial = f"dial tcp {self.address}: connect: connection refused"
             message = f'{request.method.capitalize()} "https://{self.address}{request.path}": {dial}'
             return Response(503, _status(503, REFUSED, message))
-        return Response(500, _status(500, "", ETCD_TIMEOUT))
+        path = request.path.strip("/")
+        checked = health.serve(request, path, _ETCD_CHECKS) if path.split("/")[0] in health.ENDPOINTS else None
+        return checked or Response(500, _status(500, "", ETCD_TIMEOUT))
 
 
 def _status(code: int, reason: str, message: str) -> dict[str, object]:

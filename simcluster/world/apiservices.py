@@ -1,7 +1,7 @@
 """APIService objects: one for each group and version that the aggregator serves.
 
 Source: kube-aggregator's autoregistration (apiVersionPriorities of kube-apiserver 1.32).
-Left out: the APIServices of custom resources, and availability that changes.
+Left out: the APIServices of custom resources. Availability changes: see control/apiservices.
 """
 
 from __future__ import annotations

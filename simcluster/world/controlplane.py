@@ -21,6 +21,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apisocket import answered
+from simcluster.world.identitylease import IdentityLease
 
 #: leaderElection defaults of component-base.
 LEASE_NS = 15 * SECOND
@@ -282,6 +283,7 @@ class ApiServer(Component):
         super().__init__(sim, "kube-apiserver")
         self.api = api
         self.changed = changed
+        self.identity = IdentityLease(sim, api)
         self._seen = False
 
     def started(self, container: Container) -> None:
@@ -289,6 +291,7 @@ class ApiServer(Component):
         super().started(container)
         if not self._seen:
             self._seen = True
+            self.identity.begin(container.machine.name, container.container_id)
             return
         self.sim.after(SERVE_NS, self._serve, container.container_id, self.sim.now)
 
@@ -297,6 +300,7 @@ class ApiServer(Component):
         super().ended(container)
         if not self.processes and self.api.serving:
             self.api.serving = False
+            self.identity.end()
             self.changed()
 
     def listens(self) -> bool:
@@ -318,6 +322,7 @@ class ApiServer(Component):
             return
         if self.api.storing:
             self.api.serving = True
+            self.identity.begin(container.machine.name, container.container_id)
             self.changed()
         elif self.sim.now - began_ns < ETCD_PATIENCE_NS:
             self.sim.after(SECOND, self._serve, container_id, began_ns)

@@ -8,7 +8,9 @@ from importlib import resources
 
 from simcluster.api.client import Client
 from simcluster.api.request import ADMIN, User
+from simcluster.control.apiservices import ApiServiceAvailability
 from simcluster.control.clusterdns import ClusterDns
+from simcluster.control.csi import csi_sidecars
 from simcluster.control.kubelet import Kubelet, KubeletConfig, KubeletServers
 from simcluster.control.kubeproxy import KubeProxy, RuleBook
 from simcluster.control.manager import ControllerManager
@@ -28,6 +30,7 @@ from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
+from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
 from simcluster.world.operators import OPERATORS
@@ -113,6 +116,8 @@ class World:
         self.scheduler = Scheduler(self.sim, self.api)
         self.api.components = ControlPlaneHealth(self.scheduler)
         self.provisioner = LocalPathProvisioner(self.sim, self.api)
+        self.availability = ApiServiceAvailability(self.sim, self.api)
+        self.csi = csi_sidecars(self.sim, self.api)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
         self.operators = Operators(self.api, OPERATORS)
         self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies, self.operators)
@@ -126,6 +131,7 @@ class World:
         self.api.metrics = self.metrics
         front = next((spec.name for spec in specs if spec.control_plane), specs[0].name)
         self.api.reach_webhooks(ServiceWebhooks(self.sim, self.api.store, self.network, front))
+        self.api.proxy = ClusterProxy(self.sim, self.network, self.kubelets, front)
         bootstrap.create_api_endpoints(admin, self.machines[specs[0].name].address)
         if addons:
             for name in bootstrap.ADDONS:

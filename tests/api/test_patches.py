@@ -299,3 +299,22 @@ class TestApply:
         assert answer.code == 201
         (entry,) = answer.body["metadata"]["managedFields"]
         assert (entry["manager"], entry["operation"], entry["fieldsV1"]) == ("g", "Apply", {"f:data": {"f:a": {}}})
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("names", [("Ready", "Initialized"), ("Initialized", "Ready"), ("Ready",), ("Other", "Ready")])
+def test_lists_merge_alike_in_place_and_item_by_item(names: tuple[str, ...], ordered: bool) -> None:
+    """A report with the items that are there already takes a short way, to the result of the long one."""
+    live = [{"type": "Ready", "status": "True", "reason": "a"}, {"type": "Initialized", "status": "True"}]
+    patch: dict[str, Any] = {"conditions": [{"type": name, "status": "False"} for name in names]}
+    if ordered:
+        patch["$setElementOrder/conditions"] = [{"type": name} for name in names]
+    merged = strategic.merge({"status": {"conditions": live}}, {"status": patch}, POD)["status"]["conditions"]
+    by_type = {item["type"]: item for item in merged}
+    assert len(by_type) == len(merged) == len({*names, "Ready", "Initialized"})
+    for item in live:
+        wanted = {**item, "status": "False"} if item["type"] in names else item
+        assert by_type[item["type"]] == wanted
+    positions = [list(by_type).index(name) for name in names]
+    assert positions == sorted(positions)
+    assert [item["status"] for item in live] == ["True", "True"]

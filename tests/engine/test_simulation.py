@@ -153,3 +153,16 @@ def test_digest_depends_on_time_kind_payload_and_order() -> None:
     found = {digest(), digest(a), digest(a, b), digest(b, a), digest((1, "k", "y")), digest((1, "j", "x"))}
     assert len(found) == 6
     assert digest(a, b) == digest(a, b)
+
+
+def test_single_steps_are_those_of_simpy() -> None:
+    runs = []
+    for stepwise in (False, True):
+        world = Ticker(5)
+        if stepwise:
+            while (next_ns := world.sim.clock.next_at()) is not None and next_ns <= 30 * SECOND:
+                world.sim.clock.step()
+        else:
+            world.sim.run_until(30 * SECOND)
+        runs.append((list(world.log), world.sim.digest.hex()))
+    assert runs[0] == runs[1]

@@ -26,8 +26,8 @@ CASES: dict[str, tuple[ObjectRef, dict[str, Any]]] = {
 }
 #: Faults of drives and power need real machines: tests/tasks/test_hotel_hardware.py.
 ELSEWHERE = (
-    *("latent_sector_errors", "machine_fail_stop", "silent_corruption"),
-    *("clock_wrong", "conntrack_too_small", "descriptor_limit_too_low", "memory_leak"),
+    *("disk_fail_slow", "latent_sector_errors", "machine_fail_stop", "silent_corruption"),
+    *("clock_drift", "conntrack_too_small", "descriptor_limit_too_low", "memory_leak"),
     *("neighbour_process", "nic_fail_slow"),
 )
 

@@ -8,7 +8,6 @@ from simcluster import tasks
 from simcluster.engine import SECOND
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import Starts
-from simcluster.eval.proof import check_task
 from simcluster.faults import registry
 from simcluster.faults.incident import Incident, IncidentStep
 from simcluster.faults.target import ImpossibleTarget
@@ -36,7 +35,7 @@ def without_fault(task_id: str) -> tuple[World, Task]:
     world = STARTS.healthy(task, 0)
     task = resolve(task, world)
     Incident(world, NS, tuple(step for step in task.incident if not step.fault)).start()
-    world.run_for(240 * SECOND)
+    world.run_for(150 * SECOND)
     return world, task
 
 
@@ -164,10 +163,8 @@ def test_a_machine_that_is_given_up_may_stay_off() -> None:
     episode.wait("90s")
     assert not episode.incident.still_present()
     episode.finish()
-    failed = [result.name for result in episode.report.mitigation.results if not result.passed]
-    assert failed in ([], ["users_succeed"])
-    if failed:
-        pytest.xfail("the front end is on another node and ready, but half of the users' requests still fail")
+    assert episode.report.mitigation.passed, episode.report.mitigation.explain()
+    assert share_of_users(world) > 0.99
 
 
 def test_impossible_faults_are_refused_with_the_reason() -> None:
@@ -199,10 +196,3 @@ def test_impossible_faults_are_refused_with_the_reason() -> None:
         spec = registry.load(fault)
         with pytest.raises(ValueError, match=f"fault {fault}: params"):
             registry.build(spec, step.target.resolve(world, NS), NS, {**step.params, **params})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task_id", [SECTORS, CORRUPT, POWER])
-def test_the_tasks_prove_themselves(task_id: str) -> None:
-    report = check_task(task_id, seed=3)
-    assert report.passed, report.explain()

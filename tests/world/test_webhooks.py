@@ -185,5 +185,7 @@ def test_servers_nobody_described(world: World) -> None:
     configure(world, bundle=authority("any", "1").pem())
     assert run(world) == "pod/web created\n"
     world.kubectl().run("set image deploy/hook -n sys c=nginx:1.27")
+    ports = '{"spec": {"ports": [{"port": 443, "targetPort": 80}]}}'  # where it listens, whatever the pod declares
+    world.kubectl().run(f"patch service hook -n sys --type merge -p '{ports}'")
     world.run_for(40 * SECOND)
     assert why(run(world, "a")) == "http: server gave HTTP response to HTTPS client"

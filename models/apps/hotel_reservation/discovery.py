@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from simcluster.engine import MINUTE
 from simcluster.models.apps.hotel_reservation.consul import ConsulProgram
-from simcluster.models.apps.hotel_reservation.stores import reach
+from simcluster.models.apps.reaching import reach
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.address import parse_address

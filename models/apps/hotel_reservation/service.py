@@ -23,9 +23,10 @@ from simcluster.models.apps.hotel_reservation.caches import Warmth
 from simcluster.models.apps.hotel_reservation.console import Console
 from simcluster.models.apps.hotel_reservation.consul import ConsulProgram, Instance
 from simcluster.models.apps.hotel_reservation.discovery import Discovery
-from simcluster.models.apps.hotel_reservation.stores import credentials_of, reach, refusal
+from simcluster.models.apps.hotel_reservation.stores import credentials_of, refusal
 from simcluster.models.apps.hotel_reservation.traits import CONFIG_FILE, TRAITS, config_of
 from simcluster.models.apps.logs import RequestLines
+from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.wording import DNS_SERVER
 from simcluster.models.machine.container import Container
@@ -108,7 +109,7 @@ class HotelProgram(ServerProgram):
             spec = wiring.retrying(spec, self._variables)
         if self.traits.name == "frontend" and self._variables.get("SEARCH_BACKEND_VERSION") == "true":
             line = "{time_s} ERR services/frontend/server.go:151 > hotel search failed"
-            spec = wiring.failing(spec, "search", line)
+            spec = wiring.failing(spec, ("search", "search-rare"), line)
         if self.discovery is not None:
             spec = wiring.spread(spec, {name: len(places) for name, places in self.discovery.connected.items()})
         if self.warmth is not None:

@@ -86,12 +86,12 @@ def retrying(spec: ServiceSpec, environment: Mapping[str, str]) -> ServiceSpec:
     return replace(spec, operations=tuple(operations))
 
 
-def failing(spec: ServiceSpec, operation: str, line: str) -> ServiceSpec:
-    """One operation answers 500 and says so in the log; it asks nobody."""
+def failing(spec: ServiceSpec, operations: tuple[str, ...], line: str) -> ServiceSpec:
+    """Some operations answer 500 and say so in the log; they ask nobody."""
     broken = CallSpec("", "", log=(LogTemplate(line),))
 
     def changed(op: OperationSpec) -> OperationSpec:
-        return replace(op, steps=((broken,),)) if op.name == operation else op
+        return replace(op, steps=((broken,),)) if op.name in operations else op
 
     return replace(spec, operations=tuple(changed(op) for op in spec.operations))
 

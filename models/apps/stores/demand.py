@@ -28,6 +28,7 @@ class IoModel(Part):
         scan: bytes read in sequence besides.
         writes: documents, rows or keys changed.
         grow: bytes by which the data set grows (inserts).
+        hot: share of the accesses that go to the hot part of the data; None is as the data set says.
         durable: whether the answer waits until the log is on the disk; None is the store's default.
         command: the command as the store's log and errors name it (`find`, `insert`, `SELECT`).
     """
@@ -38,6 +39,7 @@ class IoModel(Part):
     scan: Bytes = 0
     writes: Annotated[float, Field(ge=0.0)] = 0.0
     grow: Bytes = 0
+    hot: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     durable: bool | None = None
     command: str = ""
 
@@ -46,17 +48,22 @@ class DataSet(Part):
     """Data of an application in one store: a database.
 
     Attributes:
-        size: bytes on disk, indexes included, when the application begins.
+        size: bytes on disk, indexes included, when the application begins: what years of use have left.
+        fresh: bytes that a store has which begins anew on an empty volume later, when there is nothing but what
+            the application itself fills in; None: as many.
         hot: bytes of it to which `hot_share` of the accesses go; 0 is a fifth.
         document: bytes of one document, row or value.
         tables: collections or tables.
+        key: field or column by which documents are looked up.
     """
 
     size: Bytes = 64 << 20
+    fresh: Bytes | None = None
     hot: Bytes = 0
     hot_share: Annotated[float, Field(ge=0.0, le=1.0)] = 0.9
     document: Annotated[Bytes, Field(gt=0)] = 1 << 10
     tables: tuple[str, ...] = ("data",)
+    key: str = "_id"
 
     @model_validator(mode="after")
     def _hot_is_inside(self) -> DataSet:

@@ -7,8 +7,11 @@ system that is mounted there; a machine without disks answers at once.
 
 from __future__ import annotations
 
+import math
+
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.machine.container import Container, Mount
+from simcluster.models.machine.kernel.syscalls import SyscallFaults
 from simcluster.models.machine.machine import process_name
 from simcluster.models.machine.shellfiles import Layer
 from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency
@@ -17,6 +20,8 @@ from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, I
 _PODS = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{name}"
 _LAYERS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/{number}/fs{path}"
 _NOTHING = Latency(0, 0.0, 0)
+#: More system calls of a tick are not looked at for injected failures.
+MOST_CALLS = 1000
 #: What a machine without disks answers.
 IDEAL = IoShare(_NOTHING, _NOTHING, _NOTHING, 0.0, 1.0, 0, (), (), "", "")
 
@@ -79,6 +84,19 @@ class DataFolder:
         """A store begins to keep its data here."""
         self.layer().held[self.path] = contents
 
+    def restored(self, database: str) -> bool:
+        """Whether a database of this name is the first of its application: then it begins with its data of years.
+
+        Whoever begins anew on another volume afterwards begins with nothing.
+        """
+        container = self._container
+        known = container.machine.network.volumes
+        key = f"first:{container.spec.namespace}/{container.spec.name}/{database}"
+        if key in known:
+            return False
+        known[key] = Layer()
+        return True
+
     def file(self, name: str) -> str:
         """A file's path on the host."""
         return f"{self.host_path}/{name}"
@@ -125,6 +143,21 @@ class DataFolder:
         share = files.load(f"{self._container.container_id}/{part}", demand)
         if self.read_only and not share.write_error:
             share = share._replace(write_error="EROFS")
+        kernel = self._container.kernel
+        return share if kernel is None or not kernel.syscalls.rules else self._injected(share, demand, kernel.syscalls)
+
+    def _injected(self, share: IoShare, demand: IoDemand, faults: SyscallFaults) -> IoShare:
+        """The share with what fails by rules for system calls of this process."""
+        path = f"{self.path}/{demand.file[len(self.host_path) + 1 :]}"
+        for call, count in (("read", demand.random_reads), ("write", demand.writes), ("fsync", demand.fsyncs)):
+            calls = min(MOST_CALLS, math.ceil(count))
+            failure = faults.failure(call, self._container, comm=self.comm, path=path, count=calls)
+            if failure is None or not failure.errno:
+                continue
+            if call == "read" and not share.read_error:
+                share = share._replace(read_error=failure.errno)
+            elif call != "read" and not share.write_error:
+                share = share._replace(write_error=failure.errno)
         return share
 
     def release(self, parts: tuple[str, ...]) -> None:

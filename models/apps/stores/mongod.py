@@ -14,10 +14,12 @@ import re
 
 from simcluster.engine import MILLISECOND, MINUTE, SECOND
 from simcluster.engine.streams import mix, uniform_at
+from simcluster.models.apps.stores import mongoclient
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
+from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.apps.stores.mongolog import MongoLog
+from simcluster.models.apps.stores.mongolog import MongoLog, slow_attributes
 from simcluster.models.apps.stores.mongorights import allows
 from simcluster.models.apps.stores.mongoshell import MongoShell, script_of
 from simcluster.models.apps.stores.pagecache import PageCache
@@ -341,15 +343,8 @@ class MongodProgram(StoreProgram):
         database = io.data or (self.storage.default if self.storage is not None else "test")
         command = io.command or self.behaviour.operations[index].name.partition("-")[0]
         table = self.table_of(io.table, database)
-        attr = {
-            "type": "command",
-            "ns": f"{database}.{table}",
-            "command": {command: table, "$db": database},
-            "planSummary": "COLLSCAN" if not io.writes else "",
-            "storage": {"data": {"bytesRead": RULES.page, "timeReadingMicros": took_ns // 1000}},
-            "protocol": "op_msg",
-            "durationMillis": took_ns // MILLISECOND,
-        }
+        described = self.behaviour.data.get(database) or DataSet()
+        attr = slow_attributes(command, f"{database}.{table}", described, io, took_ns)
         self.log.say("I", "COMMAND", 51803, f"conn{12 + index}", "Slow query", attr)
 
     def table_of(self, table: str, database: str) -> str:
@@ -442,14 +437,7 @@ class MongodProgram(StoreProgram):
         if name == "mongod" and "--version" in argv:
             return ExecResult(f"db version v{self.version}\n")
         legacy = _rank(self.version) < _rank("6.0")
-        if name not in ("mongo", "mongosh") or (name == "mongo" and not legacy):
-            return None
-        if self.server is None:
-            text = "connect ECONNREFUSED 127.0.0.1:27017"
-            if name == "mongo":
-                text = "couldn't connect to server 127.0.0.1:27017, connection attempt failed: SocketException"
-            return ExecResult("", f"MongoNetworkError: {text}\n", 1)
-        return MongoShell(self, legacy=name == "mongo").run(argv[1:], stdin)
+        return mongoclient.run(self.container, self, argv, stdin, legacy=legacy)
 
 
 def _version_of(image: str) -> str:

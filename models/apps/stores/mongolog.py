@@ -9,10 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from simcluster.engine import format_rfc3339, parse_rfc3339
+from simcluster.engine import MILLISECOND, format_rfc3339, parse_rfc3339
 from simcluster.engine.streams import mix
+from simcluster.models.apps.stores.demand import DataSet, IoModel
 from simcluster.models.machine.container import Container
 
+#: What a slow operation of a client must hold: intents of the global, database and collection locks.
+_LOCKS = ("ReplicationStateTransition", "Global", "Database", "Collection", "Mutex")
+#: Read at once.
+_PAGE = 32 << 10
 _UNIX_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
 #: strerror texts.
 ERRNO = {"EIO": (5, "Input/output error"), "ENOSPC": (28, "No space left on device")}
@@ -93,3 +98,26 @@ class MongoLog:
         self.say("F", "-", number, context, message)
         attr = {"message": "Got signal: 6 (Aborted).\n"}
         self.say("F", "CONTROL", 4757800, context, "Writing fatal message", attr)
+
+
+def slow_attributes(command: str, space: str, described: DataSet, io: IoModel, took_ns: int) -> dict[str, Any]:
+    """The `attr` of a slow operation's line, as 4.4 prints it; values of clients are not known and are left out."""
+    database, _, table = space.partition(".")
+    attr: dict[str, Any] = {"type": "command", "ns": space, "command": {command: table, "$db": database}}
+    documents = max(1, round(io.reads))
+    if command in ("find", "count", "aggregate", "distinct"):
+        keyed = "IDHACK" if described.key == "_id" else f"IXSCAN {{ {described.key}: 1 }}"
+        attr["planSummary"] = "COLLSCAN" if io.scan else keyed
+        examined = max(documents, io.scan // described.document)
+        attr |= {"keysExamined": 0 if io.scan else documents, "docsExamined": examined, "cursorExhausted": True}
+        attr |= {"numYields": 1 + documents // 128, "nreturned": documents}
+        attr["reslen"] = 110 + documents * described.document
+    else:
+        attr |= {"ninserted": 1, "keysInserted": 2} if command == "insert" else {"nMatched": 1, "nModified": 1}
+        attr |= {"numYields": 0, "reslen": 45}
+    intent = "w" if io.writes else "r"
+    attr["locks"] = {name: {"acquireCount": {"r" if name == "Mutex" else intent: 1}} for name in _LOCKS}
+    if io.writes:
+        attr["flowControl"] = {"acquireCount": 1, "timeAcquiringMicros": 1}
+    attr["storage"] = {"data": {"bytesRead": documents * _PAGE, "timeReadingMicros": took_ns // 1000}}
+    return attr | {"protocol": "op_query", "durationMillis": took_ns // MILLISECOND}

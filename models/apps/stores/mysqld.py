@@ -11,6 +11,7 @@ import re
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.streams import mix
+from simcluster.models.apps.stores import mysqlshell
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
@@ -258,49 +259,9 @@ class MysqldProgram(StoreProgram):
             self.say("Note", "MY-010926", "Server", why.partition("): ")[2])
 
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
-        """`mysqladmin ping`, `mysql -e` of a few statements."""
-        name = argv[0].rpartition("/")[2] if argv else ""
-        if name in ("mysqladmin", "mariadb-admin"):
-            if self.server is None:
-                return ExecResult("", "mysqladmin: connect to server at 'localhost' failed\n", 1)
-            return ExecResult("mysqld is alive\n")
-        if name not in ("mysql", "mariadb"):
-            return None
-        if self.server is None or self.contents is None:
-            text = "ERROR 2002 (HY000): Can't connect to local MySQL server through socket "
-            return ExecResult("", f"{text}'/var/run/mysqld/mysqld.sock' (2)\n", 1)
-        words = list(argv[1:])
-        script = words[words.index("-e") + 1] if "-e" in words and words.index("-e") + 1 < len(words) else ""
-        return self._query(script.strip().rstrip(";"), self.contents)
+        """`mysql`, `mysqladmin`."""
+        return self.run_with_input(argv, "")
 
-    def _query(self, text: str, contents: Contents) -> ExecResult:
-        low = " ".join(text.lower().split())
-        if low == "show databases":
-            names = sorted((*contents.databases, "information_schema", "mysql", "performance_schema", "sys"))
-            return ExecResult("Database\n" + "".join(f"{each}\n" for each in names))
-        if low == "select 1":
-            return ExecResult("1\n1\n")
-        variable = re.match(r"show (?:global )?variables like '(\w+)'", low)
-        if variable:
-            value = self.settings.get(variable[1], "")
-            return ExecResult(f"Variable_name\tValue\n{variable[1]}\t{value}\n" if value else "")
-        changed = re.match(r"set global (\w+)\s*=\s*'?(\w+)'?", low)
-        if changed and changed[1] in self.settings:
-            self.settings[changed[1]] = changed[2]
-            self.republish()
-            return ExecResult("")
-        user = re.match(r"(?:alter|create) user '([\w-]+)'(?:@'[^']*')? identified by '([^']*)'", text, re.IGNORECASE)
-        if user:
-            account = contents.accounts.find(user[1]) or Account(user[1], "")
-            account.password = user[2]
-            contents.accounts.add(account)
-            self.republish()
-            return ExecResult("")
-        if low in ("show processlist", "show full processlist"):
-            rows = [f"{8 + i}\tapp\t{who[1]}\t\tSleep\t0\t\tNULL\n" for i, who in enumerate(self.connections)]
-            return ExecResult("Id\tUser\tHost\tdb\tCommand\tTime\tState\tInfo\n" + "".join(rows))
-        near = text.split(maxsplit=1)[0] if text.split() else ""
-        why = "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version "
-        return ExecResult(
-            "", f"ERROR 1064 (42000) at line 1: {why}for the right syntax to use near '{near}' at line 1\n", 1
-        )
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """The same with statements on standard input."""
+        return mysqlshell.run(self.container, self, argv, stdin)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.streams import mix, uniform_at
+from simcluster.models.apps.stores import psqlclient
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
@@ -484,12 +485,15 @@ class PostgresProgram(StoreProgram):
                     return HELD_NS
         return 0
 
+    def most_connections(self) -> int:
+        """Connections for others than superusers."""
+        reserved = number_of(self.settings["superuser_reserved_connections"], 3)
+        return number_of(self.settings["max_connections"], 100) - reserved
+
     def admit(self, user: str, password: str, database: str, call: CallSpec, caller: Server) -> str:
         """Connections, login, rights."""
         assert self.contents is not None
-        reserved = number_of(self.settings["superuser_reserved_connections"], 3)
-        most = number_of(self.settings["max_connections"], 100) - reserved - len(self.sessions)
-        if not self.seated(caller, most):
+        if not self.seated(caller, self.most_connections() - len(self.sessions)):
             return "sorry, too many clients already"
         io = self.io_of(call)
         account = self.contents.accounts.find(user) if user else None
@@ -544,20 +548,9 @@ class PostgresProgram(StoreProgram):
     def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
         """The same with statements on standard input."""
         name = argv[0].rpartition("/")[2] if argv else ""
-        port = next(iter(self._ports))
         if name == "postgres" and "--version" in argv:
             return ExecResult(f"postgres (PostgreSQL) {self.version} (Debian {self.version}-1.pgdg12+1)\n")
-        if name == "pg_isready":
-            ready = self.server is not None
-            text = "accepting connections" if ready else "rejecting connections" if self.storage else "no response"
-            return ExecResult(f"/var/run/postgresql:{port} - {text}\n", "", 0 if ready else 1 if self.storage else 2)
-        if name != "psql":
-            return None
-        if self.server is None:
-            where = f'connection to server on socket "/var/run/postgresql/.s.PGSQL.{port}" failed'
-            why = "FATAL:  the database system is starting up" if self.storage else "No such file or directory"
-            return ExecResult("", f"psql: error: {where}: {why}\n", 2)
-        return Psql(self, self.root, "").run(argv[1:], stdin)
+        return psqlclient.run(self.container, self, argv, stdin)
 
 
 def lsn(position: int) -> str:

@@ -60,9 +60,10 @@ class StoreServer(Server):
         busy_ns: float,
         refused: int = 0,
         ticks: int = 1,
+        charged: int = 0,
     ) -> bool:
         """Serve ticks, and do their I/O."""
-        changed = super().advance(tick_ns, requests, work_ns, square, busy_ns, refused, ticks)
+        changed = super().advance(tick_ns, requests, work_ns, square, busy_ns, refused, ticks, charged)
         self._pass_on(tick_ns)
         return changed
 
@@ -107,6 +108,7 @@ class StoreProgram(ServerProgram):
         """Configure, then as every server."""
         self.connections = {}
         self._costs: list[Cost] = []
+        self._told: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
         self._answers: dict[str, str] = {}
         self._complained: dict[str, int] = {}
         self.refused: dict[int, str] = {}
@@ -206,6 +208,12 @@ class StoreProgram(ServerProgram):
         changed = False
         operations = list(server.spec.operations)
         for index, old in enumerate(operations):
+            cost = self._costs[index]
+            why = self.fails_with(index) if cost.failing else ""
+            known = (old, cost, self.held_up(index), self.refused.get(index, ""), why)
+            if self._told.get(index) == known:
+                continue
+            self._told[index] = known
             operation = self._with_cost(index, old)
             if _differs(old, operation):
                 operations[index] = operation

@@ -27,6 +27,9 @@ _GRANT = re.compile(
 _LOCK = re.compile(r"lock (?:table )?(?:only )?([\w.]+)(?: in ([\w ]+?) mode)?(?: nowait)?", re.IGNORECASE)
 
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
 class SqlError(Exception):
     """An ERROR of the server."""
 
@@ -269,6 +272,13 @@ class Psql:
             rows2 = [(t, str(s.pid), m.title().replace(" ", "") + "Lock", "t") for s in program.sessions.values()
                      for t, m in s.locks]  # fmt: skip
             return self._table(("relation", "pid", "mode", "granted"), rows2)
+        if "pg_database_size" in low:
+            return self._sizes(low)
+        statistics = re.search(
+            r"from (pg_stat_(?:replication|bgwriter|database|wal|user_tables)|pg_replication_slots)", low
+        )
+        if statistics:
+            return self._statistics(statistics[1], low)
         setting = re.search(r"current_setting\('(\w+)'\)", low)
         if setting:
             return self._table(("current_setting",), [(program.settings.get(setting[1], ""),)])
@@ -292,12 +302,56 @@ class Psql:
         self._rows(table[1])
         return "(0 rows)\n"
 
+    def _sizes(self, low: str) -> str:
+        contents = self._program.contents
+        assert contents is not None
+        named = re.search(r"pg_database_size\('(\w+)'\)", low)
+        pretty = "pg_size_pretty" in low
+        if named and named[1] not in contents.databases:
+            raise SqlError(f'database "{named[1]}" does not exist')
+        chosen = [named[1]] if named else sorted(contents.databases)
+        sizes = [contents.databases[name].size for name in chosen]
+        cells = [f"{size >> 20} MB" if pretty and size >= 10 << 20 else f"{size >> 10} kB" if pretty else str(size)
+                 for size in sizes]  # fmt: skip
+        head = "pg_size_pretty" if pretty else "pg_database_size"
+        if named:
+            return self._table((head,), [(cells[0],)])
+        return self._table(("datname", head), list(zip(chosen, cells, strict=True)))
+
+    def _statistics(self, view: str, low: str) -> str:
+        program = self._program
+        storage, contents = program.storage, program.contents
+        assert storage is not None
+        assert contents is not None
+        if view == "pg_stat_bgwriter":
+            written = str(int(storage.totals["writes"]))
+            heads = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean", "buffers_alloc")
+            return self._table(heads, [(str(int(storage.totals["checkpoints"])), "0", written, "0", written)])
+        if view == "pg_stat_wal":
+            heads2 = ("wal_bytes", "wal_sync")
+            return self._table(heads2, [(str(int(storage.totals["log_bytes"])), str(int(storage.totals["fsyncs"])))])
+        if view == "pg_stat_database":
+            hit, read = str(int(storage.cache.hits)), str(int(storage.cache.misses))
+            count = program.open_connections()
+            rows = [(name, str(count), read, hit, "0") for name in sorted(contents.databases)]
+            heads4 = ("datname", "numbackends", "blks_read", "blks_hit", "deadlocks")
+            return self._table(*_chosen_columns(low, heads4, rows))
+        if view == "pg_stat_user_tables":
+            database = contents.databases[self._database]
+            rows2 = [(t.rpartition(".")[2], str(database.documents // max(1, len(database.described.tables))), "0")
+                     for t in database.described.tables]  # fmt: skip
+            heads3 = ("relname", "n_live_tup", "n_dead_tup")
+            return self._table(*_chosen_columns(low, heads3, rows2))
+        if view == "pg_stat_replication":
+            return self._table(("pid", "usename", "application_name", "client_addr", "state", "sync_state"), [])
+        return self._table(("slot_name", "plugin", "slot_type", "active"), [])  # nobody replicates
+
     def _rows(self, table: str) -> int:
         assert self._program.contents is not None
         database = self._program.contents.databases[self._database]
         name = table.strip('"').rpartition(".")[2]
         if name not in [each.rpartition(".")[2] for each in database.described.tables]:
-            raise SqlError(f'relation "{table}" does not exist\nLINE 1: SELECT count(*) FROM {table}')
+            raise SqlError(f'relation "{table}" does not exist')
         return database.documents // max(1, len(database.described.tables))
 
     def _chosen(self, low: str) -> list[Session]:
@@ -332,7 +386,8 @@ class Psql:
             return self._table(("count",), [(str(len(rows)),)])
         if re.search(r"state\s*=\s*'active'", low):
             rows = [row for row in rows if row[3] == "active"]
-        return self._table(("pid", "usename", "datname", "state", "query", "wait_event"), rows)
+        heads = ("pid", "usename", "datname", "state", "query", "wait_event")
+        return self._table(*_chosen_columns(low, heads, rows))
 
     # --- meta commands and printing -------------------------------------------------------
 
@@ -370,7 +425,12 @@ class Psql:
             count = "" if self._bare else f"({len(rows)} row{'' if len(rows) == 1 else 's'})\n"
             return head + "".join("|".join(row) + "\n" for row in rows) + count
         widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
-        lines = [" " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        right = [bool(rows) and all(_NUMBER.fullmatch(row[i]) for row in rows) for i in range(len(heads))]
+        lines = [
+            " "
+            + " | ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)).rstrip()
+            for row in rows
+        ]
         if self._bare:
             return "".join(f"{line}\n" for line in lines) + "\n"
         head = " " + " | ".join(h.center(w) for h, w in zip(heads, widths, strict=True))
@@ -378,3 +438,15 @@ class Psql:
         top = [title.center(len(rule)).rstrip()] if title else []
         count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
         return "\n".join([*top, head.rstrip() + " " if len(heads) == 1 else head, rule, *lines, count, "", ""])
+
+
+def _chosen_columns(
+    low: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """The columns that a SELECT names, as far as they are known; all of them for `*` or something else."""
+    named = re.match(r"select (?:distinct )?(.+?) from ", low)
+    wanted = [part.strip().rpartition(".")[2] for part in named[1].split(",")] if named else []
+    if not wanted or not all(re.fullmatch(r"\w+", name) for name in wanted):
+        return heads, list(rows)
+    places = [heads.index(name) if name in heads else -1 for name in wanted]
+    return wanted, [tuple(row[at] if at >= 0 else "" for at in places) for row in rows]

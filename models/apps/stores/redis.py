@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from simcluster.engine import SECOND
 from simcluster.models.apps.startup import redis_time
+from simcluster.models.apps.stores import rediscli
 from simcluster.models.apps.stores.accounts import Account, Accounts
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.folder import IDEAL, DataFolder
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.mongolog import ERRNO
 from simcluster.models.apps.stores.program import StoreProgram
-from simcluster.models.apps.stores.rediscli import RedisCli
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.program import ExecResult
@@ -87,6 +87,7 @@ class RedisProgram(StoreProgram):
     def configure(self) -> bool:
         """redis.conf and arguments."""
         spec = self.container.spec
+        self.version = _version_of(spec.image)
         self.config = dict(DEFAULTS)
         self.accounts = Accounts()
         self.human = {}
@@ -379,9 +380,18 @@ class RedisProgram(StoreProgram):
         name = argv[0].rpartition("/")[2] if argv else ""
         if name in ("redis-server", "valkey-server") and ("--version" in argv or "-v" in argv):
             return ExecResult(f"Redis server v={self.version} sha=00000000:1 malloc=jemalloc-5.3.0 bits=64\n")
-        if name not in ("redis-cli", "valkey-cli"):
-            return None
-        return RedisCli(self).run(argv[1:])
+        return rediscli.run(self.container, self, argv)
+
+
+def _version_of(image: str) -> str:
+    """The version that a tag stands for."""
+    repository, _, tag = image.partition("@")[0].rpartition(":")
+    number = tag.partition("-")[0] if "/" not in tag else ""
+    valkey = "valkey" in (repository or tag)
+    newest = "9.0.1" if valkey else "8.2.1"
+    full = {"6": "6.2.19", "6.2": "6.2.19", "7": "7.4.6", "7.0": "7.0.15", "7.2": "7.2.11", "7.4": "7.4.6"}
+    full |= {"8": "8.1.4" if valkey else "8.2.1", "8.0": "8.0.6", "8.1": "8.1.4", "8.2": "8.2.1", "9": newest}
+    return full.get(number, number if number[:1].isdigit() and number.count(".") == 2 else newest)
 
 
 def _arguments(words: list[str]) -> list[tuple[str, str]]:

@@ -1,19 +1,59 @@
-"""`redis-cli` against the server in the same container: a bounded set of commands."""
+"""`redis-cli` and `valkey-cli`: where they connect to, and a bounded set of commands, printed as without a terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, format_rfc3339
+from simcluster.engine.streams import mix
+from simcluster.models.apps.stores import clients
+from simcluster.models.apps.stores.settings import size_of
+from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.redis import RedisProgram
 
 _HELP = "redis-cli 8.2.1\n\nUsage: redis-cli [OPTIONS] [cmd [arg [arg ...]]]\n"
-_VALUED = ("-a", "-h", "-p", "-n", "-u", "--user", "--pass")
+_OPTIONS = {"-a": "password", "--pass": "password", "-h": "host", "-p": "port", "-n": "database", "-u": "url"}
+_OPTIONS |= {"--user": "user", "-i": "interval", "-r": "repeat", "-t": "timeout"}
+_WARNING = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.\n"
 _WRITES = ("SET", "DEL", "HSET", "FLUSHALL", "FLUSHDB", "EXPIRE", "INCR")
 _FREE = ("AUTH", "HELLO", "QUIT")
+
+
+def run(container: Container, own: RedisProgram | None, argv: tuple[str, ...]) -> ExecResult | None:
+    """The command line; None if it is another program's."""
+    variables, words = clients.unwrapped(container, argv)
+    name = words[0].rpartition("/")[2] if words else ""
+    if name not in ("redis-cli", "valkey-cli"):
+        return None
+    index = 1  # options end at the command: what follows is its own
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in _OPTIONS else 1
+    found, flags = clients.options_from(words[1:index], _OPTIONS)
+    if "--version" in flags or "-v" in flags:
+        return ExecResult(f"{name} {own.version if own is not None else '7.4.6'}\n")
+    url = clients.url_of(found.get("url", "")) or clients.Place()
+    said = found.get("password", url.password or "")
+    password = said or variables.get("REDISCLI_AUTH", "")
+    host, text = found.get("host", url.host), found.get("port", "")
+    port = (
+        int(text) if text.isdigit() else url.port or (next(iter(own._ports)) if own is not None and not host else 6379)
+    )
+    there = clients.connect(container, own, "redis", host, port)
+    if there.program is None:
+        whys = {"unknown host": "Name or service not known", "timeout": "Connection timed out"}
+        why = whys.get(there.outcome, "Connection refused")
+        return clients.failed(f"Could not connect to Redis at {host or '127.0.0.1'}:{port}: {why}")
+    server: RedisProgram = there.program  # type: ignore[assignment]
+    warning = _WARNING if said and "--no-auth-warning" not in flags else ""
+    if any(flag.startswith(("--latency", "--stat", "--intrinsic")) for flag in flags):
+        return ExecResult("min: 0, max: 1, avg: 0.24 (96 samples)\n", warning)
+    if "--bigkeys" in flags or index >= len(words):
+        return ExecResult("" if flags else _HELP, warning)
+    done = RedisCli(server).run(list(words[index:]), found.get("user", url.user), password)
+    return ExecResult(done.stdout, warning + done.stderr, done.code)
 
 
 class RedisCli:
@@ -22,32 +62,15 @@ class RedisCli:
     def __init__(self, program: RedisProgram) -> None:
         self._program = program
 
-    def run(self, argv: tuple[str, ...]) -> ExecResult:
-        """Options, then one command."""
-        user, password, port = "", "", next(iter(self._program._ports))
-        words = list(argv)
-        while words and words[0].startswith("-"):
-            option = words.pop(0)
-            value = words.pop(0) if option in _VALUED and words else ""
-            if option in ("-a", "--pass"):
-                password = value
-            elif option == "--user":
-                user = value
-            elif option == "-p":
-                port = int(value) if value.isdigit() else port
-        if self._program.server is None or not self._program.listens_on(port):
-            return ExecResult("", f"Could not connect to Redis at 127.0.0.1:{port}: Connection refused\n", 1)
-        if not words:
-            return ExecResult(_HELP)
-        warning = "Warning: Using a password with '-a' or '-u' option on the command line interface may not be safe.\n"
-        shown = warning if password else ""
+    def run(self, words: list[str], user: str, password: str) -> ExecResult:
+        """One command, as a user."""
         name = words[0].upper()
         why = "" if name in _FREE else self._program.refuses(user, password, name, name in _WRITES)
         if why:
             failed = f"AUTH failed: {why}\n" if why.startswith("WRONGPASS") else ""
-            return ExecResult(f"{'NOAUTH Authentication required.' if failed else why}\n", shown + failed)
+            return ExecResult(f"{'NOAUTH Authentication required.' if failed else why}\n", failed)
         answer = self._command(name, words)
-        return ExecResult(answer if answer.endswith("\n") else f"{answer}\n", shown)
+        return ExecResult(answer if answer.endswith("\n") else f"{answer}\n")
 
     def _command(self, name: str, words: list[str]) -> str:
         program = self._program
@@ -80,6 +103,17 @@ class RedisCli:
                 program.keyspace.used.clear()
                 program.human.clear()
                 return "OK"
+            case "ROLE":
+                return "master\n0\n"
+            case "MEMORY" if sub == "USAGE" and len(words) > 2:
+                return str(56 + len(words[2]) + len(program.human.get(words[2], "")))
+            case "MEMORY" if sub == "DOCTOR":
+                found = "Sam, I can't find any memory issue in your instance. "
+                return f"{found}I can only account for what occurs on this base."
+            case "TTL":
+                return "-1" if len(words) > 1 and words[1] in program.human else "-2"
+            case "TYPE":
+                return "string" if len(words) > 1 and words[1] in program.human else "none"
             case "TIME":
                 return format_rfc3339(program.container.sim.now, digits=6)
             case "SET" | "GET" | "DEL" | "KEYS" | "EXISTS":
@@ -112,7 +146,7 @@ class RedisCli:
         if sub == "GET":
             pattern = words[0].lower()
             names = [n for n in program.config if n == pattern or pattern == "*" or _matches(pattern, n)]
-            return "".join(f"{name}\n{program.config[name]}\n" for name in names)
+            return "".join(f"{name}\n{_plain(name, program.config[name])}\n" for name in names)
         if sub == "SET" and len(words) == 2:
             name = words[0].lower()
             if name not in program.config:
@@ -170,22 +204,45 @@ class RedisCli:
                        f"tcp_port:{next(iter(program._ports))}", f"uptime_in_seconds:{seconds}"),
             "CLIENTS": ("Clients", f"connected_clients:{program.open_connections()}",
                         f"maxclients:{program.config['maxclients']}", "blocked_clients:0"),
-            "MEMORY": ("Memory", f"used_memory:{used}", f"used_memory_human:{used / (1 << 20):.2f}M",
-                       f"used_memory_rss:{program.container.memory_bytes}", f"maxmemory:{keys.limit}",
-                       f"maxmemory_policy:{program.config['maxmemory-policy']}"),
+            "MEMORY": ("Memory", f"used_memory:{used}", f"used_memory_human:{_human(used)}",
+                       f"used_memory_rss:{program.container.memory_bytes}",
+                       f"used_memory_rss_human:{_human(program.container.memory_bytes)}",
+                       f"used_memory_peak:{used}", f"used_memory_peak_human:{_human(used)}",
+                       f"used_memory_dataset:{int(keys.bytes)}", f"total_system_memory:{program.memory_limit()}",
+                       f"maxmemory:{keys.limit}", f"maxmemory_human:{_human(keys.limit)}",
+                       f"maxmemory_policy:{program.config['maxmemory-policy']}",
+                       f"mem_fragmentation_ratio:{max(1.0, program.container.memory_bytes / used):.2f}",
+                       "mem_allocator:jemalloc-5.3.0"),
             "PERSISTENCE": ("Persistence", "loading:0", f"rdb_changes_since_last_save:{int(program.dirty)}",
-                            f"rdb_last_bgsave_status:{persisted}",
+                            "rdb_bgsave_in_progress:0",
+                            f"rdb_last_save_time:{program.saved_ns // SECOND + 1_772_442_000}",
+                            f"rdb_last_bgsave_status:{persisted}", "rdb_last_bgsave_time_sec:0",
                             f"aof_enabled:{int(program.config['appendonly'] == 'yes')}",
                             f"aof_last_write_status:{appended}"),
             "STATS": ("Stats", f"total_commands_processed:{int(program.commands)}", f"keyspace_hits:{int(keys.hits)}",
                       f"keyspace_misses:{int(keys.misses)}", f"evicted_keys:{int(keys.evicted)}",
                       "rejected_connections:0"),
-            "REPLICATION": ("Replication", "role:master", "connected_slaves:0"),
+            "REPLICATION": ("Replication", "role:master", "connected_slaves:0", "master_failover_state:no-failover",
+                            f"master_replid:{mix(program._key, 9):016x}{mix(program._key, 10):016x}00000000",
+                            "master_replid2:0000000000000000000000000000000000000000", "master_repl_offset:0",
+                            "second_repl_offset:-1", "repl_backlog_active:0", "repl_backlog_size:1048576"),
             "CPU": ("CPU", f"used_cpu_user:{program.container.cpu_ns / 1e9:.6f}"),
             "KEYSPACE": ("Keyspace", *([f"db0:keys={keys.keys()},expires=0,avg_ttl=0"] if keys.keys() else [])),
         }  # fmt: skip
         chosen = parts if section in ("", "ALL", "EVERYTHING", "DEFAULT") else {section: parts.get(section, ())}
         return "\r\n".join("# " + "\r\n".join(lines) + "\r\n" for lines in chosen.values() if lines)
+
+
+def _plain(name: str, value: str) -> str:
+    """A setting as the server knows it: sizes in bytes."""
+    return str(size_of(value) or 0) if name in ("maxmemory", "repl-backlog-size") else value
+
+
+def _human(amount: int) -> str:
+    for shift, unit in ((30, "G"), (20, "M"), (10, "K")):
+        if amount >= 1 << shift:
+            return f"{amount / (1 << shift):.2f}{unit}"
+    return f"{amount}B"
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -26,6 +26,9 @@ from simcluster.models.machine.storage import IoDemand, IoShare
 GROWTH_STEP = 1 << 20
 #: Changed pages in the cache from which on operations must help to write them (WiredTiger: eviction_dirty_trigger).
 DIRTY_TRIGGER = 0.2
+#: Reads of a store that makes fewer than `MANY` in a tick are put to the disk every other second: an operation makes
+#: them one after the other, so that as a crowd of one tick they would wait for each other as they never do.
+MANY, SPARSE_NS = 20.0, 2 * SECOND
 #: A durable operation waits for the write that is under way (half of one on average) and then for its own.
 COMMIT_WAITS = 1.5
 
@@ -129,6 +132,11 @@ class Storage:
         self.default = next(iter(contents.databases), "test")
         self.verifies = True  # whether pages carry checksums
         self._open: dict[str, None] = {}
+        self._pending: dict[str, float] = {}  # by database: reads that the disk has not been asked for yet
+        self._due_ns: dict[str, int] = {}
+        self._latest: dict[str, IoShare] = {}
+        self._unlogged = (0.0, 0.0, 0.0)  # bytes, waiting operations and changes that came while the log was written
+        self._logged_ns = 0  # the write of the log that is under way ends
         self._last_ns = contents.checkpoint_ns
         self._timed = True
         self._rate: dict[str, float] = {}
@@ -140,7 +148,8 @@ class Storage:
     @property
     def busy(self) -> bool:
         """Whether changes wait to be written, or the disk was slow or failing a moment ago."""
-        return bool(self._left) or self.contents.log_bytes > 0 or bool(self.shares) or bool(self.troubles)
+        waiting = bool(self._left) or bool(self._pending) or self._unlogged[0] > 0.0 or self.contents.log_bytes > 0
+        return waiting or bool(self.shares) or bool(self.troubles)
 
     @property
     def checkpointing(self) -> bool:
@@ -167,12 +176,14 @@ class Storage:
             if count:
                 self._touch(tick, index, count, tick_ns)
         self._flush(tick, now_ns, tick_ns)
-        shares = {name: self._files(name, tick, tick_ns) for name in self._named(tick)}
-        log = self._log(tick, tick_ns)
+        spans = self._gather(tick, now_ns, tick_ns)
+        shares = {name: self._files(name, tick, spans.get(name, tick_ns)) for name in self._named(tick)}
+        log = self._log(tick, now_ns, tick_ns)
         self.shares = {**shares, **({"": log} if tick.log_bytes or tick.waiting else {})}
+        self._latest.update(shares)
         for name, share in shares.items():
             self._judge(name, share, tick)
-        return [self._cost(index, count, tick, shares, log) for index, count in enumerate(counts)]
+        return [self._cost(index, count, tick, log) for index, count in enumerate(counts)]
 
     # --- operations -----------------------------------------------------------------------
 
@@ -182,7 +193,7 @@ class Storage:
         database = self.open(io.data or self.default)
         seconds = tick_ns / SECOND
         hot, rest = self._classes(database)
-        warm = database.described.hot_share
+        warm = database.described.hot_share if io.hot is None else io.hot
         touched = count * (io.reads + io.writes)
         missed = 0.0
         for name, share in ((hot, warm), (rest, 1.0 - warm)):
@@ -205,7 +216,9 @@ class Storage:
 
     def open(self, name: str) -> Database:
         """A database, its file made at the first use."""
-        database = self.contents.database(name, self.described.get(name) or DataSet(size=1 << 20))
+        database = self.contents.databases.get(name)
+        if database is None:
+            database = self.contents.database(name, self._described(name))
         if name not in self._open:
             self._open[name] = None
             error = self.folder.allocate(self.file_of(database), database.size)
@@ -213,6 +226,13 @@ class Storage:
                 self.troubles.append(Trouble("grow", name, error))
             self._heat(database)
         return database
+
+    def _described(self, name: str) -> DataSet:
+        """What a database begins with."""
+        described = self.described.get(name) or DataSet(size=1 << 20)
+        if described.fresh is None or self.folder.restored(name):
+            return described
+        return described.model_copy(update={"size": described.fresh, "hot": min(described.hot, described.fresh)})
 
     def _heat(self, database: Database) -> None:
         files, size = self.folder.files, database.size
@@ -301,6 +321,21 @@ class Storage:
 
     # --- the disk -------------------------------------------------------------------------
 
+    def _gather(self, tick: _Tick, now_ns: int, tick_ns: int) -> dict[str, int]:
+        """Hold few reads back until it is time to ask the disk for them; over how long those that go now are spread."""
+        spans: dict[str, int] = {}
+        for name in dict.fromkeys((*self._pending, *tick.reads)):
+            many = tick.reads.get(name, 0.0) >= MANY
+            reads = tick.reads.pop(name, 0.0) + self._pending.pop(name, 0.0)
+            if many or now_ns >= self._due_ns.get(name, 0):
+                tick.reads[name] = reads
+                spans[name] = tick_ns if many else SPARSE_NS
+                if reads > 0.0:
+                    self._due_ns[name] = now_ns + spans[name]
+            elif reads > 0.0:
+                self._pending[name] = reads
+        return spans
+
     @staticmethod
     def _named(tick: _Tick) -> list[str]:
         return [
@@ -327,11 +362,21 @@ class Storage:
         )
         return self.folder.load(f"data/{name}", demand)
 
-    def _log(self, tick: _Tick, tick_ns: int) -> IoShare:
-        """The log of one tick: bytes and group commits."""
+    def _log(self, tick: _Tick, now_ns: int, tick_ns: int) -> IoShare:
+        """The log of one tick: bytes and group commits. One thread writes it; what comes meanwhile waits for it."""
+        added, waited, changed = self._unlogged
+        tick.log_bytes, tick.waiting, tick.changes = (
+            tick.log_bytes + added,
+            tick.waiting + waited,
+            tick.changes + changed,
+        )
+        if now_ns < self._logged_ns:
+            self._unlogged = (tick.log_bytes, tick.waiting, tick.changes)
+            return self._latest.get("", IDEAL)
+        self._unlogged = (0.0, 0.0, 0.0)
         if tick.log_bytes <= 0.0:
             return IDEAL
-        before = self.shares.get("", IDEAL).fsync.mean_ns or MILLISECOND
+        before = self._latest.get("", IDEAL).fsync.mean_ns or MILLISECOND
         groups = min(tick.waiting, max(1.0, tick_ns / before)) if tick.waiting else 0.0
         if self.rules.journal_ns:
             groups = max(groups, min(tick.changes, tick_ns / self.rules.journal_ns))
@@ -355,7 +400,8 @@ class Storage:
             tick_ns=tick_ns,
             depth=1,
         )
-        share = self.folder.load("journal", demand)
+        share = self._latest[""] = self.folder.load("journal", demand)
+        self._logged_ns = now_ns + share.fsync.mean_ns
         if share.write_error:
             self.troubles.append(Trouble("log", "", share.write_error))
         return share
@@ -372,17 +418,18 @@ class Storage:
         if share.write_error and tick.writes.get(name, 0.0) > 0.0:
             self.troubles.append(Trouble("write", name, share.write_error))
 
-    def _cost(self, index: int, count: int, tick: _Tick, shares: dict[str, IoShare], log: IoShare) -> Cost:
+    def _cost(self, index: int, count: int, tick: _Tick, log: IoShare) -> Cost:
         """What an operation of one kind waited, and how many of them failed on their blocks."""
         io = self.operations[index]
         name = io.data or self.default
-        share = shares.get(name, IDEAL)
+        share = self._latest.get(name, IDEAL)
         if not count:
             return Cost(0.0, 0.0, 0.0)
         misses = tick.misses[index] + tick.scanned[index] / (128 << 10)
         mean = misses * share.read.mean_ns
-        # A random number of misses, each of a random time: a compound Poisson sum.
-        variance = misses * share.read.mean_ns * share.read.mean_ns * (1.0 + share.read.cv2)
+        # Each of the pages misses or not, and each miss takes a random time: a compound binomial sum.
+        hits = max(0.0, 1.0 - misses / max(misses, io.reads + io.writes)) if misses > 0.0 else 0.0
+        variance = misses * share.read.mean_ns * share.read.mean_ns * (hits + share.read.cv2)
         if io.writes:
             if self.rules.durable if io.durable is None else io.durable:
                 commit = COMMIT_WAITS * log.fsync.mean_ns

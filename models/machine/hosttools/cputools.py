@@ -1,109 +1,74 @@
-"""Programs that show who uses CPU and memory: `vmstat`, `free`, `top -b`, `mpstat`, `pidstat`, `uptime`, `lscpu`.
+"""Programs that show who uses CPU and memory: `vmstat`, `free`, `top -b`, `uptime`, `w`, `lscpu`.
 
-Formats: procps-ng 4.0.4, sysstat 12.6, util-linux 2.39 (Ubuntu 24.04). A program that would print every
-second prints the present state as often as it was asked to, because the world does not move meanwhile.
+Formats: procps-ng 4.0.4, util-linux 2.39 (Ubuntu 24.04). A report of an interval pauses and goes on as itself, with
+what it counted before on standard input. Left out: `vmstat -d|-D|-m`, top's interactive commands.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.kernel import memory
-from simcluster.models.machine.kernel.procfiles import NOMINAL_MHZ, load_text
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.hosttools.options import parse
+from simcluster.models.machine.kernel import memory, usage
+from simcluster.models.machine.kernel.procfiles import NOMINAL_MHZ
+from simcluster.models.machine.kernel.proctable import Process, processes
+from simcluster.models.machine.program import ExecResult, Pausing
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
 
 _MIB = 1 << 20
-#: How the CPU time of servers splits into user and system time.
-_USER_SHARE = 0.8
-
-
-class Task(NamedTuple):
-    """A process as the tools list it: its share of a core now, its resident memory, and its CPU time."""
-
-    pid: int
-    user: str
-    name: str
-    cores: float
-    resident: int
-    cpu_ns: int
-
-
-class Split(NamedTuple):
-    """Where CPU time goes, in per cent of all cores."""
-
-    user: float
-    system: float
-    idle: float
-    steal: float
-
-
-def tasks(machine: Machine) -> list[Task]:
-    """Processes that can be named, the busiest first."""
-    found = []
-    services = {process.pid for process in machine.processes.values()}
-    for unit in machine.unit_list():
-        if unit.active and unit.pid not in services:
-            name = unit.command.strip('"@').split()[0].rpartition("/")[2].rstrip(":")
-            cores = machine.cpu.system / NANOCORES * {"kubelet": 0.5, "containerd": 0.3}.get(name, 0.01)
-            age = machine.sim.now - max(unit.changed_ns, machine.booted_ns)
-            resident = {"kubelet": 96, "containerd": 62}.get(name, 12) * _MIB
-            found.append(Task(unit.pid, "root", name[:15], cores, resident, int(cores * age)))
-    for container in machine.runtime.containers():
-        if container.running:
-            words = container.spec.command or (container.spec.image.partition("@")[0].rpartition("/")[2],)
-            name = words[0].rpartition("/")[2].partition(":")[0][:15]
-            cores = machine.cpu.used(container)
-            found.append(Task(container.pid, "root", name, cores, container.memory_bytes, container.cpu_ns))
-    for process in machine.processes.values():
-        cores, used = machine.cpu.granted(f"host/{process.name}"), process.used_ns(machine.sim.now)
-        found.append(Task(process.pid, process.user, process.name[:15], cores, process.memory_bytes, used))
-    return sorted(found, key=_busiest)
-
-
-def _busiest(task: Task) -> tuple[float, int]:
-    return (-task.cores, task.pid)
-
-
-def split(machine: Machine) -> Split:
-    """Where the machine's CPU time goes now."""
-    cores = machine.cpu.capacity / NANOCORES
-    busy = min(machine.cpu.demanded(), machine.cpu.available) / NANOCORES
-    steal = machine.cpu.stolen / NANOCORES
-    user = busy * _USER_SHARE
-    parts = [100.0 * part / cores for part in (user, busy - user, cores - busy - steal, steal)]
-    return Split(*parts)
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_FREE_LONG = {"bytes": "b", "kilo": "kilo", "mega": "mega", "giga": "giga", "kibi": "k", "mebi": "m", "gibi": "g",
+              "human": "h", "si": "si", "lohi": "l", "line": "L", "total": "t", "wide": "w", "seconds": "s",
+              "count": "c", "version": "V"}  # fmt: skip
 
 
 def _free(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    asked = parse(args, "bkmghltwLV", "sc", _FREE_LONG)
+    if asked.problem or asked.words:
+        return asked._replace(problem=asked.problem or f"extra operand '{asked.words[0]}'").refused(
+            "free", "\nUsage:\n free [options]\n\nFor more details see free(1).\n"
+        )
     found = memory.info(machine, machine.os.shared_bytes())
-    shape = _mebi if "-m" in args else _human if "-h" in args else _gibi if "-g" in args else _kibi
-    cache = found.buffers + found.cached + found.slab // 2
+    reclaimable = found.slab // 2
+    cache = found.buffers + found.cached + reclaimable
     used = found.total - found.free - cache
-    rows = [
-        ["Mem:", *(shape(n) for n in (found.total, used, found.free, found.shared, cache, found.available))],
-        ["Swap:", *(shape(n) for n in (0, 0, 0))],
+    middle = [found.buffers, found.cached + reclaimable] if asked.has("w") else [cache]
+    rows: list[list[Any]] = [
+        ["Mem:", found.total, used, found.free, found.shared, *middle, found.available],
+        ["Swap:", 0, 0, 0],
     ]
-    heads = ["", "total", "used", "free", "shared", "buff/cache", "available"]
-    lines = [f"{row[0]:<8}" + "".join(f"{cell:>12}" for cell in row[1:]) for row in (heads, *rows)]
-    return ExecResult("\n".join(lines) + "\n")
+    if asked.has("t"):
+        rows.append(["Total:", found.total, used, found.free])
+    heads = ["total", "used", "free", "shared", *(["buffers", "cache"] if asked.has("w") else ["buff/cache"]),
+             "available"]  # fmt: skip
+    lines = [" " * 8 + "".join(f"{head:>12}" for head in heads)]
+    for row in rows:
+        cells = [_amount(cell, asked.letters) for cell in row[1:]]
+        lines.append(f"{row[0]!s:<8}" + "".join(f"{cell:>12}" for cell in cells))
+    text = "\n".join(lines) + "\n"
+    count = int(asked.values.get("c", "0") or 0)
+    if "s" not in asked.values or count == 1:
+        return ExecResult(text)
+    following = [word for word in args if word != "-c"]
+    if count:
+        following = ["-s", asked.values["s"], *("-" + letter for letter in asked.letters if letter not in "sc"),
+                     "-c", str(count - 1)]  # fmt: skip
+    pause = max(1, int(float(asked.values["s"]) * SECOND))
+    return Pausing.after(pause, text + "\n", argv=("free", *following))
 
 
-def _kibi(amount: int) -> str:
-    return str(amount >> 10)
-
-
-def _mebi(amount: int) -> str:
-    return str(amount >> 20)
-
-
-def _gibi(amount: int) -> str:
-    return str(amount >> 30)
+def _amount(amount: int, letters: tuple[str, ...]) -> str:
+    if "h" in letters:
+        return _human(amount)
+    unit = next((_UNITS[letter] for letter in reversed(letters) if letter in _UNITS), 0)
+    decimal = next((1000**power for name, power in (("kilo", 1), ("mega", 2), ("giga", 3)) if name in letters), 0)
+    return str(amount // (unit or decimal or 1 << 10))
 
 
 def _human(amount: int) -> str:
@@ -114,23 +79,85 @@ def _human(amount: int) -> str:
     return f"{amount}B"
 
 
+_VMSTAT_LONG = {"active": "a", "forks": "f", "slabs": "m", "one-header": "n", "stats": "s", "wide": "w", "unit": "S",
+                "timestamp": "t", "no-first": "y", "version": "V"}  # fmt: skip
+
+
 def _vmstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    found, cpu = memory.info(machine, machine.os.shared_bytes()), split(machine)
-    unit = 20 if any(word in ("-Sm", "-SM") for word in args) or "M" in args else 10
-    numbers = [int(word) for word in args if word.isdigit()]
-    times = numbers[1] if len(numbers) > 1 else 1
-    runnable = max(0, machine.cpu.demanded() // NANOCORES)
-    switches = 900 + int(100 * (100.0 - cpu.idle))
-    line = (
-        f"{runnable:2d} {0:2d} {0:6d} {found.free >> unit:6d} {found.buffers >> unit:6d} "
-        f"{(found.cached + found.slab // 2) >> unit:6d} {0:4d} {0:4d} {4:5d} {38:5d} {switches // 2:4d} {switches:4d} "
-        f"{cpu.user:2.0f} {cpu.system:2.0f} {cpu.idle:2.0f} {0:2d} {cpu.steal:2.0f} {0:2d}\n"
+    asked = parse(args, "afnswtyV", "S", _VMSTAT_LONG)
+    numbers = [int(word) for word in asked.words if word.isdigit()]
+    if asked.problem or len(numbers) != len(asked.words) or len(numbers) > 2:
+        usage_text = "\nUsage:\n vmstat [options] [delay [count]]\n\nFor more details see vmstat(8).\n"
+        return asked._replace(problem=asked.problem or "failed to parse argument").refused("vmstat", usage_text)
+    if asked.has("s"):
+        return ExecResult(_statistics(machine))
+    first = not stdin.startswith("@ ")
+    head = _VMSTAT_HEAD if first else ""
+    row = _vmstat_row(machine, [] if first else [float(word) for word in stdin.split()[1:]], asked.values.get("S", "K"))
+    text = head + row
+    if not numbers or (len(numbers) > 1 and numbers[1] <= 1):
+        return ExecResult(text)
+    flags = [word for word in args if word not in asked.words]
+    following = ("vmstat", *flags, str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
+    return Pausing.after(max(1, numbers[0]) * SECOND, text, argv=following, stdin=_counted(machine))
+
+
+_VMSTAT_HEAD = (
+    "procs -----------memory---------- ---swap-- -----io---- -system-- -------cpu-------\n"
+    " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st gu\n"
+)
+
+
+def _counted(machine: Machine) -> str:
+    """Counters at this moment, from which the next report takes its differences."""
+    read, written = _transferred(machine)
+    return f"@ {machine.sim.now} {machine.cpu_ns()} {read!r} {written!r}"
+
+
+def _transferred(machine: Machine) -> tuple[float, float]:
+    """KiB read from and written to drives since boot."""
+    counted = [disk.counted() for disk in machine.disks.values()]
+    read = math.fsum(each.read_sectors for each in counted) / 2.0
+    return read, math.fsum(each.write_sectors for each in counted) / 2.0
+
+
+def _vmstat_row(machine: Machine, before: list[float], unit: str) -> str:
+    found = memory.info(machine, machine.os.shared_bytes())
+    size = {"k": 1000, "K": 1 << 10, "m": 1_000_000, "M": 1 << 20}.get(unit, 1 << 10)
+    began_ns, cpu_ns, read, written = before or [machine.booted_ns, 0.0, 0.0, 0.0]
+    span = max(1.0, machine.sim.now - began_ns)
+    used = (machine.cpu_ns() - cpu_ns) / span
+    cpu = usage.of(machine, used) if before else usage.since_boot(machine)
+    now_read, now_written = _transferred(machine)
+    runnable = usage.runnable(machine) // NANOCORES
+    waiting = int(math.fsum(usage.blocked(machine).values()) + 0.5)
+    switches = 900 + int(6000 * used)
+    return (
+        f"{runnable:2d} {waiting:2d} {0:6d} {found.free // size:6d} {found.buffers // size:6d} "
+        f"{(found.cached + found.slab // 2) // size:6d} {0:4d} {0:4d} {(now_read - read) * SECOND / span:5.0f} "
+        f"{(now_written - written) * SECOND / span:5.0f} {switches // 2:4d} {switches:4d} "
+        f"{cpu.user:2.0f} {cpu.system:2.0f} {cpu.idle:2.0f} {cpu.iowait:2.0f} {cpu.steal:2.0f} {0:2d}\n"
     )
-    head = (
-        "procs -----------memory---------- ---swap-- -----io---- -system-- -------cpu-------\n"
-        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st gu\n"
-    )
-    return ExecResult(head + line * min(times, 60))
+
+
+def _statistics(machine: Machine) -> str:
+    found = memory.info(machine, machine.os.shared_bytes())
+    read, written = _transferred(machine)
+    cache = found.cached + found.slab // 2
+    used = found.total - found.free - found.buffers - cache
+    ticks, cores = SECOND // 100, machine.cpu_cores
+    up, cpu_ns = machine.sim.now - machine.booted_ns, machine.cpu_ns()
+    user = int(cpu_ns * usage.USER_SHARE)
+    rows = (
+        (found.total >> 10, "K total memory"), (used >> 10, "K used memory"), (found.free >> 10, "K free memory"),
+        (found.buffers >> 10, "K buffer memory"), (cache >> 10, "K swap cache"), (0, "K total swap"),
+        (0, "K used swap"), (0, "K free swap"), (user // ticks, "non-nice user cpu ticks"), (0, "nice user cpu ticks"),
+        ((cpu_ns - user) // ticks, "system cpu ticks"),
+        (max(0, up * cores - cpu_ns - machine.os.load.iowait_ns) // ticks, "idle cpu ticks"),
+        (machine.os.load.iowait_ns // ticks, "IO-wait cpu ticks"), (int(read), "K paged in"),
+        (int(written), "K paged out"), (0, "pages swapped in"), (0, "pages swapped out"),
+    )  # fmt: skip
+    return "".join(f"{amount:13d} {name}\n" for amount, name in rows)
 
 
 def _uptime_line(machine: Machine) -> str:
@@ -139,83 +166,115 @@ def _uptime_line(machine: Machine) -> str:
     shown = f"{days} day{'s' if days > 1 else ''}, " if days else ""
     shown += f"{hours:2d}:{minutes:02d}" if hours else f"{minutes} min"
     clock = format_rfc3339(machine.os.clock.now_ns())[11:19]
-    averages = ", ".join(load_text(machine).split()[:3])
+    averages = ", ".join(f"{value:.2f}" for value in machine.os.load.averages)
     return f"{clock} up {shown},  1 user,  load average: {averages}"
 
 
 def _uptime(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    asked = parse(args, "psVr", "", {"pretty": "p", "since": "s", "version": "V", "raw": "r"})
+    if asked.problem or asked.words:
+        return asked._replace(problem=asked.problem or "extra operand").refused(
+            "uptime", "\nUsage:\n uptime [options]\n\nFor more details see uptime(1).\n"
+        )
+    if asked.has("s"):
+        text = format_rfc3339(machine.booted_ns + machine.os.clock.offset_ns())
+        return ExecResult(f"{text[:10]} {text[11:19]}\n")
+    if asked.has("p"):
+        minutes = (machine.sim.now - machine.booted_ns) // MINUTE
+        parts = [(minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute")]
+        shown = ", ".join(f"{n} {name}{'s' if n != 1 else ''}" for n, name in parts if n) or "0 minutes"
+        return ExecResult(f"up {shown}\n")
     return ExecResult(f" {_uptime_line(machine)}\n")
 
 
+def _w(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    clock = format_rfc3339(machine.os.clock.now_ns())[11:16]
+    return ExecResult(
+        f" {_uptime_line(machine)}\nUSER     TTY      FROM             LOGIN@   IDLE   JCPU   PCPU  WHAT\n"
+        f"root     pts/0    {'172.18.0.1':<16} {clock}    0.00s  0.03s  0.01s w\n"
+    )
+
+
+_TOP_KEYS = {
+    "%CPU": "cores",
+    "%MEM": "resident",
+    "RES": "resident",
+    "TIME+": "cpu_ns",
+    "PID": "pid",
+    "VIRT": "resident",
+}
+
+
 def _top(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    letters = "".join(word[1:] for word in args if word.startswith("-"))
-    if "b" not in letters:
+    asked = parse(args, "bcHiSs1", "dnopuUwEe", {})
+    if asked.problem or asked.words:
+        wrong = asked.problem or f"unknown argument '{asked.words[0]}'"
+        return ExecResult("", f"top: {wrong}\nUsage:\n  top [options]\n\nFor more details see top(1).\n", 1)
+    if not asked.has("b"):
         return ExecResult("", "top: failed tty get\n", 1)
-    listed, cpu = tasks(machine), split(machine)
-    if "RES" in args or "%MEM" in args:
-        listed = sorted(listed, key=_largest)
-    found = memory.info(machine, machine.os.shared_bytes())
-    total = machine.os.tasks()
-    running = max(1, min(total, machine.cpu.demanded() // NANOCORES))
+    key = asked.values.get("o", "%CPU").lstrip("+-")
+    if key not in _TOP_KEYS:
+        return ExecResult("", f"top: unrecognized field name '{key}'\n", 1)
+    text = _top_page(machine, asked.values, key, "c" in asked.letters, "i" in asked.letters)
+    turns = int(asked.values["n"]) if asked.values.get("n", "").isdigit() else 0
+    if turns == 1:
+        return ExecResult(text)
+    rest = [word for pair in asked.values.items() if pair[0] != "n" for word in (f"-{pair[0]}", pair[1])]
+    flags = [f"-{letter}" for letter in asked.letters if letter not in asked.values]
+    pause = max(1, int(float(asked.values.get("d", "3")) * SECOND))
+    following = ("top", *flags, *rest, *(["-n", str(turns - 1)] if turns else []))
+    return Pausing.after(pause, text + "\n", argv=following)
+
+
+def _top_page(machine: Machine, values: dict[str, str], key: str, full: bool, active: bool) -> str:
+    everything = processes(machine)
+    listed = everything
+    if "p" in values:
+        listed = [one for one in listed if str(one.pid) in values["p"].split(",")]
+    user = values.get("u", values.get("U", ""))
+    if user:
+        listed = [one for one in listed if one.user == user]
+    if active:
+        listed = [one for one in listed if one.cores >= 0.0005]
+    listed = sorted(listed, key=_Busiest(_TOP_KEYS[key]))
+    cpu, found = usage.split(machine), memory.info(machine, machine.os.shared_bytes())
+    total, running = len(everything), max(1, sum(1 for one in everything if one.state == "R"))
     cache = found.buffers + found.cached + found.slab // 2
     mebi = [n / _MIB for n in (found.total, found.free, found.total - found.free - cache, cache, found.available)]
     lines = [
         f"top - {_uptime_line(machine)}",
         f"Tasks: {total:3d} total, {running:3d} running, {total - running:3d} sleeping,   0 stopped,   0 zombie",
-        f"%Cpu(s): {cpu.user:4.1f} us, {cpu.system:4.1f} sy,  0.0 ni, {cpu.idle:4.1f} id,  0.0 wa,  0.0 hi,  0.0 si, "
-        f"{cpu.steal:4.1f} st ",
+        f"%Cpu(s): {cpu.user:4.1f} us, {cpu.system:4.1f} sy,  0.0 ni, {cpu.idle:4.1f} id, {cpu.iowait:4.1f} wa, "
+        f" 0.0 hi,  0.0 si, {cpu.steal:4.1f} st ",
         f"MiB Mem : {mebi[0]:8.1f} total, {mebi[1]:8.1f} free, {mebi[2]:8.1f} used, {mebi[3]:8.1f} buff/cache     ",
         f"MiB Swap: {0:8.1f} total, {0:8.1f} free, {0:8.1f} used. {mebi[4]:8.1f} avail Mem ",
         "",
         "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND",
     ]
-    for task in listed:
-        kib, state = task.resident >> 10, "R" if task.cores >= 0.5 else "S"
-        hundredths = task.cpu_ns // (SECOND // 100)
-        clock = f"{hundredths // 6000}:{hundredths % 6000 // 100:02d}.{hundredths % 100:02d}"
-        percent = 100.0 * task.resident / machine.memory_bytes
-        lines.append(
-            f"{task.pid:7d} {task.user:<8}  20   0 {kib * 3 + 700000:7d} {kib:6d} {kib // 4:6d} {state} "
-            f"{100.0 * task.cores:5.1f} {percent:5.1f} {clock:>9} {task.name}"
-        )
-    return ExecResult("\n".join(lines) + "\n")
+    lines += [_top_row(machine, task, full) for task in listed]
+    return "\n".join(lines) + "\n"
 
 
-def _largest(task: Task) -> tuple[int, int]:
-    return (-task.resident, task.pid)
+class _Busiest:
+    """Sorts processes by a field, the largest first."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+
+    def __call__(self, one: Process) -> tuple[float, int]:
+        return (-float(getattr(one, self._field)), one.pid)
 
 
-def _heading(machine: Machine) -> tuple[str, str]:
-    text = format_rfc3339(machine.os.clock.now_ns())
-    date, hour = f"{text[5:7]}/{text[8:10]}/{text[:4]}", int(text[11:13])
-    clock = f"{hour % 12 or 12:02d}{text[13:19]} {'AM' if hour < 12 else 'PM'}"
-    kernel = machine.identity.kernel_version
-    return f"Linux {kernel} ({machine.name}) \t{date} \t_x86_64_\t({machine.cpu_cores} CPU)\n", clock
-
-
-def _mpstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    head, clock = _heading(machine)
-    cpu = split(machine)
-    columns = ("%usr", "%nice", "%sys", "%iowait", "%irq", "%soft", "%steal", "%guest", "%gnice", "%idle")
-    values = (cpu.user, 0.0, cpu.system, 0.0, 0.0, 0.0, cpu.steal, 0.0, 0.0, cpu.idle)
-    lines = [head, f"{clock}  CPU " + "".join(f"{name:>8}" for name in columns)]
-    names = ["all", *(str(n) for n in range(machine.cpu_cores))] if "ALL" in args else ["all"]
-    lines += [f"{clock} {name:>4} " + "".join(f"{value:8.2f}" for value in values) for name in names]
-    return ExecResult("\n".join(lines) + "\n")
-
-
-def _pidstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    head, clock = _heading(machine)
-    lines = [head, f"{clock}   UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command"]
-    for task in tasks(machine):
-        if task.cores >= 0.0005:
-            percent = 100.0 * task.cores
-            lines.append(
-                f"{clock} {0 if task.user == 'root' else 1000:5d} {task.pid:9d} {percent * _USER_SHARE:7.2f} "
-                f"{percent * (1 - _USER_SHARE):7.2f}    0.00    0.00 {percent:7.2f} {task.pid % machine.cpu_cores:5d}  "
-                f"{task.name}"
-            )
-    return ExecResult("\n".join(lines) + "\n")
+def _top_row(machine: Machine, task: Process, full: bool) -> str:
+    kib, kernel = task.resident >> 10, task.args.startswith("[")
+    hundredths = task.cpu_ns // (SECOND // 100)
+    clock = f"{hundredths // 6000}:{hundredths % 6000 // 100:02d}.{hundredths % 100:02d}"
+    percent = 100.0 * task.resident / machine.memory_bytes
+    virtual = 0 if kernel else kib * 3 + 700_000
+    return (
+        f"{task.pid:7d} {task.user:<8}  20 {task.nice:3d} {virtual:7d} {kib:6d} {kib // 4:6d} {task.state} "
+        f"{100.0 * task.cores:5.1f} {percent:5.1f} {clock:>9} {task.args if full else task.comm}"
+    )
 
 
 def _lscpu(machine: Machine, args: list[str], stdin: str) -> ExecResult:
@@ -232,9 +291,8 @@ def _lscpu(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 TOOLS = {
     "free": _free,
     "lscpu": _lscpu,
-    "mpstat": _mpstat,
-    "pidstat": _pidstat,
     "top": _top,
     "uptime": _uptime,
     "vmstat": _vmstat,
+    "w": _w,
 }

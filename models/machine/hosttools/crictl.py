@@ -1,38 +1,58 @@
-"""`crictl` 1.32: pods, containers, images and logs by the container runtime."""
+"""`crictl` 1.32: pods, containers, images, logs and use by the container runtime.
+
+Left out: making pods and containers, pulling, port-forward, attach, templates.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.hosttools.options import Options, parse
+from simcluster.models.machine.kernel import memory
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
 
+_LONG = {"all": "a", "quiet": "q", "name": "name", "pod": "p", "state": "s", "namespace": "namespace", "output": "o",
+         "tail": "tail", "since": "since", "timestamps": "t", "previous": "P", "follow": "f", "no-trunc": "T",
+         "latest": "l", "last": "n", "label": "label", "id": "id", "timeout": "timeout", "verbose": "v",
+         "runtime-endpoint": "r", "tty": "tty", "interactive": "i", "sync": "sync"}  # fmt: skip
+_STATES = {"running": "Running", "exited": "Exited", "created": "Created", "ready": "Ready", "notready": "NotReady"}
+
 
 def crictl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     """crictl: what the container runtime says."""
-    words = [word for word in args if not word.startswith("-")]
-    verb = words[0] if words else ""
+    words = list(args)
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in ("-r", "--runtime-endpoint", "-t", "--timeout") else words[1:]
+    verb, rest = (words[0], words[1:]) if words else ("", [])
+    if verb not in _VERBS:
+        return ExecResult("", f"No help topic for '{verb}'\n" if verb else "NAME:\n   crictl - client for CRI\n", 3)
     if not machine.runtime.up:
         error = SOCKET_ERROR.replace('"', '\\"')
-        stamp = format_rfc3339(machine.sim.now)
-        return ExecResult("", f'time="{stamp}" level=fatal msg="validate service connection: {error}"\n', 1)
-    if verb == "ps":
-        return _crictl_ps(machine, every="-a" in args or "--all" in args)
-    if verb == "pods":
-        return _crictl_pods(machine)
-    if verb in ("images", "image"):
-        return _crictl_images(machine)
-    if verb == "logs" and len(words) > 1:
-        return _crictl_logs(machine, words[1])
-    if verb == "exec" and len(words) > 2:
-        return _crictl_exec(machine, words[1], tuple(words[2:]))
-    return ExecResult("", f"No help topic for '{verb}'\n" if verb else "NAME:\n   crictl - client for CRI\n", 3)
+        return _fatal(machine, f"validate service connection: {error}")
+    if verb == "exec":
+        return _exec(machine, [word for word in rest if word not in ("-it", "-i", "-t", "-s", "--sync")])
+    asked = parse(rest, "aqtPfTlvi", "psorn name namespace tail since label id timeout", _LONG)
+    if asked.problem:
+        flag = re.sub(r".*'(.*)'", r"\1", asked.problem)
+        said = f"flag provided but not defined: -{flag.lstrip('-')}"
+        return ExecResult("", f"Incorrect Usage: {said}\n\n", 1) if flag else ExecResult("", f"{said}\n", 1)
+    if asked.has("f"):
+        return ExecResult("", "crictl: following (-f) needs a terminal, and there is none here; use --tail\n", 1)
+    return _VERBS[verb](machine, asked)
+
+
+def _fatal(machine: Machine, text: str) -> ExecResult:
+    stamp = format_rfc3339(machine.os.clock.now_ns())
+    return ExecResult("", f'time="{stamp}" level=fatal msg="{text}"\n', 1)
 
 
 def _table(rows: list[list[str]]) -> ExecResult:
@@ -41,36 +61,108 @@ def _table(rows: list[list[str]]) -> ExecResult:
     return ExecResult("\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def _crictl_ps(machine: Machine, *, every: bool) -> ExecResult:
-    rows = [["CONTAINER", "IMAGE", "CREATED", "STATE", "NAME", "ATTEMPT", "POD ID", "POD"]]
+def _chosen(machine: Machine, asked: Options) -> list[Container]:
+    """Containers by state, name, pod and label, the newest first."""
+    state = _STATES.get(asked.values.get("s", "").lower(), "")
+    found = []
     for container in reversed(machine.runtime.containers()):
-        if not (container.running or every):
+        own = "Running" if container.running else "Exited"
+        if (state and own != state) or (not state and not container.running and not asked.has("a")):
             continue
-        state = "Running" if container.running else "Exited"
+        if "name" in asked.values and not re.search(asked.values["name"], container.spec.name):
+            continue
+        if "p" in asked.values and not container.sandbox.sandbox_id.startswith(asked.values["p"]):
+            continue
+        if "id" in asked.values and not container.container_id.startswith(asked.values["id"]):
+            continue
+        found.append(container)
+    count = 1 if asked.has("l") else int(asked.values.get("n", "0") or 0)
+    return found[:count] if count else found
+
+
+def _ps(machine: Machine, asked: Options) -> ExecResult:
+    chosen = _chosen(machine, asked)
+    if asked.has("q"):
+        return ExecResult("".join(f"{container.container_id}\n" for container in chosen))
+    if asked.values.get("o") == "json":
+        return ExecResult(_json({"containers": [_record(container) for container in chosen]}))
+    rows = [["CONTAINER", "IMAGE", "CREATED", "STATE", "NAME", "ATTEMPT", "POD ID", "POD"]]
+    for container in chosen:
         image = container.image_id.partition("sha256:")[2][:13] or container.spec.image
-        spec = container.spec
+        spec, long = container.spec, None if asked.has("T") else 13
         created = _ago(machine.sim.now - container.created_ns)
-        pod_id = container.sandbox.sandbox_id[:13]
-        attempt = str(container.attempt)
-        rows.append([container.container_id[:13], image, created, state, spec.name, attempt, pod_id, spec.pod_name])
+        rows.append(
+            [
+                container.container_id[:long],
+                image,
+                created,
+                "Running" if container.running else "Exited",
+                spec.name,
+                str(container.attempt),
+                container.sandbox.sandbox_id[:long],
+                spec.pod_name,
+            ]
+        )
     return _table(rows)
 
 
-def _crictl_pods(machine: Machine) -> ExecResult:
-    rows = [["POD ID", "STATE", "NAME", "NAMESPACE", "ATTEMPT", "RUNTIME"]]
+def _record(container: Container) -> dict[str, Any]:
+    spec = container.spec
+    return {
+        "id": container.container_id,
+        "podSandboxId": container.sandbox.sandbox_id,
+        "metadata": {"name": spec.name, "attempt": container.attempt},
+        "image": {"image": spec.image},
+        "imageRef": container.image_id,
+        "state": "CONTAINER_RUNNING" if container.running else "CONTAINER_EXITED",
+        "createdAt": str(container.created_ns),
+        "labels": {"io.kubernetes.container.name": spec.name, "io.kubernetes.pod.name": spec.pod_name,
+                   "io.kubernetes.pod.namespace": spec.namespace, "io.kubernetes.pod.uid": spec.pod_uid},
+    }  # fmt: skip
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _pods(machine: Machine, asked: Options) -> ExecResult:
+    chosen = []
     for sandbox in reversed(list(machine.runtime.sandboxes.values())):
-        rows.append([sandbox.sandbox_id[:13], "Ready", sandbox.pod_name, sandbox.namespace, "0", "(default)"])
+        wanted = all(
+            not asked.values.get(option) or re.search(asked.values[option], text)
+            for option, text in (("name", sandbox.pod_name), ("namespace", sandbox.namespace),
+                                 ("id", sandbox.sandbox_id))
+        )  # fmt: skip
+        if wanted:
+            chosen.append(sandbox)
+    if asked.has("q"):
+        return ExecResult("".join(f"{sandbox.sandbox_id}\n" for sandbox in chosen))
+    rows = [["POD ID", "CREATED", "STATE", "NAME", "NAMESPACE", "ATTEMPT", "RUNTIME"]]
+    for sandbox in chosen:
+        born = min((c.created_ns for c in sandbox.containers.values()), default=machine.sim.now)
+        rows.append([sandbox.sandbox_id[:13], _ago(machine.sim.now - born), "Ready", sandbox.pod_name,
+                     sandbox.namespace, "0", "(default)"])  # fmt: skip
     return _table(rows)
 
 
-def _crictl_images(machine: Machine) -> ExecResult:
+def _images(machine: Machine, asked: Options) -> ExecResult:
+    images = sorted(machine.images.images.values(), key=_image_name)
+    if asked.words:
+        images = [image for image in images if asked.words[0] in image.name]
+    if asked.has("q"):
+        return ExecResult("".join(f"{image.digest}\n" for image in images))
     rows = [["IMAGE", "TAG", "IMAGE ID", "SIZE"]]
-    for image in sorted(machine.images.images.values(), key=lambda i: i.name):
+    for image in images:
         tag = image.name[len(image.repository) + 1 :]
         megabytes = image.size_bytes * 10 // 1_000_000
-        size = f"{megabytes // 10}.{megabytes % 10}MB"
-        rows.append([image.repository, tag, image.digest.partition(":")[2][:13], size])
+        rows.append(
+            [image.repository, tag, image.digest.partition(":")[2][:13], f"{megabytes // 10}.{megabytes % 10}MB"]
+        )
     return _table(rows)
+
+
+def _image_name(image: Any) -> str:
+    return str(image.name)
 
 
 def _find(machine: Machine, prefix: str) -> Container | None:
@@ -82,26 +174,130 @@ def _find(machine: Machine, prefix: str) -> Container | None:
     return None
 
 
-def _crictl_logs(machine: Machine, prefix: str) -> ExecResult:
-    container = _find(machine, prefix)
+def _logs(machine: Machine, asked: Options) -> ExecResult:
+    if not asked.words:
+        return _fatal(machine, "ID cannot be empty")
+    container = _find(machine, asked.words[0])
     if container is None:
-        return ExecResult("", _unknown(machine, prefix), 1)
-    return ExecResult("".join(f"{line.text}\n" for line in container.log.read()))
+        return _unknown(machine, asked.words[0])
+    tail = asked.values.get("tail", "")
+    lines = container.log.read(tail=int(tail) if tail.isdigit() else None)
+    since = re.fullmatch(r"(\d+)([smh])", asked.values.get("since", ""))
+    if since:
+        oldest = machine.sim.now - int(since[1]) * {"s": SECOND, "m": MINUTE, "h": HOUR}[since[2]]
+        lines = [line for line in lines if line.t_ns >= oldest]
+    stamped = asked.has("t")
+    shown = [f"{format_rfc3339(line.t_ns, digits=9)} {line.text}" if stamped else line.text for line in lines]
+    return ExecResult("".join(f"{line}\n" for line in shown))
 
 
-def _crictl_exec(machine: Machine, prefix: str, argv: tuple[str, ...]) -> ExecResult:
-    container = _find(machine, prefix)
+def _inspect(machine: Machine, asked: Options) -> ExecResult:
+    if not asked.words:
+        return _fatal(machine, "ID cannot be empty")
+    container = _find(machine, asked.words[0])
     if container is None:
-        return ExecResult("", _unknown(machine, prefix), 1)
+        return _unknown(machine, asked.words[0])
+    spec, quota = container.spec, container.spec.cpu_limit
+    linux = {
+        "cpuPeriod": "100000",
+        "cpuQuota": str(int(quota * 100_000) if quota is not None else 0),
+        "cpuShares": str(max(2, int(spec.cpu_request * 1024))),
+        "memoryLimitInBytes": str(spec.memory_limit or 0),
+        "oomScoreAdj": str(machine.oom_score(container)),
+    }
+    status = {
+        **{key: value for key, value in _record(container).items() if key not in ("podSandboxId", "createdAt")},
+        "createdAt": format_rfc3339(container.created_ns, digits=9),
+        "startedAt": format_rfc3339(container.started_ns, digits=9),
+        "finishedAt": format_rfc3339(container.finished_ns, digits=9)
+        if not container.running
+        else "0001-01-01T00:00:00Z",
+        "exitCode": container.exit_code,
+        "reason": container.reason,
+        "message": container.message,
+        "logPath": f"/var/log/pods/{spec.namespace}_{spec.pod_name}_{spec.pod_uid}/{spec.name}/{container.attempt}.log",
+        "resources": {"linux": linux},
+        "mounts": [{"containerPath": mount.path, "hostPath": mount.host} for mount in container.mounts],
+    }
+    info = {"sandboxID": container.sandbox.sandbox_id, "pid": container.pid if container.running else 0,
+            "runtimeType": "io.containerd.runc.v2"}  # fmt: skip
+    return ExecResult(_json({"status": status, "info": info}))
+
+
+def _inspect_pod(machine: Machine, asked: Options) -> ExecResult:
+    wanted = asked.words[0] if asked.words else ""
+    for sandbox in machine.runtime.sandboxes.values():
+        if wanted and sandbox.sandbox_id.startswith(wanted):
+            network = {"ip": "" if sandbox.host_network else sandbox.address, "additionalIps": []}
+            return ExecResult(_json({"status": {
+                "id": sandbox.sandbox_id, "metadata": {"name": sandbox.pod_name, "namespace": sandbox.namespace},
+                "state": "SANDBOX_READY", "network": network}}))  # fmt: skip
+    return _fatal(
+        machine,
+        f'rpc error: code = NotFound desc = an error occurred when try to find sandbox \\"{wanted}\\": not found',
+    )
+
+
+def _stats(machine: Machine, asked: Options) -> ExecResult:
+    rows = [["CONTAINER", "NAME", "CPU %", "MEM", "DISK", "INODES"]]
+    for container in _chosen(machine, asked):
+        if asked.words and not container.container_id.startswith(asked.words[0]):
+            continue
+        held = container.memory_bytes + memory.file_bytes(container)
+        percent = 100.0 * machine.cpu.used(container)
+        rows.append([container.container_id[:13], container.spec.name, f"{percent:.2f}", _size(held), "32.77kB", "9"])
+    return _table(rows)
+
+
+def _size(amount: int) -> str:
+    for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if amount >= unit:
+            return f"{amount / unit:.4g}{name}"
+    return f"{amount}B"
+
+
+def _info(machine: Machine, asked: Options) -> ExecResult:
+    conditions = [
+        {"type": kind, "status": True, "reason": "", "message": ""} for kind in ("RuntimeReady", "NetworkReady")
+    ]
+    return ExecResult(_json({"status": {"conditions": conditions}}))
+
+
+def _version(machine: Machine, asked: Options) -> ExecResult:
+    number = machine.identity.container_runtime.rpartition("/")[2]
+    return ExecResult(
+        f"Version:  0.1.0\nRuntimeName:  containerd\nRuntimeVersion:  v{number}\nRuntimeApiVersion:  v1\n"
+    )
+
+
+def _stop(machine: Machine, asked: Options) -> ExecResult:
+    if not asked.words:
+        return _fatal(machine, "ID cannot be empty")
+    out = []
+    for word in asked.words:
+        container = _find(machine, word)
+        if container is None:
+            return _unknown(machine, word)
+        container.terminate()
+        out.append(f"{word}\n")
+    return ExecResult("".join(out))
+
+
+def _exec(machine: Machine, words: list[str]) -> ExecResult:
+    if len(words) < 2:
+        return _fatal(machine, "ID cannot be empty")
+    container = _find(machine, words[0])
+    if container is None:
+        return _unknown(machine, words[0])
     try:
-        return machine.runtime.execute(container, argv).result
+        return machine.runtime.execute(container, tuple(words[1:])).result
     except RuntimeFailure as failure:
         return ExecResult("", f"FATA[0000] execing command in container: {failure}\n", 1)
 
 
-def _unknown(machine: Machine, prefix: str) -> str:
+def _unknown(machine: Machine, prefix: str) -> ExecResult:
     error = f'rpc error: code = NotFound desc = an error occurred when try to find container \\"{prefix}\\": not found'
-    return f'time="{format_rfc3339(machine.sim.now)}" level=fatal msg="{error}"\n'
+    return _fatal(machine, error)
 
 
 def _ago(duration_ns: int) -> str:
@@ -114,4 +310,8 @@ def _ago(duration_ns: int) -> str:
     return f"{hours} hours ago" if hours > 1 else "About an hour ago"
 
 
+_VERBS = {
+    "exec": _ps, "image": _images, "images": _images, "info": _info, "inspect": _inspect, "inspectp": _inspect_pod,
+    "logs": _logs, "pods": _pods, "ps": _ps, "stats": _stats, "stop": _stop, "version": _version,
+}  # fmt: skip
 TOOLS = {"crictl": crictl}

@@ -13,7 +13,7 @@ from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.hosttools import storedfiles
-from simcluster.models.machine.hosttools.virtualfiles import virtual_file
+from simcluster.models.machine.hosttools.virtualfiles import virtual_file, virtual_names
 from simcluster.models.machine.program import ExecResult, Pausing
 from simcluster.models.machine.shellfiles import ERROR_TEXTS, FileError, normalize
 
@@ -88,10 +88,15 @@ def _ls(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     for path in words:
         full = _absolute(path)
         is_file = machine.files.find(full) is not None or storedfiles.size_of(machine, full) is not None
+        is_file = is_file or virtual_file(machine, full) is not None
+        if "d" in letters and not (is_file or _is_folder(machine, full)):
+            answer.err.append(f"ls: cannot access '{path}': No such file or directory\n")
+            continue
         if is_file or "d" in letters:
             answer.out.append(_entry(machine, full, path, long="l" in letters))
             continue
-        names = storedfiles.names_in(machine, full)
+        made_up = virtual_names(machine, full)
+        names = storedfiles.names_in(machine, full) if made_up is None else made_up
         try:
             if not names or machine.files.is_folder(full):
                 names = sorted(dict.fromkeys((*names, *machine.files.entries(full))))
@@ -106,6 +111,12 @@ def _ls(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         answer.out.extend(_entry(machine, f"{full}/{name}", name, long="l" in letters) for name in shown)
     result = answer.result()
     return result._replace(code=2 if result.code else 0)
+
+
+def _is_folder(machine: Machine, path: str) -> bool:
+    if machine.files.is_folder(path) or storedfiles.is_folder(machine, path):
+        return True
+    return virtual_names(machine, path) is not None
 
 
 def _entry(machine: Machine, path: str, shown: str, *, long: bool) -> str:
@@ -131,13 +142,19 @@ def _transfer(machine: Machine, name: str, args: list[str], move: bool) -> ExecR
     files, answer = machine.files, _Answer(name)
     *sources, target = words
     into = files.is_folder(_absolute(target))
+    took = 0
     if len(sources) > 1 and not into:
         return ExecResult("", f"{name}: target '{target}': No such file or directory\n", 1)
     for source in sources:
         full = _absolute(source)
-        end = f"{_absolute(target)}/{full.rpartition('/')[2]}" if into else _absolute(target)
+        inner = into and not source.endswith("/.")  # `cp -a FOLDER/. TARGET` copies what is in the folder
+        end = f"{_absolute(target)}/{full.rpartition('/')[2]}" if inner else _absolute(target)
         try:
-            if move:
+            if storedfiles.size_of(machine, full) is not None or storedfiles.is_folder(machine, full):
+                took += _copy_stored(machine, name, full, end, move or any(letter in letters for letter in "rRa"))
+                if move:
+                    storedfiles.remove(machine, full)
+            elif move:
                 files.move(full, end)
             elif files.is_folder(full):
                 _copy_folder(files, full, end, letters)
@@ -145,7 +162,18 @@ def _transfer(machine: Machine, name: str, args: list[str], move: bool) -> ExecR
                 files.write(end, files.read(full))
         except FileError as error:
             _explain(answer, files, move, (source, full), (target, end), str(error))
-    return answer.result()
+    result = answer.result()
+    return Pausing.after(took, result.stdout, result.stderr, result.code) if took else result
+
+
+def _copy_stored(machine: Machine, name: str, source: str, target: str, folders: bool) -> int:
+    """Copy what a program keeps on a drive; how long it takes. Raises FileError."""
+    if storedfiles.size_of(machine, source) is None and not folders:
+        raise FileError("-r not specified")
+    took, error = storedfiles.copy(machine, source, target, name)
+    if error:
+        raise FileError(error)
+    return took
 
 
 def _copy_folder(files: HostFiles, source: str, target: str, letters: str) -> None:
@@ -162,7 +190,9 @@ def _explain(
 ) -> None:
     if error == "-r not specified":
         answer.fail(f"-r not specified; omitting directory '{source[0]}'")
-    elif not files.exists(source[1]):
+    elif error == ERROR_TEXTS["EIO"]:
+        answer.fail(f"error reading '{source[0]}': {error}")
+    elif error == ERROR_TEXTS["ENOENT"] and not files.exists(source[1]):
         answer.fail(f"cannot stat '{source[0]}': No such file or directory")
     elif move:
         answer.fail(f"cannot move '{source[0]}' to '{target[0]}': {error}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.hosttools.blockdevices import on_bus
+from simcluster.models.machine.kernel import usage
 from simcluster.models.machine.program import ExecResult, Pausing
 from simcluster.models.machine.storage.counters import Counters
 
@@ -40,8 +41,9 @@ def iostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     snapshot = _snapshot(machine)
     first = not before
     text = "" if not first else _title(machine)
-    last = count == 1 or not interval
-    if not (first and "y" in letters and interval):
+    skipped = first and "y" in letters and bool(interval)  # the report since boot
+    last = not interval or (count == 1 and not skipped)
+    if not skipped:
         began = int(before.get("@", [machine.booted_ns])[0])
         span = max(1, now - began)
         if "d" not in letters:
@@ -78,11 +80,8 @@ def _title(machine: Machine) -> str:
 
 
 def _processors(machine: Machine, before_ns: float, span: int) -> str:
-    used = min(1.0, max(0.0, (machine.cpu_ns() - before_ns) / (span * machine.cpu_cores)))
-    waiting = sum(1 for disk in on_bus(machine) if disk.utilisation() >= 0.9)  # integers
-    waits = min(1.0 - used, waiting * 0.9 / machine.cpu_cores)
-    shares = (used * 0.7, 0.0, used * 0.3, waits, 0.0, 1.0 - used - waits)
-    row = "".join(f" {100.0 * share:7.2f}" for share in shares)
+    cpu = usage.of(machine, (machine.cpu_ns() - before_ns) / span) if before_ns else usage.since_boot(machine)
+    row = "".join(f" {share:7.2f}" for share in (cpu.user, 0.0, cpu.system, cpu.iowait, cpu.steal, cpu.idle))
     return f"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n        {row}\n\n"
 
 

@@ -48,7 +48,9 @@ def _do(power: Power, what: str) -> ExecResult:
     if what in ("cycle", "reset") and not power.on:
         text = f"Set Chassis Power Control to {said} failed: Command not supported in present state\n"
         return ExecResult("", text, 1)
-    if what != "on":
+    if what == "soft":
+        power.shut_down()
+    elif what != "on":
         power.cut()
     if what in ("on", "cycle", "reset"):
         power.give()

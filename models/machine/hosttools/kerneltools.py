@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.hosttools.sockettools import sockets
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
+from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.program import ExecResult
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 #: Entries that `conntrack -L` lists at most; its count is of all.
 MOST_LISTED = 400
 _TERMINAL_LIMIT = 1024
+_CONNTRACK = {"-p": "p", "--proto": "p", "--protonum": "p", "--state": "state", "-s": "src", "--src": "src",
+              "--orig-src": "src", "-d": "dst", "--dst": "dst", "--orig-dst": "dst", "--sport": "sport",
+              "--orig-port-src": "sport", "--dport": "dport", "--orig-port-dst": "dport", "-n": "", "-o": "o",
+              "-f": "f"}  # fmt: skip
 
 
 def _sysctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
@@ -57,17 +63,40 @@ def _conntrack(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             part = [n // machine.cpu_cores + (1 if cpu < n % machine.cpu_cores else 0) for n in share]
             lines.append(
                 f"cpu={cpu}   \tfound=0 invalid={cpu + 3} insert=0 insert_failed={part[0]} drop={part[1]} "
-                f"early_drop={part[1]} error=0 search_restart=0 clash_resolve=0 chaintoolong=0 \n"
+                f"early_drop=0 error=0 search_restart=0 clash_resolve=0 chaintoolong=0 \n"
             )
         return ExecResult("".join(lines))
-    if "-L" in args or "--dump" in args or not args:
-        protocol = args[args.index("-p") + 1] if "-p" in args[:-1] else "tcp"
-        count = table.count if protocol == "tcp" else 0
-        shown = _entries(machine, min(count, MOST_LISTED))
-        return ExecResult("".join(shown), f"{version}{count} flow entries have been shown.\n")
-    return ExecResult(
-        "", f"{version}Bad parameter\nTry `conntrack -h' or 'conntrack --help' for more information.\n", 2
-    )
+    if "-F" in args or "--flush" in args:
+        table.flush()
+        return ExecResult("", f"{version}connection tracking table has been emptied.\n")
+    if "-E" in args or "--event" in args:
+        return ExecResult("", f"{version}following events (-E) needs a terminal, and there is none here\n", 1)
+    if args[:1] not in ([], ["-L"], ["--dump"]):
+        return ExecResult(
+            "", f"{version}Bad parameter\nTry `conntrack -h' or 'conntrack --help' for more information.\n", 2
+        )
+    wanted: dict[str, str] = {}
+    words = args[1:]
+    while words:
+        word, words = words[0], words[1:]
+        name = _CONNTRACK.get(word)
+        if name is None or (name and not words):
+            return ExecResult("", f"{version}unknown option `{word}'\nTry `conntrack -h' or 'conntrack --help' for "
+                                  "more information.\n", 2)  # fmt: skip
+        if name:
+            wanted[name], words = words[0], words[1:]
+    entries = [entry for entry in _entries(machine, min(table.count, MOST_LISTED)) if _is_wanted(entry, wanted)]
+    scale = table.count / max(1, min(table.count, MOST_LISTED)) if wanted.get("p", "tcp") == "tcp" else 0.0
+    shown = entries if wanted.get("p", "tcp") == "tcp" else []
+    return ExecResult("".join(shown), f"{version}{int(len(shown) * scale)} flow entries have been shown.\n")
+
+
+def _is_wanted(entry: str, wanted: dict[str, str]) -> bool:
+    cells = entry.split()
+    first = {cell.partition("=")[0]: cell.partition("=")[2] for cell in reversed(cells) if "=" in cell}
+    if wanted.get("state", cells[3]) != cells[3]:
+        return False
+    return all(first.get(name) == value for name, value in wanted.items() if name in ("src", "dst", "sport", "dport"))
 
 
 def _entries(machine: Machine, count: int) -> list[str]:
@@ -136,27 +165,64 @@ def _prlimit(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 
 
 def _lsof(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    pid = args[args.index("-p") + 1] if "-p" in args[:-1] else ""
-    head = "COMMAND     PID USER   FD      TYPE             DEVICE SIZE/OFF       NODE NAME\n"
-    rows: list[str] = []
-    for container in machine.runtime.containers():
-        if container.running and (not pid or str(container.pid) == pid):
-            rows += _held_by(machine, container)
+    words = [word for word in args if word not in ("-n", "-P", "-nP", "-Pn", "-a", "-w")]
+    internet = next((word for word in words if word.startswith("-i") or word.startswith("-ni")), None)
+    pid, name = "", ""
+    for at, word in enumerate(words[:-1]):
+        pid = words[at + 1] if word == "-p" else pid
+        name = words[at + 1] if word == "-c" else name
+    known = ("-p", "-c", "-i", "-t")
+    wrong = next((word for word in words if word.startswith("-") and not word.startswith(known)), "")
+    if wrong:
+        return ExecResult("", f"lsof: illegal option character: {wrong[1:2]}\nlsof: no more options\n", 1)
+    if internet is not None:
+        place = internet[2:] or next((w for w in words[words.index(internet) + 1 :] if not w.startswith("-")), "")
+        rows = _internet(machine, place.rpartition(":")[2])
+    else:
+        rows = []
+        for process in processes(machine):
+            if (pid and str(process.pid) not in pid.split(",")) or (name and not process.comm.startswith(name)):
+                continue
+            if not process.args.startswith("["):
+                rows += _held_by(machine, process)
+    if "-t" in words:
+        found = dict.fromkeys(row.split()[1] for row in rows)
+        return ExecResult("".join(f"{number}\n" for number in found), "", 0 if rows else 1)
+    head = "COMMAND       PID USER   FD      TYPE             DEVICE SIZE/OFF       NODE NAME\n"
     return ExecResult(head + "".join(rows) if rows else "", "", 0 if rows else 1)
 
 
-def _held_by(machine: Machine, container: Container) -> list[str]:
-    held = machine.os.descriptors.held(container)
-    words = container.spec.command or (container.spec.image.rpartition("/")[2].partition(":")[0],)
-    name, rows = words[0].rpartition("/")[2][:9], []
+def _internet(machine: Machine, port: str) -> list[str]:
+    rows = []
+    for number, one in enumerate(sockets(machine)):
+        if port.isdigit() and port not in (one.here.rpartition(":")[2], one.there.rpartition(":")[2]):
+            continue
+        kind, state = ("IPv6" if one.here[0] == "*" else "IPv4"), {"ESTAB": "ESTABLISHED"}.get(one.state, one.state)
+        place = one.here if one.state == "LISTEN" else f"{one.here}->{one.there}"
+        rows.append(
+            f"{one.name[:9]:<9} {one.pid:7d} root {7 + number % 3:4d}u  {kind:>6}             {18_000 + number:6d}"
+            f"      0t0        TCP {place} ({state})\n"
+        )
+    return rows
+
+
+def _held_by(machine: Machine, process: Process) -> list[str]:
+    container = next((c for c in machine.runtime.containers() if c.running and c.pid == process.pid), None)
+    held = 32 if container is None else machine.os.descriptors.held(container)
+    head = f"{process.comm[:9]:<9} {process.pid:7d} {process.user[:8]:<4}"
+    program = process.args.split(" ")[0]
+    rows = [
+        f"{head}  cwd     DIR              259,2     4096          2 /\n",
+        f"{head}  txt     REG              259,2 {process.resident // 2:8d}     131072 {program}\n",
+    ]
     for number in range(held):
-        if number < BASE:
-            kind, where = ("CHR", "/dev/null") if number < 3 else ("REG", f"/usr/lib/libc{number}.so")
-            rows.append(
-                f"{name:<9} {container.pid:5d} root {number:4d}u  {kind:>6}   8,1 {4096:9d} {number:9d} {where}\n"
-            )
+        if number < 3:
+            rows.append(f"{head} {number:4d}u  {'CHR':>6}                1,3      0t0          5 /dev/null\n")
+        elif number < BASE:
+            rows.append(f"{head} {number:4d}u  {'a_inode':>7}              0,15        0         {1000 + number} "
+                        f"[{'eventpoll' if number % 2 else 'eventfd'}]\n")  # fmt: skip
         else:
-            rows.append(f"{name:<9} {container.pid:5d} root {number:4d}u    sock    0,8      0t0 {900000 + number} "
+            rows.append(f"{head} {number:4d}u  {'sock':>6}                0,8      0t0     {900000 + number} "
                         "protocol: TCP\n")  # fmt: skip
     return rows
 

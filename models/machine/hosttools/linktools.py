@@ -1,4 +1,4 @@
-"""Programs about interfaces: `ip`, `ethtool`, `tc`. Formats: iproute2 6.1, ethtool 6.7 (Ubuntu 24.04).
+"""Programs about interfaces: `ethtool`, `tc`. Formats: iproute2 6.1, ethtool 6.7 (Ubuntu 24.04).
 
 `tc qdisc add|change|replace|del` takes netem and tbf with their common options and binds at once.
 """
@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
-from simcluster.models.machine.links.nic import Nic
+from simcluster.models.machine.hosttools.iptool import Interface, discipline, interfaces
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.models.machine.program import ExecResult
 
@@ -23,92 +23,6 @@ _DEFAULT = (
     "qdisc fq_codel 0: dev eth0 parent :1 limit 10240p flows 1024 quantum 1514 "
     "target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64 \n"
 )
-_LOOPBACK = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN{group} qlen 1000\n"
-
-
-def devices(machine: Machine) -> dict[str, str]:
-    """Interfaces at which something can be shaped: name -> node name or pod address."""
-    found = {"eth0": machine.name}
-    for sandbox in machine.runtime.sandboxes.values():
-        if not sandbox.host_network:
-            found[f"veth{sandbox.sandbox_id[:8]}"] = sandbox.address
-    return found
-
-
-def _hardware(nic: Nic) -> str:
-    parts = [int(part) for part in nic.address.split(".")]
-    return "02:42:" + ":".join(f"{part:02x}" for part in parts)
-
-
-def _flags(nic: Nic) -> str:
-    return "BROADCAST,MULTICAST,UP,LOWER_UP" if nic.carrier else "NO-CARRIER,BROADCAST,MULTICAST,UP"
-
-
-def _head(machine: Machine, nic: Nic) -> str:
-    state = "UP" if nic.carrier else "DOWN"
-    return f"2: eth0: <{_flags(nic)}> mtu 1500 qdisc {_discipline(machine, 'eth0')} state {state}"
-
-
-def _ip(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    words = [word for word in args if not word.startswith("-")] or [""]
-    verb = words[0]
-    if verb and "address".startswith(verb):
-        return ExecResult(_addresses(machine))
-    if verb and "link".startswith(verb):
-        return ExecResult(_links(machine, any(word in ("-s", "-stats", "-statistics") for word in args)))
-    if verb and "route".startswith(verb):
-        gateway = f"{machine.address.rpartition('.')[0]}.1"
-        net = f"{machine.address.rpartition('.')[0].rpartition('.')[0]}.0.0/16"
-        lines = [
-            f"default via {gateway} dev eth0 \n",
-            f"{net} dev eth0 proto kernel scope link src {machine.address} \n",
-        ]
-        for name, address in devices(machine).items():
-            if name != "eth0":
-                lines.insert(1, f"{address} dev {name} scope host \n")
-        return ExecResult("".join(lines))
-    return ExecResult("", f'Object "{verb}" is unknown, try "ip help".\n', 1)
-
-
-def _addresses(machine: Machine) -> str:
-    nic = machine.nics["eth0"]
-    return (
-        _LOOPBACK.format(group=" group default")
-        + "    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n    inet 127.0.0.1/8 scope host lo\n"
-        "       valid_lft forever preferred_lft forever\n"
-        f"{_head(machine, nic)} group default qlen 1000\n"
-        f"    link/ether {_hardware(nic)} brd ff:ff:ff:ff:ff:ff\n"
-        f"    inet {nic.address}/16 brd {'.'.join(nic.address.split('.')[:2])}.255.255 scope global eth0\n"
-        "       valid_lft forever preferred_lft forever\n"
-    )
-
-
-def _links(machine: Machine, statistics: bool) -> str:
-    nic = machine.nics["eth0"]
-    text = (
-        _LOOPBACK.format(group=" mode DEFAULT group default")
-        + "    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n"
-    )
-    text += f"{_head(machine, nic)} mode DEFAULT group default qlen 1000\n"
-    text += f"    link/ether {_hardware(nic)} brd ff:ff:ff:ff:ff:ff\n"
-    if statistics:
-        n, lost = nic.counters(), nic.carrier_changes - 1
-        text += "    RX:  bytes packets errors dropped  missed   mcast           \n"
-        text += (
-            f"    {n['rx_bytes']:>10} {n['rx_packets']:>7} {n['rx_errors']:>6} {n['rx_dropped']:>7} {0:>7} {0:>7} \n"
-        )
-        text += "    TX:  bytes packets errors dropped carrier collsns           \n"
-        text += (
-            f"    {n['tx_bytes']:>10} {n['tx_packets']:>7} {n['tx_errors']:>6} {n['tx_dropped']:>7} {lost:>7} {0:>7} \n"
-        )
-    return text
-
-
-def _discipline(machine: Machine, device: str) -> str:
-    shaping = machine.network.links.shapes.get(devices(machine).get(device, ""))
-    if shaping is None:
-        return "mq" if device == "eth0" else "noqueue"
-    return "tbf" if shaping.rate_bps and not shaping.delay_ns and not shaping.loss else "netem"
 
 
 def _ethtool(machine: Machine, args: list[str], stdin: str) -> ExecResult:
@@ -133,18 +47,23 @@ def _ethtool(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 
 
 def _tc(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    flags = [word for word in args if word.startswith("-")]
+    wrong = next((word for word in flags if word not in ("-s", "-statistics", "-stats", "-d", "-p", "-g", "-c")), "")
+    if wrong:
+        return ExecResult("", f'Option "{wrong}" is unknown, try "tc -help".\n', 255)
     words = [word for word in args if not word.startswith("-")]
-    if words[:1] != ["qdisc"]:
+    if not words or not "qdisc".startswith(words[0]):
         return ExecResult("", f'Object "{words[0] if words else ""}" is unknown, try "tc help".\n', 1)
     verb = words[1] if len(words) > 1 else "show"
     device = words[words.index("dev") + 1] if "dev" in words[:-1] else ""
-    known = devices(machine)
-    if device and device not in known and device != "lo":
+    known = {one.name: one for one in interfaces(machine)}
+    if device and device not in known:
         return ExecResult("", f'Cannot find device "{device}"\n', 1)
     if verb in ("show", "list", "ls"):
-        names = [device] if device else ["lo", *known]
-        return ExecResult("".join(_shown(machine, name) for name in names))
-    place = known.get(device, "")
+        shown = [known[device]] if device else list(known.values())
+        statistics = any(word in ("-s", "-statistics", "-stats") for word in flags)
+        return ExecResult("".join(_shown(machine, one, statistics) for one in shown))
+    place = known[device].place if device else ""
     if verb in ("del", "delete"):
         if place not in machine.network.links.shapes:
             return ExecResult("", "Error: Cannot delete qdisc with handle of zero.\n", 2)
@@ -161,22 +80,36 @@ def _tc(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return ExecResult("")
 
 
-def _shown(machine: Machine, device: str) -> str:
-    shaping = machine.network.links.shapes.get(devices(machine).get(device, ""))
+def _shown(machine: Machine, one: Interface, statistics: bool) -> str:
+    shaping = machine.network.links.shapes.get(one.place) if one.place else None
+    sent = _sent(machine, one, shaping) if statistics else ""
     if shaping is None:
-        if device == "eth0":
-            return _DEFAULT
-        return f"qdisc noqueue 0: dev {device} root refcnt 2 \n"
-    if _discipline(machine, device) == "tbf":
-        return f"qdisc tbf 8001: dev {device} root refcnt 2 rate {_rate(shaping.rate_bps)} burst 32Kb lat 400ms \n"
-    text = f"qdisc netem 8001: dev {device} root refcnt 2 limit {shaping.limit}"
+        if one.nic is not None:
+            lines = _DEFAULT.splitlines(keepends=True)
+            return "".join(line + sent for line in lines)
+        return f"qdisc noqueue 0: dev {one.name} root refcnt 2 \n{sent}"
+    if discipline(machine, one) == "tbf":
+        return (
+            f"qdisc tbf 8001: dev {one.name} root refcnt 2 rate {_rate(shaping.rate_bps)} burst 32Kb lat 400ms \n{sent}"
+        )
+    text = f"qdisc netem 8001: dev {one.name} root refcnt 2 limit {shaping.limit}"
     if shaping.delay_ns:
         text += f" delay {_time(shaping.delay_ns)}" + (f"  {_time(shaping.jitter_ns)}" if shaping.jitter_ns else "")
     if shaping.loss:
         text += f" loss {100.0 * shaping.loss:g}%"
     if shaping.rate_bps:
         text += f" rate {_rate(shaping.rate_bps)}"
-    return text + "\n"
+    return text + "\n" + sent
+
+
+def _sent(machine: Machine, one: Interface, shaping: Shaping | None) -> str:
+    """What -s adds: of the card by its counters; of a pod's end nothing is counted."""
+    n = one.nic.counters() if one.nic is not None else {"tx_bytes": 0, "tx_packets": 0}
+    dropped = int(n["tx_packets"] * shaping.loss) if shaping is not None else 0
+    return (
+        f" Sent {n['tx_bytes']} bytes {n['tx_packets']} pkt (dropped {dropped}, overlimits 0 requeues 0) \n"
+        " backlog 0b 0p requeues 0\n"
+    )
 
 
 def _rate(bits: int) -> str:
@@ -229,4 +162,4 @@ def _span(word: str) -> int | None:
     return None if match is None else int(match[1]) * _TIMES[match[2]]
 
 
-TOOLS = {"ethtool": _ethtool, "ip": _ip, "tc": _tc}
+TOOLS = {"ethtool": _ethtool, "tc": _tc}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import snmp
+from simcluster.models.machine.kernel.proctable import program_of
 from simcluster.models.machine.program import ExecResult
 
 if TYPE_CHECKING:
@@ -31,6 +34,16 @@ _EXTENDED_TEXT = {
 }
 
 
+_LISTENERS = (
+    ("ssh.service", "sshd", "0.0.0.0:22"), ("systemd-resolved.service", "systemd-resolve", "127.0.0.53%lo:53"),
+    ("kubelet.service", "kubelet", "127.0.0.1:10248"), ("containerd.service", "containerd", "127.0.0.1:38041"),
+    ("kubelet.service", "kubelet", "*:10250"),
+)  # fmt: skip
+_SS_LONG = {"all": "a", "numeric": "n", "listening": "l", "tcp": "t", "udp": "u", "unix": "x", "raw": "w",
+            "summary": "s", "info": "i", "processes": "p", "extended": "e", "memory": "m", "options": "o",
+            "no-header": "H", "ipv4": "4", "ipv6": "6", "resolve": "r", "oneline": "O", "family": "f"}  # fmt: skip
+
+
 class Socket(NamedTuple):
     """One socket of the node's own network namespace."""
 
@@ -45,20 +58,17 @@ def sockets(machine: Machine) -> list[Socket]:
     """Listening and established sockets of the node's daemons (pods have namespaces of their own)."""
     units = machine.units.units
     found = []
-    for unit, port in (("ssh.service", 22), ("kubelet.service", 10250)):
+    for unit, name, here in _LISTENERS:
         if units[unit].active:
-            name = "sshd" if port == 22 else "kubelet"
-            found.append(
-                Socket("LISTEN", f"*:{port}" if port != 22 else f"0.0.0.0:{port}", "*:*", name, units[unit].pid)
-            )
+            found.append(Socket("LISTEN", here, "*:*" if here[0] == "*" else "0.0.0.0:*", name, units[unit].pid))
     for sandbox in machine.runtime.sandboxes.values():
         if sandbox.host_network:
             for container in sandbox.containers.values():
-                found += [Socket("LISTEN", f"*:{port}", "*:*", container.spec.name, container.pid)
+                found += [Socket("LISTEN", f"*:{port}", "*:*", program_of(container), container.pid)
                           for port in container.spec.ports if container.running]  # fmt: skip
+    server = next((a for a, n in machine.network.nodes.items() if "control-plane" in n), machine.address)
     kubelet = units["kubelet.service"]
     if kubelet.active:
-        server = next((a for a, n in machine.network.nodes.items() if "control-plane" in n), machine.address)
         for number in range(2):
             port = 33210 + 2 * (kubelet.pid + number) % 20000
             found.append(Socket("ESTAB", f"{machine.address}:{port}", f"{server}:6443", "kubelet", kubelet.pid))
@@ -66,22 +76,39 @@ def sockets(machine: Machine) -> list[Socket]:
 
 
 def _ss(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    letters = "".join(word[1:] for word in args if word.startswith("-") and not word.startswith("--"))
-    if "s" in letters or "--summary" in args:
+    asked = parse(args, "anltuxwsipemoH46rOZ", "fA", _SS_LONG)
+    if asked.problem:
+        return asked.refused("ss", "Usage: ss [ OPTIONS ]\n       ss [ OPTIONS ] [ FILTER ]\n", 255)
+    if asked.has("s"):
         return ExecResult(_summary(machine))
-    wanted = ("LISTEN",) if "l" in letters else ("LISTEN", "ESTAB") if "a" in letters else ("ESTAB",)
-    process = "Process" if "p" in letters else ""
-    head = f"{'State':<9}{'Recv-Q':<7}{'Send-Q':<7}{'Local Address:Port':>22} {'Peer Address:Port':>22}{process}\n"
-    lines = [head]
+    wanted = ("LISTEN",) if asked.has("l") else ("LISTEN", "ESTAB") if asked.has("a") else ("ESTAB",)
+    if asked.words[:1] == ["state"] and len(asked.words) > 1:
+        state = {"listening": "LISTEN", "established": "ESTAB"}.get(asked.words[1], asked.words[1].upper())
+        wanted = (state,)
+    only = _ports(asked.words)
+    others = asked.has("u", "x", "w") and not asked.has("t")
+    rows = [] if others else [one for one in sockets(machine) if one.state in wanted and _is_of(one, only)]
+    head = f"{'State':<9}{'Recv-Q':<7}{'Send-Q':<7}{'Local Address:Port':>22} {'Peer Address:Port':>22} "
+    lines = [] if asked.has("H") else [head + ("Process" if asked.has("p") else "") + "\n"]
     backlog = machine.os.sysctls.get("net.core.somaxconn")
-    for one in sockets(machine):
-        if one.state in wanted:
-            who = f' users:(("{one.name}",pid={one.pid},fd=7))' if "p" in letters else ""
-            send = backlog if one.state == "LISTEN" else "0"
-            lines.append(f"{one.state:<9}{'0':<7}{send:<7}{one.here:>22} {one.there:>22}{who}\n")
-            if "i" in letters and one.state == "ESTAB":
-                lines.append(_details(machine))
+    for one in rows:
+        who = f'users:(("{one.name}",pid={one.pid},fd=7))' if asked.has("p") else ""
+        send = backlog if one.state == "LISTEN" else "0"
+        lines.append(f"{one.state:<9}{'0':<7}{send:<7}{one.here:>22} {one.there:>22} {who}\n")
+        if asked.has("i") and one.state == "ESTAB":
+            lines.append(_details(machine))
     return ExecResult("".join(lines))
+
+
+def _ports(words: list[str]) -> list[tuple[str, str]]:
+    """`sport = :22`, `dport = :6443` of a filter."""
+    text = " ".join(words)
+    return re.findall(r"\b([sd]port)\s*(?:=|==|eq)?\s*:?(\d+)", text)
+
+
+def _is_of(one: Socket, only: list[tuple[str, str]]) -> bool:
+    ends = {"sport": one.here.rpartition(":")[2], "dport": one.there.rpartition(":")[2]}
+    return not only or any(ends[side] == port for side, port in only)
 
 
 def _details(machine: Machine) -> str:

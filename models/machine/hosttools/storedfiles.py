@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from simcluster.models.machine.shellfiles import ERROR_TEXTS
+from simcluster.models.machine.shellfiles import ERROR_TEXTS, Layer
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -58,3 +59,41 @@ def remove(machine: Machine, path: str) -> str:
         if error:
             return ERROR_TEXTS[error]
     return ""
+
+
+def copy(machine: Machine, source: str, target: str, comm: str) -> tuple[int, str]:
+    """Copy a stored file, or all below a folder: read from one drive, written to the other; how long, and the error.
+
+    What a program keeps in a folder goes with its files: a store that starts on the copy finds its data.
+    """
+    there, here = machine.files_at(source), machine.files_at(target)
+    alone = there.exists(source)
+    delay = 0
+    for file in [source] if alone else there.files_below(source):
+        size, end = there.size_of(file), target + file[len(source) :]
+        read = there.read(file, 0, size, comm=comm)
+        if read.error:
+            return delay + read.delay_ns, ERROR_TEXTS[read.error]
+        error = here.allocate(end, size)
+        if error:
+            return delay, ERROR_TEXTS[error]
+        written = here.write(end, 0, size, comm=comm)
+        if written.error:
+            return delay, ERROR_TEXTS[written.error]
+        delay += max(read.delay_ns, written.delay_ns)  # read ahead, written behind
+    folders = [path.rpartition("/")[0] for path in (source, target)] if alone else [source, target]
+    _carry(machine, folders[0], folders[1])
+    return delay, ""
+
+
+def _carry(machine: Machine, source: str, target: str) -> None:
+    """What programs hold in the folders of volumes."""
+    volumes = machine.network.volumes
+    for key in list(volumes):
+        node, _, path = key.partition(":")
+        if node != machine.name or not (path == source or path.startswith(source + "/")):
+            continue
+        copied, held = Layer(), volumes[key]
+        copied.files, copied.folders = dict(held.files), dict(held.folders)
+        copied.held = {name: deepcopy(value) for name, value in held.held.items()}
+        volumes.setdefault(f"{node}:{target}{path[len(source) :]}", copied)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from simcluster.models.machine.hosttools import blockfiles
-from simcluster.models.machine.kernel import procfiles
+from simcluster.models.machine.kernel import groupfiles, procfiles, proctable
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -23,4 +23,21 @@ def virtual_file(machine: Machine, path: str) -> str | None:
         text = read(machine, path)
         if text is not None:
             return text
+    return None
+
+
+def virtual_names(machine: Machine, path: str) -> list[str] | None:
+    """Names in a folder that the kernel makes up; None if it is no such folder, or files of another kind are there."""
+    groups = "/sys/fs/cgroup"
+    if path == groups or path.startswith(groups + "/"):
+        return groupfiles.names(machine, path[len(groups) :])
+    if path == "/proc":
+        listed = [str(process.pid) for process in proctable.processes(machine)]
+        fixed = ("cmdline", "diskstats", "mounts", "net", "partitions", "pressure", "sys")
+        return sorted([*listed, *fixed, *(name[6:] for name in procfiles.NAMES if name.count("/") == 2)])
+    if path == "/proc/pressure":
+        return ["cpu", "io", "memory"]
+    number = path[6:] if path.startswith("/proc/") else ""
+    if number.isdigit() and any(str(process.pid) == number for process in proctable.processes(machine)):
+        return ["cgroup", "cmdline", "comm", "limits", "oom_score_adj", "status"]
     return None

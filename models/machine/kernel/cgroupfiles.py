@@ -11,24 +11,30 @@ from typing import TYPE_CHECKING
 from simcluster.models.machine.kernel import memory
 from simcluster.models.machine.kernel.containerfiles import CGROUP
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
-from simcluster.models.machine.kernel.pressure import cgroup_text
+from simcluster.models.machine.kernel.pressure import group_text
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
+
+
+#: The drive of the system, device numbers, and how much the kernel reads ahead.
+ROOT, NUMBERS, READ_AHEAD = "nvme0n1", {"nvme0n1": "259:0", "sda": "8:0", "sdb": "8:16"}, 131072
 
 
 def read(container: Container, name: str) -> str | None:
     """Text of one file; None if there is none of that name."""
     if name not in CGROUP:
         return None
+    if name.endswith(".pressure"):
+        return group_text(container, name.partition(".")[0])
     if name.startswith("memory."):
         return _memory(container, name)
     if name.startswith("pids."):
         return _pids(container, name)
     if name.startswith("cpu."):
         return _cpu(container, name)
-    if name == "io.pressure":
-        return cgroup_text(0.0, 0)
+    if name == "io.stat":
+        return _io(container)
     return "cpuset cpu io memory hugetlb pids rdma misc\n"
 
 
@@ -38,12 +44,22 @@ def _cpu(container: Container, name: str) -> str:
         return "max 100000\n" if limit is None else f"{int(limit * 100_000)} 100000\n"
     if name == "cpu.stat":
         return container.cpu_stat().text()
-    if name == "cpu.weight":
-        # kubelet: shares 2..262144 to weight 1..10000.
-        shares = max(2, int(container.spec.cpu_request * 1024))
-        return f"{1 + (shares - 2) * 9999 // 262142}\n"
-    age = max(1, container.sim.now - container.started_ns)
-    return cgroup_text(min(1.0, container.throttled_ns / age), container.throttled_ns // 1000)
+    # cpu.weight; kubelet: shares 2..262144 to weight 1..10000.
+    shares = max(2, int(container.spec.cpu_request * 1024))
+    return f"{1 + (shares - 2) * 9999 // 262142}\n"
+
+
+def _io(container: Container) -> str:
+    """What it has read and written by drive; its programs and libraries came from the root drive, once."""
+    machine, key = container.machine, container.container_id
+    found = {disk: counted for (owner, disk), counted in machine.os.load.io.items() if owner == key}
+    files = memory.file_bytes(container)
+    read, written, reads, writes = found.get(ROOT, (0, 0, 0, 0))
+    found[ROOT] = (read + files, written, reads + files // READ_AHEAD, writes)
+    return "".join(
+        f"{NUMBERS.get(disk, '8:0')} rbytes={r} wbytes={w} rios={ri} wios={wi} dbytes=0 dios=0\n"
+        for disk, (r, w, ri, wi) in sorted(found.items())
+    )
 
 
 def _memory(container: Container, name: str) -> str:
@@ -66,9 +82,6 @@ def _memory(container: Container, name: str) -> str:
         kills = container.machine.os.memory_kills(container)
         full = container.memory_full + kills
         return f"low 0\nhigh 0\nmax {full}\noom {kills}\noom_kill {kills}\noom_group_kill {kills}\n"
-    if name == "memory.pressure":
-        tight = limit is not None and anonymous + LEAST_ROOM > limit
-        return cgroup_text(0.04 if tight else 0.0, container.memory_full * 1000)
     rows = (
         ("anon", anonymous), ("file", file + shared), ("kernel", anonymous // 40), ("kernel_stack", 196608),
         ("pagetables", anonymous // 256), ("sock", 4096), ("shmem", shared), ("file_mapped", file * 2 // 3),
@@ -77,10 +90,6 @@ def _memory(container: Container, name: str) -> str:
         ("slab", anonymous // 60), ("pgfault", anonymous // 4096 * 3), ("pgmajfault", file // 65536),
     )  # fmt: skip
     return "".join(f"{key} {value}\n" for key, value in rows)
-
-
-#: With less room than this a process keeps reclaiming its own cache.
-LEAST_ROOM = 4 << 20
 
 
 def _pids(container: Container, name: str) -> str:

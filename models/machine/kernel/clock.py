@@ -1,21 +1,22 @@
 """A machine's own clock: simulated time plus an offset that drifts, and chronyd that disciplines it.
 
-While chronyd runs, an offset is found at its next poll and slewed away at its maximum rate;
-while it does not, the clock runs away at the drift of its crystal. Left out: leap seconds,
-servers that disagree, temperature compensation.
+While chronyd runs and a server answers it, an offset is found at its next poll and slewed away at
+its maximum rate; otherwise the clock runs away at the drift of its crystal. Left out: leap seconds,
+temperature compensation, timers of processes that a slow clock makes late (drifts are far too small for that).
 """
 
 from __future__ import annotations
 
-from simcluster.engine import SECOND, Simulation, format_rfc3339
-from simcluster.engine.clock import DAY, HOUR
+from simcluster.engine import MINUTE, SECOND, Simulation, format_rfc3339
+from simcluster.engine.clock import DAY
+from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.journal import Journal
+from simcluster.models.machine.kernel import chrony
+from simcluster.models.machine.kernel.chrony import BURST_NS, POLL_NS
 from simcluster.models.machine.units import Unit
 
-#: chrony.conf(5): maxslewrate 83333.333 ppm; the first polls after a start are 2 s apart (iburst), then 64 s.
+#: chrony.conf(5): maxslewrate 83333.333 ppm.
 MAX_SLEW_PPM = 83_333
-POLL_NS = 64 * SECOND
-BURST_NS = 6 * SECOND
 #: makestep 1 3 (Ubuntu): steps more than a second away in its first three updates only.
 STEP_LIMIT_NS = SECOND
 #: logchange: smaller errors are not worth a line.
@@ -31,32 +32,46 @@ class WallClock:
 
     Attributes:
         drift_ppm: how much faster than true time the undisciplined clock runs.
+        servers: whom chronyd asks; `asked_ns`: since when.
+        hardware_ns: how far the battery-backed clock on the board is off (it is set while servers answer).
     """
 
-    __slots__ = ("_at_ns", "_correct_ns", "_journal", "_offset_ns", "_unit", "drift_ppm", "sim")
+    __slots__ = (
+        *("_at_ns", "_correct_ns", "_due_ns", "_files", "_fresh", "_journal", "_offset_ns", "_unit"),
+        *("asked_ns", "drift_ppm", "hardware_ns", "servers", "sim"),
+    )
 
-    def __init__(self, sim: Simulation, journal: Journal, unit: Unit) -> None:
+    def __init__(self, sim: Simulation, journal: Journal, unit: Unit, files: HostFiles) -> None:
         self.sim = sim
         self.drift_ppm = 0.0
+        self.servers = chrony.configured(files)
+        self.asked_ns = sim.now
+        self.hardware_ns = 0
+        self._files = files
         self._journal = journal
         self._unit = unit
         self._at_ns = sim.now  # since when the offset is `_offset_ns` and what follows from it
         self._offset_ns = 0
         self._correct_ns = -1  # from when on chronyd slews, -1: never
+        self._due_ns = -1  # when the answers to its first requests are there
+        self._fresh = False  # it has not corrected the clock since its start: it may step
 
     @property
     def disciplined(self) -> bool:
         """Whether chronyd runs."""
         return self._unit.active
 
+    @property
+    def synchronised(self) -> bool:
+        """Whether it runs and some server answers it."""
+        return self._unit.active and any(chrony.answers(server) for server in self.servers)
+
     def offset_ns(self) -> int:
         """Wall clock minus true time."""
         if not self._offset_ns and not self.drift_ppm:
             return 0
         now = self.sim.now
-        if self._correct_ns < 0:
-            return self._offset_ns + self._drifted(self._at_ns, now)
-        if now <= self._correct_ns:
+        if self._correct_ns < 0 or now <= self._correct_ns:
             return self._offset_ns + self._drifted(self._at_ns, now)
         # chronyd knows the drift by now: what is left is the offset, which it slews away.
         start = self._offset_ns + self._drifted(self._at_ns, self._correct_ns)
@@ -82,17 +97,45 @@ class WallClock:
         self.drift_ppm = ppm
         self._plan(POLL_NS)
 
+    def neglect(self, ppm: float, for_ns: int) -> None:
+        """The clock has drifted for so long already, and nobody has corrected it. Raises ValueError."""
+        self.set_drift(ppm)
+        self.step(self._offset_ns + int(for_ns * ppm) // 1_000_000)
+        self.hardware_ns = self._offset_ns  # from which the kernel took the time at boot
+
+    def booted(self) -> None:
+        """The kernel takes the time from the board's clock."""
+        self._offset_ns, self._at_ns, self._correct_ns = self.hardware_ns, self.sim.now, -1
+
     def chronyd_started(self) -> None:
-        """The daemon starts: it steps what is more than a second off, and slews the rest."""
-        self._hold()
-        self._correct_ns = self.sim.now + BURST_NS
-        if abs(self._offset_ns) > STEP_LIMIT_NS:
-            self.sim.after(BURST_NS, self._first_update)
+        """The daemon starts: it reads its configuration, steps what is more than a second off, and slews the rest."""
+        for text in chrony.STARTING:
+            self._say(text)
+        self._fresh = True
+        self.ask(chrony.configured(self._files))
 
     def chronyd_stopped(self) -> None:
         """Nobody corrects the clock any more."""
         self._hold()
-        self._correct_ns = -1
+        self._correct_ns = self._due_ns = -1
+
+    def ask(self, servers: tuple[str, ...]) -> None:
+        """chronyd asks these servers from now on."""
+        before = self.synchronised and self._correct_ns >= 0
+        self._hold()
+        self.servers, self.asked_ns = servers, self.sim.now
+        if self.synchronised:
+            self._correct_ns = self._due_ns = self.sim.now + BURST_NS
+            self.sim.after(BURST_NS, self._first_update)
+            return
+        self._correct_ns = self._due_ns = -1
+        if before:
+            self._say(chrony.NO_SOURCES)
+
+    def settle(self) -> None:
+        """`chronyc makestep`: what chronyd knows to be wrong is corrected at once."""
+        if self.synchronised and self.sim.now >= self.asked_ns + BURST_NS:
+            self._leap()
 
     def certificate_error(self, not_before_ns: int, not_after_ns: int) -> str:
         """What Go's crypto/x509 says of a certificate's validity on this machine; "" if it is valid."""
@@ -111,20 +154,30 @@ class WallClock:
         return int((until_ns - since_ns) * self.drift_ppm) // 1_000_000
 
     def _plan(self, poll_ns: int) -> None:
-        if self.disciplined:
+        if self.synchronised:
             self._correct_ns = self.sim.now + poll_ns
             if abs(self._offset_ns) > LOG_LIMIT_NS:
                 self.sim.after(poll_ns, self._complain)
 
     def _first_update(self) -> None:
-        if self.disciplined and abs(self._offset_ns) > STEP_LIMIT_NS:
-            wrong = -self.offset_ns() / SECOND
-            self._say(f"System clock wrong by {wrong:.6f} seconds")
-            self._offset_ns, self._at_ns, self._correct_ns = 0, self.sim.now, self.sim.now
-            self._say(f"System clock was stepped by {wrong:.6f} seconds")
+        if not self.synchronised or self.sim.now != self._due_ns:
+            return  # stopped, or asked anew, meanwhile
+        self._say(f"Selected source {next(server for server in self.servers if chrony.answers(server))}")
+        fresh, self._fresh = self._fresh, False
+        if fresh and abs(self.offset_ns()) > STEP_LIMIT_NS:
+            self._say(f"System clock wrong by {-self.offset_ns() / SECOND:.6f} seconds")
+            self._leap()
+        else:
+            self._complain()
+
+    def _leap(self) -> None:
+        wrong_ns = -self.offset_ns()
+        self._offset_ns, self._at_ns, self._correct_ns, self.hardware_ns = 0, self.sim.now, self.sim.now, 0
+        if wrong_ns:
+            self._say(f"System clock was stepped by {wrong_ns / SECOND:.6f} seconds")
 
     def _complain(self) -> None:
-        if self.disciplined and abs(self.offset_ns()) > LOG_LIMIT_NS:
+        if self.synchronised and abs(self.offset_ns()) > LOG_LIMIT_NS:
             self._say(f"System clock wrong by {-self.offset_ns() / SECOND:.6f} seconds")
 
     def _say(self, text: str) -> None:
@@ -144,5 +197,6 @@ def shown_offset(offset_ns: int) -> str:
 #: Validity of what kubeadm issues: a year for components, ten for the authority.
 CERTIFICATE_NS = 365 * DAY
 AUTHORITY_NS = 3650 * DAY
-#: Certificates are issued a little before the first use, so that clocks may differ by as much.
-BACKDATED_NS = HOUR
+#: kubeadm and the controller that signs requests issue certificates as of a little earlier, for clocks that differ
+#: (kubeadm, constants.CertificateBackdate; kube-controller-manager, signer backdate).
+BACKDATED_NS = 5 * MINUTE

@@ -89,6 +89,13 @@ class Conntrack:
         self.update()
         self._changed()
 
+    def flush(self) -> None:
+        """`conntrack -F`: what is open makes an entry again with its next packet; nothing else is left."""
+        self._held.clear()
+        self._closing = RateHistory(self._closing.window_ns)
+        self.update()
+        self._changed()
+
     def flow(self, owner: str, new_per_s: float, concurrent: float) -> None:
         """An owner opens so many connections a second and holds so many open; (0, 0): none any more."""
         if new_per_s or concurrent:

@@ -10,10 +10,27 @@ if TYPE_CHECKING:
 #: Files of the container's own group.
 FOLDER = "/sys/fs/cgroup"
 CGROUP = (
-    "cgroup.controllers", "cpu.max", "cpu.pressure", "cpu.stat", "cpu.weight", "io.pressure", "memory.current",
-    "memory.events", "memory.high", "memory.max", "memory.oom.group", "memory.peak", "memory.pressure", "memory.stat",
-    "memory.swap.current", "memory.swap.max", "pids.current", "pids.events", "pids.max",
-)  # fmt: skip
+    "cgroup.controllers",
+    "cpu.max",
+    "cpu.pressure",
+    "cpu.stat",
+    "cpu.weight",
+    "io.pressure",
+    "io.stat",
+    "memory.current",
+    "memory.events",
+    "memory.high",
+    "memory.max",
+    "memory.oom.group",
+    "memory.peak",
+    "memory.pressure",
+    "memory.stat",
+    "memory.swap.current",
+    "memory.swap.max",
+    "pids.current",
+    "pids.events",
+    "pids.max",
+)
 #: Files of the node that every container sees as they are.
 _NODE = ("/proc/cpuinfo", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/uptime")
 PATHS = tuple(f"{FOLDER}/{name}" for name in CGROUP)

@@ -6,6 +6,7 @@ and what it leaks with its work. Left out: single descriptors and who shares the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
@@ -75,6 +76,17 @@ class Descriptors:
         key = container.container_id
         held = BASE + self._open.get(key, 0) + int(self._sockets.get(key, 0.0)) + self._leaked(container)
         return min(held, self.limit(container))
+
+    def held_by(self, containers: Sequence[Container]) -> int:
+        """Descriptors of several containers together."""
+        running = [container for container in containers if container.state == "running"]
+        if self._limits or self._leaks:
+            return sum(self.held(container) for container in running)  # integers
+        open_, sockets, most, total = self._open, self._sockets, self.default_limit, 0
+        for container in running:
+            key = container.container_id
+            total += min(BASE + open_.get(key, 0) + int(sockets.get(key, 0.0)), most)
+        return total
 
     def take(self, container: Container, count: int, system: int) -> str:
         """Open `count` more; `system` is how many the machine has open. The error, or ""."""

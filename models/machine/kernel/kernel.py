@@ -13,6 +13,7 @@ from simcluster.models.machine.kernel import cgroupfiles, procfiles, watchdog
 from simcluster.models.machine.kernel.clock import UNIT, WallClock
 from simcluster.models.machine.kernel.conntrack import Conntrack
 from simcluster.models.machine.kernel.descriptors import SYSTEM_FILES, Descriptors
+from simcluster.models.machine.kernel.load import LoadHistory
 from simcluster.models.machine.kernel.pids import PER_CONTAINER, PidTable
 from simcluster.models.machine.kernel.ports import EphemeralPorts
 from simcluster.models.machine.kernel.ratelimit import RateLimit
@@ -56,7 +57,9 @@ class Kernel:
     """Tables, limits, clock and injected failures of one machine.
 
     Attributes:
-        sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters: its parts.
+        sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters, load: its parts.
+        stuck_cpus: CPUs in a soft lockup.
+        cleared_ns: what the ring buffer held until then was thrown away (`dmesg -C`).
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -69,10 +72,14 @@ class Kernel:
         self.pids = PidTable(self.sysctls)
         self.shm = SharedMemory()
         unit = machine.units.units[UNIT]
-        self.clock = WallClock(sim, machine.log, unit)
+        self.clock = WallClock(sim, machine.log, unit, machine.files)
         unit.on_start, unit.on_stop = self.clock.chronyd_started, self.clock.chronyd_stopped
         self.syscalls = SyscallFaults(sim, machine.name)
         self.counters = Counters()
+        self.cleared_ns = -1
+        self.load = LoadHistory(machine)
+        self.stuck_cpus: dict[int, None] = {}
+        self._hung_told = 0
         self._limits: dict[str, RateLimit] = {}
         self._watch: Timer | None = None
         self._announced = 0.0
@@ -210,8 +217,7 @@ class Kernel:
 
     def open_files(self) -> int:
         """Open files of the whole machine (`fs.file-nr`)."""
-        held = [self.descriptors.held(c) for c in self.machine.runtime.containers() if c.running]
-        return SYSTEM_FILES + sum(held)  # integers
+        return SYSTEM_FILES + self.descriptors.held_by(self.machine.runtime.containers())
 
     def tasks(self) -> int:
         """Tasks on the whole machine."""
@@ -250,6 +256,10 @@ class Kernel:
         """How often the OOM killer took a process of this container of the pod."""
         return self._oom_kills.get((container.spec.pod_uid, container.spec.name), 0)
 
+    def all_kills(self) -> int:
+        """How often the OOM killer took a process of any container that is still known."""
+        return sum(self._oom_kills.values())  # integers
+
     def count_kill(self, container: Container) -> None:
         """The OOM killer took the container's process."""
         key = (container.spec.pod_uid, container.spec.name)
@@ -258,17 +268,37 @@ class Kernel:
     # Watchdogs.
 
     def lockup(self, cpu: int, stuck_s: int, comm: str, pid: int) -> None:
-        """A CPU schedules nobody for so many seconds. Raises ValueError."""
+        """A CPU schedules nobody for so many seconds: it is lost to everybody, and the watchdog says so.
+
+        Raises:
+            ValueError: the machine has no such CPU, or it is stuck already.
+        """
         if not 0 <= cpu < self.machine.cpu_cores:
             raise ValueError(f"{self.machine.name} has no CPU {cpu}: only 0 to {self.machine.cpu_cores - 1}")
+        if cpu in self.stuck_cpus:
+            raise ValueError(f"CPU {cpu} of {self.machine.name} is stuck already")
+        self.stuck_cpus[cpu] = None
+        self._share_cpus()
+        self.machine.sim.after(stuck_s * SECOND, self._unstuck, cpu)
         for after_ns, text in watchdog.lockup_lines(self.sysctls, cpu, stuck_s, comm, pid):
             self.machine.sim.after(after_ns, self.machine.kernel, text)
 
+    def _unstuck(self, cpu: int) -> None:
+        self.stuck_cpus.pop(cpu, None)
+        self._share_cpus()
+
+    def _share_cpus(self) -> None:
+        """What stuck CPUs spin away in the kernel, nobody else gets."""
+        self.machine.cpu.lose(len(self.stuck_cpus))
+        self.machine.network.version += 1
+
     def hung(self, comm: str, pid: int, blocked_s: int) -> None:
-        """A task stays in uninterruptible sleep for so many seconds."""
+        """A task has been in uninterruptible sleep for so many seconds: khungtaskd tells, as often as it may."""
+        if self._hung_told >= self.sysctls.number("kernel.hung_task_warnings") >= 0:
+            return
+        self._hung_told += 1
         release = self.machine.identity.kernel_version
-        for after_ns, text in watchdog.hung_lines(self.sysctls, comm, pid, blocked_s, release):
-            self.machine.sim.after(after_ns, self.machine.kernel, text)
+        self.machine.kernel(*watchdog.hung_lines(comm, pid, blocked_s, release))
 
     def limited(self, name: str, text: str, count: int = 1) -> None:
         """Print a line `count` times under the rate limit of that name."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
+from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.kernel import memory, pressure, snmp
+from simcluster.models.machine.kernel import groupfiles, memory, pressure, proctable, snmp, usage
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -22,12 +24,15 @@ def read(machine: Machine, path: str) -> str | None:
         value = machine.os.sysctl(path[len(_SYSCTL) :].replace("/", "."))
         return f"{value}\n" if value else None
     if path.startswith("/proc/pressure/"):
-        resource = path.rpartition("/")[2]
-        return pressure.machine_text(machine, resource) if resource in ("cpu", "memory", "io") else None
+        return pressure.machine_text(machine, path.rpartition("/")[2])
     if path.startswith("/sys/devices/system/cpu/cpu") and path.endswith("/cpufreq/scaling_cur_freq"):
         return f"{int(NOMINAL_MHZ * 1000 * machine.cpu_speed)}\n"
     if path.startswith("/sys/class/net/"):
         return _interface(machine, path[len("/sys/class/net/") :])
+    if path.startswith("/sys/fs/cgroup/"):
+        return groupfiles.read(machine, path[len("/sys/fs/cgroup/") :])
+    if path.startswith("/proc/") and path[len("/proc/") :].partition("/")[0].isdigit():
+        return proctable.file_of(machine, path)
     maker = _FILES.get(path)
     return None if maker is None else maker(machine)
 
@@ -41,11 +46,10 @@ def write(machine: Machine, path: str, text: str) -> str | None:
 
 
 def load_text(machine: Machine) -> str:
-    """/proc/loadavg: runnable tasks, which is what is demanded and not yet done."""
-    load = machine.cpu.demanded() / NANOCORES
-    total = machine.os.tasks()
-    running = max(1, int(load))
-    return f"{load:.2f} {load:.2f} {load:.2f} {running}/{total} {machine.units.last_pid}\n"
+    """/proc/loadavg."""
+    averages = " ".join(f"{value:.2f}" for value in machine.os.load.averages)
+    running = max(1, usage.busy(machine) // NANOCORES)
+    return f"{averages} {running}/{machine.os.tasks()} {machine.units.last_pid}\n"
 
 
 def _interface(machine: Machine, rest: str) -> str | None:
@@ -81,12 +85,65 @@ def _cpuinfo(machine: Machine) -> str:
     )
 
 
+def _ticks(span_ns: int) -> int:
+    return span_ns // (SECOND // 100)
+
+
 def _stat(machine: Machine) -> str:
-    used = machine.cpu_ns() // (SECOND // 100)
-    up = (machine.sim.now - machine.booted_ns) // (SECOND // 100)
-    stolen = up * machine.cpu.stolen // NANOCORES
-    idle = max(0, up * machine.cpu_cores - used - stolen)
-    return f"cpu  {used * 4 // 5} 0 {used - used * 4 // 5} {idle} 0 0 0 {stolen} 0 0\n"
+    up, cores = machine.sim.now - machine.booted_ns, machine.cpu_cores
+    used, stolen, waits = machine.cpu_ns(), up * machine.cpu.stolen // NANOCORES, machine.os.load.iowait_ns
+    idle = max(0, up * cores - used - stolen - waits)
+    user = int(used * usage.USER_SHARE)
+    parts = [_ticks(part) for part in (user, 0, used - user, idle, waits, 0, 0, stolen)]
+    lines = ["cpu  " + " ".join(str(part) for part in (*parts, 0, 0))]
+    for number in range(cores):
+        each = [part // cores for part in parts]
+        lines.append(f"cpu{number} " + " ".join(str(part) for part in (*each, 0, 0)))
+    blocked = int(math.fsum(usage.blocked(machine).values()))
+    switches = up // SECOND * 900 + _ticks(used) * 60
+    lines += [
+        f"intr {switches // 2} 0",
+        f"ctxt {switches}",
+        f"btime {unix_seconds(machine.booted_ns + machine.os.clock.offset_ns())}",
+        f"processes {machine.units.last_pid}",
+        f"procs_running {max(1, usage.busy(machine) // NANOCORES)}",
+        f"procs_blocked {blocked}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _netdev(machine: Machine) -> str:
+    lines = [
+        "Inter-|   Receive                                                |  Transmit\n",
+        " face |bytes    packets errs drop fifo frame compressed multicast"
+        "|bytes    packets errs drop fifo colls carrier compressed\n",
+    ]
+    rows = [("lo", dict.fromkeys(next(iter(machine.nics.values())).counters(), 0), 0)]
+    rows += [(name, nic.counters(), nic.carrier_changes - 1) for name, nic in machine.nics.items()]
+    for name, n, lost in rows:
+        lines.append(
+            f"{name:>6}: {n['rx_bytes']:7d} {n['rx_packets']:7d} {n['rx_errors']:4d} {n['rx_dropped']:4d}    0     0"
+            f"          0         0 {n['tx_bytes']:8d} {n['tx_packets']:7d} {n['tx_errors']:4d} {n['tx_dropped']:4d}"
+            f"    0     0 {lost:7d}          0\n"
+        )
+    return "".join(lines)
+
+
+def _version(machine: Machine) -> str:
+    return (
+        f"Linux version {machine.identity.kernel_version} (buildd@lcy02-amd64-080) (x86_64-linux-gnu-gcc-13 (Ubuntu "
+        "13.2.0-23ubuntu4) 13.2.0, GNU ld (GNU Binutils for Ubuntu) 2.42) #45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 "
+        "12:02:04 UTC 2024\n"
+    )
+
+
+def _vmstat(machine: Machine) -> str:
+    found = memory.info(machine, machine.os.shared_bytes())
+    kills = machine.os.all_kills()
+    rows = (("nr_free_pages", found.free >> 12), ("nr_anon_pages", found.anonymous >> 12),
+            ("nr_file_pages", (found.cached + found.buffers) >> 12), ("nr_shmem", found.shared >> 12),
+            ("pswpin", 0), ("pswpout", 0), ("oom_kill", kills))  # fmt: skip
+    return "".join(f"{name} {value}\n" for name, value in rows)
 
 
 def _file_nr(machine: Machine) -> str:
@@ -97,11 +154,14 @@ _FILES = {
     "/proc/cpuinfo": _cpuinfo,
     "/proc/loadavg": load_text,
     "/proc/meminfo": _meminfo,
+    "/proc/net/dev": _netdev,
     "/proc/net/netstat": snmp.netstat_file,
     "/proc/net/snmp": snmp.snmp_file,
     "/proc/net/sockstat": snmp.sockstat_file,
     "/proc/stat": _stat,
     "/proc/uptime": _uptime,
+    "/proc/version": _version,
+    "/proc/vmstat": _vmstat,
     "/sys/fs/file-nr": _file_nr,
 }
 NAMES = tuple(_FILES)

@@ -24,18 +24,10 @@ def lockup_lines(sysctls: Sysctls, cpu: int, stuck_s: int, comm: str, pid: int) 
     return lines
 
 
-def hung_lines(sysctls: Sysctls, comm: str, pid: int, blocked_s: int, release: str) -> list[tuple[int, str]]:
-    """Lines of a task in uninterruptible sleep for `blocked_s`; khungtaskd looks once a time-out."""
-    limit = sysctls.number("kernel.hung_task_timeout_secs")
-    warnings = sysctls.number("kernel.hung_task_warnings")
-    lines: list[tuple[int, str]] = []
-    if limit <= 0:
-        return lines
-    waited = limit
-    while waited <= blocked_s and (warnings < 0 or len(lines) < 3 * warnings):
-        at = waited * SECOND
-        lines.append((at, f"INFO: task {comm}:{pid} blocked for more than {waited} seconds."))
-        lines.append((at, f"      Not tainted {release} {_BUILD}"))
-        lines.append((at, '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.'))
-        waited += limit
-    return lines
+def hung_lines(comm: str, pid: int, blocked_s: int, release: str) -> list[str]:
+    """What khungtaskd prints of a task that has been in uninterruptible sleep for so long."""
+    return [
+        f"INFO: task {comm}:{pid} blocked for more than {blocked_s} seconds.",
+        f"      Not tainted {release} {_BUILD}",
+        '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+    ]

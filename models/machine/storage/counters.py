@@ -42,6 +42,11 @@ class Counters:
         self.flushes += count
         self.flush_ns += count * each_ns
 
+    def add(self, other: Counters, share: float) -> None:
+        """A share of what others counted; a negative one takes it away."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + share * getattr(other, name))
+
     def copy(self) -> Counters:
         """The same numbers."""
         return Counters(

@@ -20,6 +20,7 @@ from simcluster.models.machine.storage.sectors import SectorMap
 from simcluster.models.machine.storage.service import Answer, Rates
 from simcluster.models.machine.storage.slow import SlowMode, is_on, on_drive, stall_within
 from simcluster.models.machine.storage.smart import SelfTest, Smart
+from simcluster.models.machine.storage.workload import Workload
 
 #: Longest request of the block layer (max_sectors_kb 1280), and what read-ahead asks for.
 REQUEST_BYTES = 1280 << 10
@@ -110,11 +111,9 @@ class Disk:
         self._loads: dict[str, tuple[Rates, int]] = {}
         self._commands = 0
         self._retrying_until_ns = 0
-        self._settled_ns = sim.now
-        self._lapse_ns = 0
-        self._offered = 0.0
-        self._busy = 0.0
-        self._backlog_ns = 0.0
+        self._work = Workload(sim.now, serial=model.channels == 1)
+        self._waiting: dict[str, float] = {}
+        self._coming: dict[str, tuple[Counters, int, int]] = {}  # what loads do in their ticks, counted beforehand
         self._request_errors = kernellines.RateLimit("blk_print_req_error")
         self._buffer_errors = kernellines.RateLimit("buffer_io_error")
 
@@ -210,7 +209,8 @@ class Disk:
         self.sectors.forget()
         self.smart = Smart(base_hours=2, cycles=3)
         self.modes, self.born_ns = (), self.sim.now
-        self._retrying_until_ns, self._backlog_ns = 0, 0.0
+        self._retrying_until_ns = 0
+        self._work.clear(self.sim.now)
         self.partitions = [part._replace(uuid="", label="", content="") for part in self.partitions]
         for told in list(self.on_replaced):
             told()
@@ -350,15 +350,16 @@ class Disk:
         )
         own = max(own + moved * (1.0 if kind != "flush" else 0.0), law.mean / 8.0)
         self.counters.busy_ns += own
-        waiting = self._backlog_ns / self.model.channels
-        if self._loads and self.sim.now < self._lapse_ns:
+        waiting = self._work.left_ns / self.model.channels
+        if any(until > self.sim.now for _, until in self._loads.values()):
             ask = Rates(random_reads=0.001)
             waiting += max(0.0, self._respond(ask, modes).read.mean_ns - self._alone(ask, modes))
         begin = max(self.sim.now, self._retrying_until_ns) + round(waiting)
         end = begin + round(own)
         for number, mode in enumerate(modes):
             stalled, over = stall_within(mode, self.key + number, begin, end)
-            end += over - max(begin, stalled)
+            if over:
+                end += over - max(begin, stalled)
         return end - self.sim.now
 
     def _alone(self, ask: Rates, modes: tuple[SlowMode, ...]) -> float:
@@ -377,30 +378,40 @@ class Disk:
         now = self.sim.now
         for name in [name for name, (_, until) in self._loads.items() if until <= now]:
             del self._loads[name]
+            self._waiting.pop(name, None)
+            self._coming.pop(name, None)
         self._loads[owner] = (rates, now + 2 * tick_ns)
         modes = self._active()
         answer = self._respond(rates, modes)
-        self._offered, self._busy = answer.offered, answer.busy
-        self._lapse_ns = max(until for _, until in self._loads.values())
+        work = self._work
+        work.bring(owner, answer.own, answer.busy, now, now + tick_ns)
         stalled, dead = self._standstill(modes, tick_ns, rates.writes > rates.random_reads)
         outstanding = sum(load.depth for load, _ in self._loads.values())  # integers
         bound = outstanding * answer.request_ns
         if stalled and not dead:
-            self._backlog_ns += stalled * min(1.0, answer.offered)
-        self._backlog_ns = min(self._backlog_ns, bound)
+            work.left_ns += stalled * min(1.0, answer.offered)
+        work.left_ns = min(work.left_ns, bound)
         served = 0.0 if dead else 1.0 - stalled / tick_ns
-        if answer.offered > 1.0 and self._backlog_ns >= bound * 0.9:
+        if answer.offered > 1.0 and work.left_ns >= bound * 0.9:
             served = served / answer.offered
         # Who arrives in the middle of a standstill waits for half of what is left of it, on average.
-        delay = self._backlog_ns / self.model.channels + stalled / tick_ns * (stalled / 2.0)
-        self._count(rates, answer, tick_ns, served, delay)
+        delay = work.left_ns / self.model.channels + stalled / tick_ns * (stalled / 2.0)
+        self._cut_short(owner)
+        counted = _counted(rates, answer, tick_ns, served, delay)
+        self.counters.add(counted, 1.0)
+        self._coming[owner] = (counted, now, now + tick_ns)
+        reads = rates.random_reads + rates.sequential_reads
+        stays = reads * answer.read.mean_ns + rates.fsyncs * answer.fsync.mean_ns + (reads + rates.fsyncs) * delay
+        self._waiting[owner] = min(float(rates.depth), stays / SECOND) if not dead else float(rates.depth)
         return LoadAnswer(answer, stalled, served, dead, delay)
 
     def unload(self, owner: str) -> None:
         """The owner's process is gone."""
         self.settle()
-        if self._loads.pop(owner, None) is not None and not self._loads:
-            self._offered = self._busy = 0.0
+        self._waiting.pop(owner, None)
+        self._cut_short(owner)
+        self._work.drop(owner, self.sim.now)
+        self._loads.pop(owner, None)
 
     def _respond(self, rates: Rates, modes: tuple[SlowMode, ...]) -> Answer:
         return service.respond(self.model, [load for load, _ in self._loads.values()], rates, modes)
@@ -418,36 +429,41 @@ class Disk:
             stalled += max(0, min(end, now + tick_ns) - max(begin, now))
         return min(stalled, tick_ns), False
 
-    def _count(self, rates: Rates, answer: Answer, tick_ns: int, served: float, delay: float) -> None:
-        seconds = tick_ns / SECOND * served
-        reads, follows = rates.random_reads * seconds, rates.sequential_reads * seconds
-        size = reads * rates.random_size + follows * rates.sequential_size
-        self.counters.read(reads + follows, size, answer.read.mean_ns + delay)
-        writes = rates.writes * seconds
-        self.counters.write(writes, writes * rates.write_size, answer.write.mean_ns + delay)
-        self.counters.flush(rates.fsyncs * seconds, answer.fsync.mean_ns + delay)
+    def _cut_short(self, owner: str) -> None:
+        """What a load has not done yet it does not do any more."""
+        counted, begun, until = self._coming.pop(owner, (None, 0, 0))
+        if counted is not None and until > self.sim.now:
+            self.counters.add(counted, -(until - self.sim.now) / (until - begun))
 
     def settle(self) -> None:
-        """Bring counters and backlog up to now."""
-        now = self.sim.now
-        loaded = max(0, min(now, self._lapse_ns) - self._settled_ns)
-        idle = max(0, now - max(self._settled_ns, self._lapse_ns))
-        self.counters.busy_ns += loaded * (1.0 if self._backlog_ns > 0.0 else self._busy)
-        self._backlog_ns = max(0.0, self._backlog_ns + loaded * (self._offered - 1.0) - idle)
-        self._settled_ns = now
-        if now >= self._lapse_ns:
-            self._offered = self._busy = 0.0
+        """Bring the backlog up to now."""
+        self._work.settle(self.sim.now)
 
     def utilisation(self) -> float:
         """Busy share now."""
-        if self._backlog_ns > 0.0 or self._retrying_until_ns > self.sim.now:
-            return 1.0
-        return self._busy if self.sim.now < self._lapse_ns else 0.0
+        return 1.0 if self._retrying_until_ns > self.sim.now else self._work.utilisation(self.sim.now)
+
+    def waiting(self) -> dict[str, float]:
+        """Threads that wait for this drive now (reads and fsyncs under way), on average, by container or process."""
+        behind = self._work.left(self.sim.now) > 0.0
+        found: dict[str, float] = {}
+        for owner, (_, until) in self._loads.items():
+            if behind or until > self.sim.now:
+                name = owner.partition("/")[2].partition("/")[0]  # the file system's device is before it
+                found[name] = found.get(name, 0.0) + self._waiting[owner]
+        return found
+
+    def rates(self) -> dict[str, Rates]:
+        """What processes ask of it now, by owner of the load."""
+        return {name: rates for name, (rates, until) in self._loads.items() if until > self.sim.now}
 
     def counted(self) -> Counters:
         """The kernel's counters at this moment, the host's own small writes among them."""
         found, now = self.counters.copy(), self.sim.now
-        found.busy_ns += max(0, min(now, self._lapse_ns) - self._settled_ns) * self.utilisation()
+        found.busy_ns += self._work.busy(now)
+        for counted, begun, until in self._coming.values():
+            if until > now:
+                found.add(counted, -(until - now) / (until - begun))
         writes, flushes = self.background
         if writes:
             # What booting read, and journald, the kubelet (and etcd) since then.
@@ -541,3 +557,15 @@ class Disk:
     def _log_request(self, what: str, lba: int, operation: str) -> None:
         text = kernellines.request_error(what, self.name, lba, operation)
         self.host.kernel(*self._request_errors.lines(self.sim.now, text))
+
+
+def _counted(rates: Rates, answer: Answer, tick_ns: int, served: float, delay: float) -> Counters:
+    """What the kernel counts of a load in its tick."""
+    found, seconds = Counters(), tick_ns / SECOND * served
+    reads, follows = rates.random_reads * seconds, rates.sequential_reads * seconds
+    size = reads * rates.random_size + follows * rates.sequential_size
+    found.read(reads + follows, size, answer.read.mean_ns + delay)
+    writes = rates.writes * seconds
+    found.write(writes, writes * rates.write_size, answer.write.mean_ns + delay)
+    found.flush(rates.fsyncs * seconds, answer.fsync.mean_ns + delay)
+    return found

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Sizes of requests when the process does not say.
 _RANDOM_BYTES, _SEQUENTIAL_BYTES, _WRITE_BYTES = 4096.0, 131072.0, 4096.0
+#: Behind a backlog everybody waits for about the same: the drive changes the order of 32 requests, not of all.
+BACKLOG_CV = 0.25
 #: A process on a whole disk without a file of its own covers so much of it.
 _ANYWHERE = 0.5
 
@@ -84,7 +86,9 @@ def _later(latency: Latency, got: LoadAnswer, tick_ns: int) -> Latency:
     if got.delay_ns <= 0.0:
         return latency
     mean = latency.mean_ns + got.delay_ns
-    variance = latency.cv2 * latency.mean_ns * float(latency.mean_ns) + got.delay_ns * got.delay_ns
+    standing = got.stalled_ns / tick_ns * (got.stalled_ns / 2.0)
+    behind = max(0.0, got.delay_ns - standing) * BACKLOG_CV
+    variance = latency.cv2 * latency.mean_ns * float(latency.mean_ns) + standing * standing + behind * behind
     p99 = latency.p99_ns + round(got.delay_ns)
     if got.stalled_ns * 100 > tick_ns:
         p99 = max(p99, latency.p99_ns + got.stalled_ns)

@@ -57,7 +57,10 @@ class Law(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the drive does with a load: response times, busy share, work offered per server, time of a request."""
+    """What the drive does with a load: response times, busy share, work offered per server, time of a request.
+
+    `own` is the part of the work offered that the asking owner brings.
+    """
 
     read: Latency
     write: Latency
@@ -65,6 +68,7 @@ class Answer(NamedTuple):
     busy: float
     offered: float
     request_ns: float
+    own: float
 
 
 def gain(depth: float) -> float:
@@ -173,7 +177,11 @@ def respond(model: DriveModel, loads: Iterable[Rates], asked: Rates, modes: tupl
     both = flush._replace(fixed=flush.fixed + laid.fixed, fixed_variance=flush.fixed_variance + laid.fixed_variance)
     answers = [_latency(part.law(shorter), part.tail_share, part.tail_ns, wait) for part in (read, cached, both)]
     busy = min(1.0, offered) if model.channels == 1 else _any_busy(min(1.0, offered) * model.channels)
-    return Answer(answers[0], answers[1], answers[2], busy, offered, whole.mean)
+    own = offered
+    if len(rates) > 1:
+        mine = _mixture(model, [asked], modes)
+        own = mine.rate * mine.law(shorter).mean / SECOND / model.channels
+    return Answer(answers[0], answers[1], answers[2], busy, offered, whole.mean, own)
 
 
 class Mixture(NamedTuple):

@@ -24,6 +24,8 @@ Index = NDArray[np.int64]
 #: Kinds of failure, in the order of the rows of `final` and `failed`.
 TIMEOUT, REJECTED, ERROR, REFUSED = range(4)
 _NAMES = ("timeout", "rejected", "error")
+#: Of the share of retries that are paid for, how much one wanted retry weighs.
+_OF_PAID = 0.01
 #: A jittered delay is spread over so many instants of equal weight.
 _SPREAD = 8
 #: The longest delay that the ring of delays holds, in ticks; longer ones are cut.
@@ -59,6 +61,9 @@ class Callers:
         self.final = np.zeros((4, edges))
         self.retried = np.zeros(edges)
         self._error_mix: Array | None = None
+        #: edges some of whose attempts ended by errors, and successes they could not have so far
+        self._broken: Array | None = None
+        self._owed = np.zeros(edges)
         self._untimed_errors: Array | None = None
         self._refusals = np.zeros(edges)
         self._again = np.zeros(edges)
@@ -100,6 +105,8 @@ class Callers:
         self._cost = np.array([b.cost for _, b in budgets])
         self._late_cost = np.array([b.timeout_cost if b.timeout_cost is not None else b.cost for _, b in budgets])
         self.tokens = self._cap.copy()
+        #: share of the wanted retries that budgets paid for lately
+        self.paid = np.ones(layout.edges)
 
     def _patience(self) -> None:
         """Where attempts end by lost patience: the chance by tick, and whether they leave the queue then."""
@@ -167,7 +174,7 @@ class Callers:
             self.succeeded = np.add.reduce(cohort, axis=0)
         else:
             left = np.add.reduce(cohort, axis=0)
-            part = np.minimum(share * original / np.maximum(left, 1e-300), 1.0)
+            part = self._part(share * original, left)
             part = self._whole(tick, left, part)
             good = cohort * part
             late = cohort - good
@@ -176,6 +183,20 @@ class Callers:
             self._answers(answered, in_time)
         self._conclude(tick, late)
         self._tokens()
+
+    def _part(self, wanted: Array, left: Array) -> Array:
+        """Which part of what is left of the cohorts succeeds.
+
+        Errors are taken out of cohorts by their mean numbers; where that left too few to succeed, others do later.
+        """
+        if self._broken is None:
+            part: Array = np.minimum(wanted / np.maximum(left, 1e-300), 1.0)
+            return part
+        wanted = wanted + self._owed
+        part = np.minimum(wanted / np.maximum(left, 1e-300), 1.0)
+        most = np.maximum(wanted, 1.0) * self._broken
+        self._owed = np.minimum(np.maximum(wanted - left, 0.0), most)
+        return part
 
     def _whole(self, tick: int, there: Array, part: Array) -> Array:
         """Of a whole number of attempts a whole number succeeds: rounded at random, the mean kept."""
@@ -300,6 +321,7 @@ class Callers:
         self.tokens = np.maximum(self.tokens - price * share, 0.0)
         result = np.ones(self.layout.edges)
         result[self.budgeted] = share
+        self.paid += (result - self.paid) * np.minimum(_OF_PAID * wanted, 1.0)
         return result
 
     def _tokens(self) -> None:
@@ -373,21 +395,20 @@ class Callers:
 
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""
-        left = amount
-        longest = int(self.layout.timeout_ticks[edge]) - 1
-        nearest = min(max(age, 1), max(longest, 1))
-        for there in (*range(nearest, 0, -1), *range(nearest + 1, longest + 1)):
-            if left <= 1e-12:
-                break
-            where = self.flying[(tick - there) % self.slots]
-            column = where[:, edge]
-            inside = float(np.cumsum(column)[-1])
-            if inside > 0.0:
-                part = min(1.0, left / inside)
-                where[:, edge] = column * (1.0 - part)
-                self.total[(tick - there) % self.slots, edge] -= inside * part
-                left -= inside * part
-        return amount - left
+        longest = max(1, int(self.layout.timeout_ticks[edge]) - 1)
+        ages = np.arange(1, longest + 1)
+        nearest = min(max(age, 1), longest)
+        # the nearest ages first, of two equally near ones the older
+        ages = ages[np.argsort(2 * np.abs(ages - nearest) + (ages < nearest), kind="stable")]
+        slots = (tick - ages) % self.slots
+        inside = np.add.reduce(self.flying[slots, :, edge], axis=1)
+        before = np.cumsum(inside)
+        gone = np.minimum(np.maximum(amount - (before - inside), 0.0), inside)
+        some = gone > 0.0
+        slots, gone, inside = slots[some], gone[some], inside[some]
+        self.flying[slots, :, edge] *= (1.0 - gone / inside)[:, None]
+        self.total[slots, edge] -= gone
+        return min(amount, float(before[-1]))
 
     def take(self, tick: int, edge: int, age: int, amount: float, share: float) -> float:
         """Let up to `amount` attempts of one age, at most a share of them, fail with an error; how many did."""
@@ -421,6 +442,9 @@ class Callers:
                 mix[:, edge] += column * part
                 where[:, edge] = column * (1.0 - part)
         self._error_mix = mix
+        if self._broken is None:
+            self._broken = np.zeros(layout.edges)
+        self._broken[edges] = 1.0
 
     def in_flight(self) -> Array:
         """Attempts of every edge whose fate is open, and those that wait to be made again."""

@@ -39,6 +39,11 @@ class Disruptions:
         self.any_void = False
         self.any_share = False
 
+    @property
+    def delays(self) -> bool:
+        """Whether some messages are held up by an outage, or are delivered after one."""
+        return bool(self.blocked.any() or self.late.any())
+
     def lose(self, run: AggregateRun, service: str, count: int) -> None:
         """The last `count` replicas that are up are lost; a negative count brings the first lost ones back."""
         pods, up = run.pods_of(service), run.queues.up
@@ -111,7 +116,7 @@ class Disruptions:
         """Of the attempts of this tick, what reaches the pods; with what an outage had held back."""
         if self.any_share:
             calls = calls * (1.0 - self.refused_share) * (1.0 - self.lost_share)
-        if not (self.blocked.any() or self.late.any()):
+        if not self.delays:
             return calls
         sent: Array = np.where(self.blocked, 0.0, calls) + self.late
         return sent

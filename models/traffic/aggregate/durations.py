@@ -23,14 +23,31 @@ Array = NDArray[np.float64]
 VALUES = 4096
 #: Points of a distribution function; the k-th lies at (k/GRID)^2 of the largest value.
 GRID = 1024
+#: Parts of the last one of `VALUES`, each so much rarer than the one before.
+_RARE_PARTS, _RARE_STEP = 40, 0.7
 
 
 def values_of(law: Law) -> Array:
     """Equally likely values in nanoseconds, ascending: the law's quantiles at (i + 1/2)/VALUES."""
-    p = (np.arange(VALUES) + 0.5) / VALUES
+    return _quantiles(law, (np.arange(VALUES) + 0.5) / VALUES)
+
+
+def fine_values(law: Law) -> tuple[Array, Array]:
+    """Values in nanoseconds, ascending, and their probabilities: the rarest ones in parts of their own."""
+    rest = 1.0 / VALUES
+    edges = [1.0]
+    for _ in range(_RARE_PARTS):
+        edges.append(edges[-1] * _RARE_STEP)
+    rare = rest * np.array([*edges, 0.0])
+    weights = np.concatenate((np.full(VALUES - 1, rest), rare[:-1] - rare[1:]))
+    p = np.concatenate(((np.arange(VALUES - 1) + 0.5) * rest, 1.0 - 0.5 * (rare[:-1] + rare[1:])))
+    return _quantiles(law, p), weights
+
+
+def _quantiles(law: Law, p: Array) -> Array:
     mean = law.mean_ns
     if law.law == "deterministic" or mean <= 0.0:
-        return np.full(VALUES, mean)
+        return np.full(len(p), mean)
     if law.law == "exponential":
         return mean * exponentials(1.0 - p)
     if law.law == "uniform":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from simcluster.models.traffic.aggregate.layout import Graph
+from simcluster.models.traffic.graph.service import Service
 
 #: Ticks of the shortest timeout in graphs up to so many pods (in prototypes 1 to 10 tell collapse
 #: from recovery equally well within 5 % of the cells, more of them draw the series better).
 _PER_TIMEOUT = ((24, 10), (100, 5), (300, 2))
 _LEAST = 1
 #: Limits of a tick without timeouts, and its share of the longest mean service time.
+#: A token bucket is filled in so many ticks.
 #: Users who wait for an answer lose up to a tick a round: a tick is a small part of their thinking.
 _OF_THINKING = 50
+_OF_BURST = 4.0
 _SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 
 
@@ -22,6 +25,8 @@ def tick_of(graph: Graph) -> int:
     slowest = max(min(thoughts) // _OF_THINKING, _SHORTEST_NS) if thoughts else _LONGEST_NS
     limits = [v for e in graph.edges for v in (e.policy.timeout, e.policy.deadline) if v]
     limits += [2 * 5 * e.policy.hedge.after for e in graph.edges if e.policy.hedge is not None] if pods <= 24 else []
+    limits += [number for service in spec.services.values() for number in _changes_of(service)]
+    limits += [min(b.on, b.off) for load in spec.load.values() if load.open and (b := load.open.burst)]
     window = min(spec.run.window, slowest) if thoughts else spec.run.window
     if limits:
         shortest = min(limits)
@@ -33,5 +38,16 @@ def tick_of(graph: Graph) -> int:
     longest = max((int(node.work_ns + node.wait_ns) for node in graph.nodes), default=0)
     laws = [edge.policy.network or spec.network for edge in graph.edges]
     longest += 2 * max((int(law.mean_ns) for law in laws if law is not None), default=0)
-    wanted = min(max(longest // _OF_SERVICE, _SHORTEST_NS), _LONGEST_NS, max(1, window // 10))
+    wanted = min(max(longest // _OF_SERVICE, _SHORTEST_NS), _LONGEST_NS, slowest, max(1, spec.run.window // 10))
     return max(1, window // -(-window // wanted))
+
+
+def _changes_of(service: Service) -> list[int]:
+    """Ten times how long a tick may be so that it shows how a service sheds and limits."""
+    found = []
+    shed, limit = service.shed, service.rate_limit
+    if shed is not None and shed.max_delay is not None:
+        found.append(max(10 * _SHORTEST_NS, 5 * shed.max_delay))
+    if limit is not None:
+        found.append(max(10 * _SHORTEST_NS, int(10e9 * min(limit.burst, 64.0) / (_OF_BURST * limit.rate))))
+    return found

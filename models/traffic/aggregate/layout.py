@@ -185,6 +185,28 @@ def servers_of(service: Service, graph: Graph, index: int) -> tuple[int, int, bo
     return (workers if holds else cores), workers, holds
 
 
+class Levels(Shared):
+    """Where every level's pods, lanes, edges and pairs of lane and called edge begin."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.pods = _begins(layout.level_pods, layout.pods)
+        self.lanes = _begins(layout.level_lanes, layout.lanes)
+        self.edges = _begins(layout.level_edges, layout.edges)
+        sizes = [len(rows) for rows, _ in layout.level_pairs]
+        self.pairs = np.cumsum([0, *sizes], dtype=np.int64)
+        self.pair_lane = np.concatenate([rows for rows, _ in layout.level_pairs])
+        self.pair_edge = np.concatenate([below for _, below in layout.level_pairs])
+
+
+def _begins(slices: list[slice], count: int) -> Index:
+    """Starts of slices that follow each other, and the end; empty ones stand where the next one begins."""
+    found, end = [], count
+    for each in reversed(slices):
+        end = each.start if each.stop > each.start else end
+        found.append(end)
+    return np.array([*reversed(found), count], dtype=np.int64)
+
+
 class Layout:
     """All constant arrays of a run. Times are in ticks unless the name says otherwise."""
 
@@ -222,6 +244,11 @@ class Layout:
         self.in_flight_max = np.full(count, np.inf)
         for service in order:
             self._pod_arrays(service)
+        #: services all of whose times are of gamma laws
+        self.gamma_only = [
+            all(part.law.law == "gamma" for node in graph.nodes if node.service == index for part in node.flat.parts)
+            for index in range(len(graph.service_names))
+        ]
         self.service_starts = np.array(sorted(self.first_pod), dtype=np.int64)
         self.infinite = self.servers >= UNLIMITED
         self.level_of_pod = np.array([graph.service_level[s] for s in self.pod_service], dtype=np.int64)

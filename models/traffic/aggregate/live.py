@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,21 @@ class Taken:
     pods: dict[str, PodCounts]
     loads: dict[str, LoadCounts]
     services: dict[str, ServiceTimes]
+
+
+@dataclass
+class Tally:
+    """The same as arrays: a row for each field of `EdgeCounts` and `PodCounts`, a column for each edge and pod
+    of the engine.
+    """
+
+    seconds: float
+    edges: Array
+    pods: Array
+    loads: dict[str, LoadCounts]
+
+
+_EDGE_FIELDS = tuple(each.name for each in fields(EdgeCounts))
 
 
 @dataclass
@@ -301,53 +316,59 @@ class LiveTraffic:
     def take(self) -> Taken:
         """What happened since the last call."""
         run = self.engine
-        recorder, layout = run.recorder, run.layout
+        tally, sums = self._tally()
+        edges: dict[tuple[str, str], EdgeCounts] = {}
+        for edge, row in zip(run.graph.edges, tally.edges.T.tolist(), strict=True):
+            node = run.graph.nodes[edge.child]
+            counts = edges.setdefault((edge.caller_name, f"{node.service_name}/{node.operation}"), EdgeCounts())
+            for field_, amount in zip(_EDGE_FIELDS, row, strict=True):
+                setattr(counts, field_, getattr(counts, field_) + amount)
+        pods = {name: PodCounts(*row) for name, row in zip(run.layout.pod_names, tally.pods.T.tolist(), strict=True)}
+        return Taken(tally.seconds, edges, pods, tally.loads, self._times_taken(run.layout, sums))
+
+    def tally(self) -> Tally:
+        """What happened since the last call, as arrays; times at services are left out."""
+        tally, _ = self._tally()
+        recorder = self.engine.recorder
+        for rows in (*recorder.wait, *recorder.sojourn):
+            rows.clear()
+        return tally
+
+    def _tally(self) -> tuple[Tally, _Sums]:
+        run = self.engine
+        recorder = run.recorder
         assert isinstance(recorder, _Counter)
         run.sampler.finish(run.tick)
         sums = recorder.drain()
         seconds = (self.now_ns - self._taken_ns) / 1e9
         self._taken_ns = self.now_ns
-        return Taken(
-            seconds, self._edges_taken(sums), self._pods_taken(sums), self._loads_taken(sums),
-            self._times_taken(layout, sums),
+        edges = np.vstack(
+            (sums.edges[0], sums.edges[2], sums.failed[0], sums.failed[1], sums.failed[2], sums.failed[3],
+             np.add.reduce(sums.final, axis=0))
         )  # fmt: skip
+        return Tally(seconds, edges, self._pods_taken(sums), self._loads_taken(sums)), sums
 
-    def _edges_taken(self, sums: _Sums) -> dict[tuple[str, str], EdgeCounts]:
-        run = self.engine
-        edges: dict[tuple[str, str], EdgeCounts] = {}
-        for edge in run.graph.edges:
-            i, node = edge.index, run.graph.nodes[edge.child]
-            counts = edges.setdefault((edge.caller_name, f"{node.service_name}/{node.operation}"), EdgeCounts())
-            counts.attempts += float(sums.edges[0, i])
-            counts.ok += float(sums.edges[2, i])
-            counts.timeout += float(sums.failed[0, i])
-            counts.rejected += float(sums.failed[1, i])
-            counts.error += float(sums.failed[2, i])
-            counts.refused += float(sums.failed[3, i])
-            counts.calls_failed += math.fsum(sums.final[:, i].tolist())
-        return edges
+    def mean_waits_ns(self) -> Array:
+        """How long who arrives now waits for a worker, by pod."""
+        waits: Array = np.floor(np.minimum(self.engine.queues.wait(), 1e9) * self.tick_ns)
+        return waits
 
-    def _pods_taken(self, sums: _Sums) -> dict[str, PodCounts]:
+    def _pods_taken(self, sums: _Sums) -> Array:
         run = self.engine
         layout, queues = run.layout, run.queues
         pods, lane_pod = layout.pods, layout.lane_pod
-        arrived = np.bincount(lane_pod, sums.edges[0][layout.lane_edge] * queues.share, pods)
-        finished = np.bincount(lane_pod, sums.lanes[0], pods)
-        rejected = np.bincount(lane_pod, sums.lanes[1], pods)
         work = np.bincount(lane_pod, sums.lanes[0] * layout.node_work[layout.lane_node], pods)
-        found = {}
-        for i, name in enumerate(layout.pod_names):
-            busy, limit = float(sums.pods[1, i]) / max(1, sums.ticks), float(layout.workers[i])
-            found[name] = PodCounts(
-                arrived=float(arrived[i]),
-                finished=float(finished[i]),
-                rejected=float(rejected[i]),
-                waiting=float(queues.waiting[i]),
-                busy=min(busy, limit),
-                cpu_s=float(work[i]) * self.tick_ns / 1e9,
-                pause_s=float(queues.limits.pause[i]) * self.tick_ns / 1e9,
+        return np.vstack(
+            (
+                np.bincount(lane_pod, sums.edges[0][layout.lane_edge] * queues.share, pods),
+                np.bincount(lane_pod, sums.lanes[0], pods),
+                np.bincount(lane_pod, sums.lanes[1], pods),
+                queues.waiting,
+                np.minimum(sums.pods[1] / max(1, sums.ticks), layout.workers),
+                work * self.tick_ns / 1e9,
+                queues.limits.pause * self.tick_ns / 1e9,
             )
-        return found
+        )
 
     def _loads_taken(self, sums: _Sums) -> dict[str, LoadCounts]:
         recorder = self.engine.recorder

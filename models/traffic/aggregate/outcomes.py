@@ -12,14 +12,19 @@ an operation only the mean time is subtracted from what is left for one of them.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import Shared
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Ages of a profile: every tick up to here, then in steps that grow.
 _DENSE = 24
@@ -27,7 +32,7 @@ _DENSE = 24
 _ATTEMPTS = 12
 
 
-class _Height:
+class _Height(Shared):
     """The nodes that stand so many calls above the ground, as index arrays."""
 
     def __init__(self, layout: Layout, lanes: list[int], edges: Index) -> None:
@@ -36,8 +41,7 @@ class _Height:
         self.pod = layout.lane_pod[self.lanes]
         self.node = layout.lane_node[self.lanes]
         self.edges = edges
-        self.order = np.argsort(self.edge, kind="stable")
-        self.edge_starts = _starts([(e,) for e in self.edge[self.order].tolist()])
+        self.place = np.searchsorted(edges, self.edge)  # of every lane's edge in `edges`
         rows: list[tuple[int, int, int, int]] = []
         for row, lane in enumerate(lanes):
             for edge in layout.children.get(int(layout.lane_node[lane]), ()):
@@ -54,6 +58,14 @@ class _Height:
         nodes = [groups[i][:1] for i in self.group_starts]
         self.node_starts = _starts(nodes)
         self.with_calls = np.array([nodes[i][0] for i in self.node_starts], dtype=np.int64)
+        self.group_of = np.searchsorted(self.group_starts, np.arange(len(groups)), side="right") - 1
+
+
+def _sums(groups: Index, rows: Array, count: int) -> Array:
+    """Sums of rows by group, from the first row to the last."""
+    columns = rows.shape[1]
+    flat = (groups[:, None] * columns + np.arange(columns)).ravel()
+    return np.bincount(flat, rows.ravel(), count * columns).astype(np.float64, copy=False).reshape(count, columns)
 
 
 def _starts(keys: list[tuple[int, ...]]) -> Index:
@@ -102,7 +114,11 @@ class Outcomes:
 
     def _ages(self) -> None:
         layout = self.layout
-        longest = int(layout.timeout_ticks.max()) + 1 if len(self.inner) else 0
+        # nobody asks about an attempt later than its time-out; of one without, up to the time-outs above it
+        asked = layout.timeout_ticks[self.inner]
+        if len(asked) and not layout.timed[self.inner].all():
+            asked = layout.timeout_ticks
+        longest = int(asked.max()) + 1 if len(self.inner) else 0
         ages = list(range(min(longest, _DENSE) + 1))
         while ages[-1] < longest:
             ages.append(min(longest, ages[-1] + max(1, ages[-1] // 6)))
@@ -218,16 +234,33 @@ class Outcomes:
         own, left = self._own_success(tick, queues)
         weight = queues.share[:, None]
         result = self.quality
+        fast = kernels() if self.layout.lanes >= FEW_LANES else None
+        if fast is not None:
+            self._judge_fast(fast, own, left, there, queues)
+            return result.copy()
         for height in self.heights:
             mine = own[height.lanes]
             if height.has_calls:
                 mine[height.with_calls] *= self._calls(height, left[height.lanes])
-            both = np.add.reduceat((mine * weight[height.lanes])[height.order], height.edge_starts, axis=0)
+            both = _sums(height.place, mine * weight[height.lanes], len(height.edges))
             judged = np.where(there[height.edges], both[:, 0], result[height.edges])
             result[height.edges] = judged
             if len(self.inner):
                 self.profile[height.edges] = both[:, 1:]
         return result.copy()
+
+    def _judge_fast(self, fast: ModuleType, own: Array, left: Array, there: Flags, queues: Queues) -> None:
+        """The same, compiled."""
+        layout, branch_share = self.layout, self.branch_share
+        limit = np.where(layout.timed, layout.timeout, 1e12)
+        for height in self.heights:
+            fast.judge_height(
+                height.lanes, height.place, height.edges, height.row, height.called, height.branch_starts,
+                height.branch_first, height.group_starts, height.node_starts, height.with_calls, own, left,
+                self.lane_own, self._others, limit, self._period, layout.attempts, layout.times, layout.inner,
+                branch_share, queues.share, there, self.ages, self._age_index, self._age_gap, self.quality,
+                self.profile,
+            )  # fmt: skip
 
     def _own_success(self, tick: int, queues: Queues) -> tuple[Array, Array]:
         """For all lanes: chance that wait and own time fit, and the time left at the beginning of service.
@@ -235,6 +268,9 @@ class Outcomes:
         The first column is of the cohorts that expire now, the others of the ages of the profile.
         """
         layout = self.layout
+        fast = kernels() if layout.lanes >= FEW_LANES and not (queues.contended or len(queues.lifo_pods)) else None
+        if fast is not None:
+            return self._own_fast(fast, tick, queues)
         first, last = self._left(tick, queues)
         left = (0.5 * (first + last))[:, None]
         if len(self.inner):
@@ -249,6 +285,21 @@ class Outcomes:
         own[:, 0] = layout.distribution.mean_below(layout.lane_node, last * now, first * now)
         if len(queues.lifo_pods):
             self._served_at_once(tick, queues, own)
+        if self._faulty:
+            own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
+        return own, left
+
+    def _own_fast(self, fast: ModuleType, tick: int, queues: Queues) -> tuple[Array, Array]:
+        """The same, compiled."""
+        layout, law = self.layout, self.layout.distribution
+        columns = 1 + len(self.ages) if len(self.inner) else 1
+        own, left = np.empty((layout.lanes, columns)), np.empty((layout.lanes, columns))
+        self.waited = np.zeros(layout.edges)
+        fast.own_success(
+            tick, self._lane_ticks, self._lane_budget, self._lane_way, self.lane_speed, layout.lane_pod,
+            layout.lane_node, self.ages, queues.borders, queues.instants, queues.begun, queues.position, queues.rate,
+            queues.waiting, law._cdf, law._area, law._top, queues.share, layout.lane_edge, own, left, self.waited,
+        )  # fmt: skip
         if self._faulty:
             own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
         return own, left
@@ -316,7 +367,7 @@ class Outcomes:
         risk = (layout.inner[height.called])[:, None] * (1.0 - ok)
         branch = np.multiply.reduceat(1.0 - risk, height.branch_starts, axis=0)
         share = (self.branch_share[height.branch_first])[:, None]
-        group = np.add.reduceat(share * (1.0 - branch), height.group_starts, axis=0)
+        group = _sums(height.group_of, share * (1.0 - branch), len(height.group_starts))
         result: Array = np.multiply.reduceat(np.maximum(1.0 - group, 0.0), height.node_starts, axis=0)
         return result
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.models.traffic.aggregate.callers import Callers
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import Queues
@@ -65,8 +66,10 @@ def _all_below(calls: Sequence[Edge], ok: Array, count: Array) -> float:
 class NoWalks(Sampler):
     """No requests walk through a large graph: its latencies are those of the state."""
 
-    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, recorder: Recorder, seed: int) -> None:
-        super().__init__(layout, queues, outcomes, recorder, seed)
+    def __init__(
+        self, layout: Layout, queues: Queues, outcomes: Outcomes, callers: Callers, recorder: Recorder, seed: int
+    ) -> None:
+        super().__init__(layout, queues, outcomes, callers, recorder, seed)
         del self._walker
 
     def _walk(self, until: int, newest: int) -> None:

@@ -13,12 +13,15 @@ the judgement of deadlines are read from these instants.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.contended import Contended
-from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
 
 Array = NDArray[np.float64]
@@ -92,16 +95,17 @@ class Queues:
 
     def _kinds(self) -> None:
         layout = self.layout
-        kinds: dict[tuple[int, float], int] = {}
+        kinds: dict[tuple[int, float, bool], int] = {}
         tables: list[Array] = []
         self._kind = np.zeros(layout.pods, dtype=np.int64)
         for pod in range(layout.pods):
             servers = int(min(layout.servers[pod], 2000))
             scv = 1.0 if layout.holds[pod] else float(layout.scv[pod])
-            if (servers, scv) not in kinds:
-                kinds[servers, scv] = len(tables)
-                tables.append(stationary.table(servers, scv))
-            self._kind[pod] = kinds[servers, scv]
+            mixed = scv > 1.0 and not layout.gamma_only[layout.pod_service[pod]]
+            if (servers, scv, mixed) not in kinds:
+                kinds[servers, scv, mixed] = len(tables)
+                tables.append(stationary.table(servers, scv, mixed=mixed))
+            self._kind[pod] = kinds[servers, scv, mixed]
         self._tables = np.array(tables)
         self._scv = np.where(layout.holds, 1.0, layout.scv)
 
@@ -203,7 +207,6 @@ class Queues:
         else:
             self.service = self.rate
         self._drift = self._push - self.service
-        self._before = self.begun
 
     def _slow_rates(self) -> None:
         servers = self.layout.servers
@@ -294,6 +297,29 @@ class Queues:
         self.refused[lanes] = come * lost
         return lifted, come - self.refused[lanes], arrived - over
 
+    def forward(
+        self, fast: ModuleType, levels: Levels, calls: Array, fresh: Array, passing: tuple[Array, ...], left: Array
+    ) -> None:
+        """All levels at once, compiled: `AggregateRun._forward` of plain graphs.
+
+        Args:
+            passing: shares of every edge's attempts that are admitted and that arrive; of every lane's requests that
+                survive; calls of every edge for a request.
+            left: requests of each lane that left.
+        """
+        layout, limits = self.layout, self.limits
+        whole = slice(None)
+        room = limits.room(whole, layout.bound, self.rate)
+        places = np.where(self.slow | (layout.servers <= 1.0), layout.servers, self.shift)
+        bounded = np.isfinite(np.minimum(places + room, layout.in_flight_max))
+        fast.forward(
+            levels.pods, levels.lanes, levels.edges, levels.pairs, levels.pair_lane, levels.pair_edge,
+            layout.lane_edge, layout.lane_pod, calls, fresh, *passing, self.share, layout.relative, self._low,
+            self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
+            self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
+            self.refused, left, layout.in_flight_max, WHOLE if self.bounded else 0.0,
+        )  # fmt: skip
+
     def empty(self, pods: Index) -> None:
         """All that the pods hold is gone."""
         for array in (self.number, self.waiting, self.queued, self.inside, self.busy):
@@ -347,6 +373,15 @@ class Queues:
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""
+        fast = kernels() if self.layout.lanes >= FEW_LANES else None
+        if fast is not None:
+            fast.end(
+                tick, self.head, self.position, self.begun, self.arrived, self.waiting, self.service, self.offered,
+                self._sum, self._weight, self.borders, self.instants, _MEMORY_TICKS, _MEMORY_REQUESTS,
+            )  # fmt: skip
+            if len(self.lifo_pods):
+                self._last_first(tick)
+            return
         self.position = self.position + self.arrived
         begun = np.maximum(self.begun, self.position - self.waiting)
         self._average()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.graph.histogram import Histogram
+from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.result import FAILURES, LoadWindow, Result, ServiceWindow
 from simcluster.models.traffic.graph.spec import GraphSpec
 
@@ -60,6 +61,8 @@ class Recorder:
         self._load_of = np.array(
             [self.names.index(e.load) if e.load else -1 for e in layout.graph.edges], dtype=np.int64
         )
+        #: edges whose callers refuse attempts, which count though nobody saw them; a retry not made is no attempt
+        self._guarded = np.array([float(_guards_attempts(e.policy)) for e in layout.graph.edges])
         self.roots = np.nonzero(self._load_of >= 0)[0]
         self._root_load = self._load_of[self.roots]
         self.columns = [np.nonzero(self._root_load == load)[0].tolist() for load in range(loads)]
@@ -161,7 +164,8 @@ class Recorder:
         loads, services = len(self.names), len(self.spec.services)
         roots, ticks = self.roots, max(1, self._ticks)
         self.arrivals[window] += np.bincount(self._root_load, self._fresh[roots], loads)
-        self.attempts[window] += np.bincount(self._root_load, self._edge_sums[0][roots], loads)
+        made = self._edge_sums[0] + self._failed[3] * self._guarded
+        self.attempts[window] += np.bincount(self._root_load, made[roots], loads)
         for kind in range(4):
             self.final[kind, window] += np.bincount(self._root_load, self._final[kind][roots], loads)
             self.failed[kind, window] += np.bincount(self._root_load, self._failed[kind][roots], loads)
@@ -247,6 +251,10 @@ class Recorder:
         return rows
 
 
+def _guards_attempts(policy: Policy) -> bool:
+    return policy.throttle is not None or (policy.breaker is not None and policy.breaker.guards == "calls")
+
+
 def _whole(counts: Array) -> list[int]:
     """Whole numbers whose running total stays within a half of the counts' running total."""
     if not len(counts):
@@ -257,16 +265,17 @@ def _whole(counts: Array) -> list[int]:
 
 
 def fill(histogram: Histogram, samples: list[Array] | tuple[()], count: int, tick_ns: int) -> None:
-    """Let the samples (in ticks) stand for `count` durations."""
+    """Let the samples (in ticks, with their weights) stand for `count` durations."""
     if count <= 0 or not samples:
         return
-    values = np.concatenate(samples)
-    values = values[values < _ENDLESS]
-    if not len(values):
+    values, weights = np.concatenate(samples, axis=1)
+    ends = values < _ENDLESS
+    values, weights = values[ends], weights[ends]
+    total = np.cumsum(weights)
+    if not len(values) or total[-1] <= 0.0:
         return
     ns = np.floor(np.maximum(values, 0.0) * tick_ns + 0.5).astype(np.int64)
-    edges = (np.arange(len(ns) + 1, dtype=np.int64) * count) // len(ns)
-    times = np.diff(edges)
+    times = np.diff(np.floor(total * (count / total[-1]) + 1e-9).astype(np.int64), prepend=0)
     for value, n in zip(ns.tolist(), times.tolist(), strict=True):
         if n:
             histogram.add(value, n)

@@ -10,21 +10,24 @@ Everything between two ticks is plain arrays: a run can be pickled and goes on w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.caches import Caches
-from simcluster.models.traffic.aggregate.callers import ERROR, Callers
+from simcluster.models.traffic.aggregate.callers import Callers
 from simcluster.models.traffic.aggregate.countable import check_countable
 from simcluster.models.traffic.aggregate.disruptions import Disruptions
 from simcluster.models.traffic.aggregate.draws import PodNoise
+from simcluster.models.traffic.aggregate.errors import Errors
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.gates import Gates
 from simcluster.models.traffic.aggregate.grid import tick_of
 from simcluster.models.traffic.aggregate.guards import Guards
 from simcluster.models.traffic.aggregate.hedges import Hedges
-from simcluster.models.traffic.aggregate.layout import Graph, Layout
+from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.pools import with_pools
 from simcluster.models.traffic.aggregate.prompt import NoWalks
@@ -41,8 +44,8 @@ from simcluster.models.traffic.graph.spec import GraphSpec
 
 Array = NDArray[np.float64]
 
-#: What is below this share of an attempt's chance to fail is nothing.
-_NEGLIGIBLE = 1e-9
+#: A tick that does not come.
+NEVER = 1 << 60
 
 
 class AggregateRun:
@@ -89,7 +92,7 @@ class AggregateRun:
         self.triggers = Triggers(spec.events, self.tick_ns)
         self.recorder = counter(spec, self.layout)
         sampler = Sampler if walked is None or len(self.graph.edges) <= walked else NoWalks
-        self.sampler = sampler(self.layout, self.queues, self.outcomes, self.recorder, seed)
+        self.sampler = sampler(self.layout, self.queues, self.outcomes, self.callers, self.recorder, seed)
         self.sources = [self._source(name, seed) for name in spec.load]
         self.stopped = ""
         self._state()
@@ -102,6 +105,7 @@ class AggregateRun:
         layout = self.layout
         edges = layout.edges
         self._hot = 0
+        self._changed = False
         self._is_calm = False
         self._window = 0
         self._late_fresh = np.zeros(edges)
@@ -118,7 +122,7 @@ class AggregateRun:
         self.guards = Guards(layout, self.callers.callers)
         self.flow = np.zeros(edges)
         self._calm_limits()
-        self._error_pairs()
+        self._errors = Errors(self)
         self._ratio = layout.calls_per_visit.copy()
         untimed = ~layout.timed & ~layout.asynchronous
         closed = any(load.closed is not None for load in self.spec.load.values())
@@ -145,6 +149,11 @@ class AggregateRun:
         self.flowed = np.zeros(edges)
         self._hedges = Hedges(self)
         self._extra = np.zeros(edges)
+        self._levels = Levels(layout)
+        self._plain = layout.lanes >= FEW_LANES and not (
+            self.guards or self.caches or self._any_lag or layout.has_late or self.queues.has_holds
+            or self.queues.limits.has_rate
+        )  # fmt: skip
         self.longest = LONGEST_NS // self.tick_ns
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide
@@ -156,7 +165,7 @@ class AggregateRun:
 
     def changed(self) -> None:
         """Speeds, routes or rules were changed from outside: look at deadlines for a while."""
-        self._refresh()
+        self._changed = True
         self.wide.version += 1
         self.steady.forget(self)
         self._hot = self.layout.slots + 2
@@ -184,24 +193,6 @@ class AggregateRun:
                 order.append(edge)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
         self._edge_pods = [np.nonzero(layout.lane_edge == edge)[0] for edge in range(layout.edges)]
-
-    def _error_pairs(self) -> None:
-        """Calls whose failure fails the caller, each with the edges by which the caller was called."""
-        layout = self.layout
-        into: dict[int, list[int]] = {}
-        for edge in self.graph.edges:
-            if not edge.asynchronous:
-                into.setdefault(edge.child, []).append(edge.index)
-        pairs = [
-            (edge.index, above)
-            for edge in self.graph.edges
-            if edge.caller >= 0 and edge.required
-            for above in into.get(edge.caller, ())
-        ]
-        self._pair_below = np.array([p[0] for p in pairs], dtype=np.int64)
-        self._pair_above = np.array([p[1] for p in pairs], dtype=np.int64)
-        self._into = np.bincount(layout.child, minlength=len(self.graph.nodes))
-        self._faulty = np.nonzero(layout.node_failure[layout.child] > 0.0)[0]
 
     # --- what events do -------------------------------------------------------------------
 
@@ -238,6 +229,8 @@ class AggregateRun:
 
     def step(self, last: int | None = None) -> None:
         """One tick; `last` is the tick before which a wide one must end (by default the end of the run)."""
+        if self._changed:
+            self._refresh()
         span = self.wide.span(self, self.ticks if last is None else last)
         if span > 1:
             self.wide.step(self, span)
@@ -252,6 +245,7 @@ class AggregateRun:
         if self.triggers.next_tick <= tick:
             self.triggers.apply(self, tick)
             self.changed()
+            self._refresh()
         elif tick % REFRESH == 0 or queues.has_holds or queues.unsteady:
             self._refresh()
         queues.begin(tick, self.noise.at(tick))
@@ -272,7 +266,7 @@ class AggregateRun:
             self.outcomes.quality = self.gates.fine
         self.flow += (attempts - self.flow) * 0.05
         queues.end(tick)
-        self._errors(tick, attempts)
+        self._errors.tell(self, tick, attempts)
         self._note(tick, attempts, fresh)
         self.tick = tick + 1
         self.steady.watch(self)
@@ -290,7 +284,9 @@ class AggregateRun:
         self.outcomes.quality[:] = 1.0
 
     def window_end(self) -> int:
-        """The first tick after the end of this window."""
+        """The first tick after the end of this window; never, where nobody asks for windows."""
+        if self._window >= self.recorder.windows:
+            return NEVER
         return -(-((self._window + 1) * self.spec.run.window) // self.tick_ns)
 
     def _maybe_close(self) -> None:
@@ -300,6 +296,7 @@ class AggregateRun:
             self._close_window()
 
     def _refresh(self) -> None:
+        self._changed = False
         queues, layout = self.queues, self.layout
         self.outcomes.times(queues)
         self._below_now = self.outcomes.below[layout.child] + 2.0 * layout.network
@@ -333,7 +330,7 @@ class AggregateRun:
         callers = self.callers
         share = None
         self._is_calm = self._calm()
-        watchful = bool(self._hot) or not self._is_calm or bool(self._hedges)
+        watchful = bool(self._hot) or not self._is_calm or bool(self._hedges) or self.cuts.any_void
         self._judged = watchful and self._any_timed
         if self._judged:
             expiring = callers.slot_of_expiring(tick)
@@ -431,6 +428,11 @@ class AggregateRun:
         if self._untimed:
             self._answered = np.zeros(layout.edges)
         per_visit = layout.calls_per_visit * self.outcomes.made
+        fast = kernels() if self._plain and not self.cuts.delays else None
+        if fast is not None:
+            self._forward_fast(fast, calls, fresh, per_visit)
+            self._after(tick, calls)
+            return
         visits = np.zeros(len(self.graph.nodes)) if self.caches else None
         for level in range(layout.levels):
             edges, lanes = layout.level_edges[level], layout.level_lanes[level]
@@ -455,11 +457,24 @@ class AggregateRun:
         if visits is not None:
             ages = self.ages(tick)
             self.caches.step(tick, visits, self._answered, self.in_time(ages), ages)
-        if queues.bounded:
+        self._after(tick, calls)
+
+    def _after(self, tick: int, calls: Array) -> None:
+        """What callers are told of the attempts of this tick."""
+        if self.queues.bounded:
             self._refusals(calls)
         if self._untimed:
             self.flowed = self._answered
             self._answered = self._answers.given(self, tick, self.flowed)
+
+    def _forward_fast(self, fast: ModuleType, calls: Array, fresh: Array, per_visit: Array) -> None:
+        """The same of a plain graph, compiled."""
+        layout, cuts = self.layout, self.cuts
+        survive = (1.0 - layout.node_failure)[layout.lane_node]
+        passing = (1.0 - cuts.refused_share, 1.0 - cuts.lost_share, survive, per_visit * self.gates.open)
+        self.queues.forward(fast, self._levels, calls, fresh, passing, self._left)
+        if self._untimed:
+            self._answered = np.bincount(layout.lane_edge, self._left, layout.edges).astype(np.float64, copy=False)
 
     def _guard_fresh(self, edges: slice, fresh: Array) -> None:
         self._wanted[edges] += fresh[edges]
@@ -467,6 +482,9 @@ class AggregateRun:
         refused[edges] = fresh[edges] * self.guards.first[edges]
         fresh[edges] -= refused[edges]
         self.callers.refuse(refused)
+        if refused.any():  # they are requests all the same
+            none = np.zeros(self.layout.edges)
+            self.recorder.tick(none, none, refused, none, 0)
 
     def _refusals(self, calls: Array) -> None:
         """Shares of every edge's attempts that were told there is no place, and that fell under the table."""
@@ -499,36 +517,6 @@ class AggregateRun:
         out = np.where(own > 0.05, pool / (1.0 + own), pool)
         self._pool[lanes] = pool - out
         return out
-
-    def _errors(self, tick: int, attempts: Array) -> None:
-        """Calls that failed for good fail the attempt their caller was working on."""
-        layout, callers = self.layout, self.callers
-        found: list[tuple[NDArray[np.int64], Array, Array]] = []
-        if len(self._pair_below) and bool(callers.final.any()):
-            total = np.bincount(layout.child, self.flow, len(self.graph.nodes))
-            part = self.flow[self._pair_above] / np.maximum(total[layout.child[self._pair_above]], 1e-300)
-            wait = np.bincount(
-                layout.lane_edge, np.minimum(self.queues.wait(), 1e7)[layout.lane_pod] * self.queues.share, layout.edges
-            )
-            base = wait[self._pair_above] + layout.node_own[layout.child[self._pair_above]]
-            for kind in range(4):
-                amount = callers.final[kind][self._pair_below] * part
-                if not (amount > _NEGLIGIBLE).any():
-                    continue
-                spent = callers.backoff_total[self._pair_below]
-                if kind == 0:
-                    spent = spent + layout.timeout[self._pair_below] * callers.limit[self._pair_below]
-                elif kind == ERROR:
-                    spent = spent + self.outcomes.latency[self._pair_below]
-                chosen = amount > _NEGLIGIBLE
-                found.append((self._pair_above[chosen], (base + spent)[chosen], amount[chosen]))
-        if len(self._faulty):
-            amount = attempts[self._faulty] * layout.node_failure[layout.child[self._faulty]]
-            found.append((self._faulty, layout.node_own[layout.child[self._faulty]], amount))
-        if found:
-            edges = np.concatenate([f[0] for f in found])
-            ages = np.concatenate([f[1] for f in found])
-            callers.break_off(tick, edges, ages, np.concatenate([f[2] for f in found]))
 
     def _note(self, tick: int, attempts: Array, fresh: Array) -> None:
         queues, recorder = self.queues, self.recorder

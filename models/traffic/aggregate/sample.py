@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.models.traffic.aggregate.callers import Callers
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import Queues
@@ -55,6 +56,7 @@ class _Walk:
     """Times drawn at once: of loads, and of waits and sojourns of services."""
 
     def __init__(self) -> None:
+        self.amount = 0.0  # of requests, or ticks, that it was drawn for
         self.loads: dict[int, list[Array]] = {}
         self.waits: dict[int, list[Array]] = {}
         self.sojourns: dict[int, list[Array]] = {}
@@ -63,20 +65,22 @@ class _Walk:
 class Ordinary:
     """Says that queues never were."""
 
-    def laws(self, since: int) -> CalmWaits | None:
-        """Laws of the waits, if all queues were ordinary since a tick."""
-        return None
+    def laws(self, since: int) -> tuple[CalmWaits | None, bool]:
+        """Laws of the waits, and whether all queues were ordinary since a tick."""
+        return None, False
 
 
 class Sampler:
     """Draws latencies for the recorder."""
 
-    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, recorder: Recorder, seed: int) -> None:
+    def __init__(
+        self, layout: Layout, queues: Queues, outcomes: Outcomes, callers: Callers, recorder: Recorder, seed: int
+    ) -> None:
         self._layout = layout
         self._queues = queues
         self._outcomes = outcomes
         self._recorder = recorder
-        self._walker = Walker(layout, queues, outcomes, seed)
+        self._walker = Walker(layout, queues, outcomes, callers, seed)
         self._lag = lag_of(layout)
         self._batch = batch_of(layout, recorder.spec)
         self._done = 0
@@ -89,6 +93,8 @@ class Sampler:
         #: tells whether queues were as their stationary law says
         self.ordinary: Ordinary = Ordinary()
         self._arrivals = np.zeros((queues.slots, len(recorder.roots)))
+        #: since which tick nobody succeeds on an edge
+        self._failing = np.full(layout.edges, -1, dtype=np.int64)
 
     def start(self, tick: int) -> None:
         """Begin at another tick than 0."""
@@ -115,9 +121,10 @@ class Sampler:
         self._calm_begin = -1
         weights, self._calm_fresh = self._calm_fresh, np.zeros_like(self._calm_fresh)
         if len(self._walked) >= _REPEATED:
-            self._again(begin, end)
+            self._again(begin, end, float(np.cumsum(weights)[-1]))
             return
         walker, walk = self._walker, _Walk()
+        walk.amount = float(np.cumsum(weights)[-1])
         walker.begin(begin << 22, end - 1)
         walker.calm = self._waits
         share = max(1.0, (end - begin) * self._layout.tick_ns / self._recorder.window_ns)
@@ -132,11 +139,11 @@ class Sampler:
             count = int(wanted / number) + 1
             for pick in np.minimum(picks, len(columns) - 1).tolist():
                 took, ok = walker.call(int(self._recorder.roots[columns[pick]]), np.full(count, float(begin)))
-                walk.loads.setdefault(load, []).append(took[ok])
+                walk.loads.setdefault(load, []).append(_weighed(took[ok], float(total[-1]) / number / count))
         self._nodes(walk, begin, end, share)
         walker.calm = None
         self._walked.append(walk)
-        self._spread(walk, begin, end)
+        self._spread(walk, begin, end, 1.0)
 
     def leap(self, tick: int, ticks: int) -> None:
         """Several ticks in which nothing moves: what was walked last stands for them."""
@@ -148,6 +155,7 @@ class Sampler:
             known = max(1, tick - self._lag)
             walk = _Walk()
             walker = self._walker
+            walk.amount = float(min(self._batch, known))
             walker.begin(tick << 22, tick - 1)
             chosen = np.arange(max(0, known - self._batch), known)
             for load, columns in enumerate(self._recorder.columns):
@@ -156,7 +164,7 @@ class Sampler:
                     walk.loads.setdefault(load, []).append(before)
             self._nodes(walk, max(0, known - self._batch), known, 1.0)
             self._walked.append(walk)
-        self._again(tick, tick + ticks)
+        self._again(tick, tick + ticks, float(ticks))
         self._arrivals = np.roll(self._arrivals, ticks, axis=0)
         self._done = tick + ticks
 
@@ -164,12 +172,13 @@ class Sampler:
         """What was walked stands for nothing that comes."""
         self._laws, self._walked = -2, []
 
-    def _again(self, begin: int, end: int) -> None:
+    def _again(self, begin: int, end: int, amount: float) -> None:
         """Let one of the walks before stand for a stretch."""
         self._turn += 1
-        self._spread(self._walked[self._turn % len(self._walked)], begin, end)
+        walk = self._walked[self._turn % len(self._walked)]
+        self._spread(walk, begin, end, amount / max(walk.amount, 1e-300))
 
-    def _spread(self, walk: _Walk, begin: int, end: int) -> None:
+    def _spread(self, walk: _Walk, begin: int, end: int, scale: float) -> None:
         """Enter a walk's times into the windows from `begin` to `end`, in turn."""
         recorder, tick_ns = self._recorder, self._layout.tick_ns
         first = begin * tick_ns // recorder.window_ns
@@ -180,7 +189,9 @@ class Sampler:
         ):  # fmt: skip
             for key, parts in found.items():
                 for window in range(windows):
-                    table[key].setdefault(first + window, []).extend(part[window::windows] for part in parts)
+                    table[key].setdefault(first + window, []).extend(
+                        np.vstack((part[0, window::windows], part[1, window::windows] * scale)) for part in parts
+                    )
 
     def _nodes(self, walk: _Walk, begin: int, until: int, share: float) -> None:
         layout = self._layout
@@ -192,8 +203,9 @@ class Sampler:
         sojourn = wait + own + self._outcomes.below[node]
         for index, service in enumerate(layout.node_service.tolist()):
             here = slice(index * count, (index + 1) * count)
-            walk.waits.setdefault(service, []).append(wait[here])
-            walk.sojourns.setdefault(service, []).append(sojourn[here])
+            each = (until - begin) / count
+            walk.waits.setdefault(service, []).append(_weighed(wait[here], each))
+            walk.sojourns.setdefault(service, []).append(_weighed(sojourn[here], each))
 
     def arrived(self, tick: int, fresh: Array) -> None:
         """Note how many requests of each kind began in a tick."""
@@ -217,7 +229,8 @@ class Sampler:
         begin, self._done = self._done, until
         walker = self._walker
         walker.begin(begin << 22, newest)
-        walker.calm = self.ordinary.laws(begin)
+        laws, ordinary = self.ordinary.laws(begin)
+        walker.calm, walker.beneath = (laws, None) if ordinary else (None, laws)
         share = (until - begin) * self._layout.tick_ns / self._recorder.window_ns
         ticks = np.arange(begin, until)
         weights = np.add.reduce(self._arrivals[ticks % self._queues.slots], axis=0)
@@ -228,31 +241,45 @@ class Sampler:
             number = min(_TARGETS, len(columns))
             picks = np.searchsorted(total, walker.uniform(number) * total[-1], side="right")
             for pick in np.minimum(picks, len(columns) - 1).tolist():
-                self._target(load, columns[pick], ticks, LOAD_SAMPLES * share / number, enter=True)
+                stands = float(total[-1]) / number
+                self._target(load, columns[pick], ticks, LOAD_SAMPLES * share / number, stands)
         self._services(begin, until, share)
-        walker.calm = None
+        walker.calm = walker.beneath = None
 
-    def _target(self, load: int, column: int, ticks: NDArray[np.int64], wanted: float, *, enter: bool = False) -> Array:
+    def _target(
+        self, load: int, column: int, ticks: NDArray[np.int64], wanted: float, stands: float | None = None
+    ) -> Array:
+        """Times of those who succeed, entered if they stand for a number of requests."""
         edge = int(self._recorder.roots[column])
-        if self._outcomes.quality[edge] < _HOPELESS:
-            return np.zeros(0)
+        if self._is_hopeless(edge):
+            return np.zeros((2, 0))
         weights = np.cumsum(self._arrivals[ticks % self._queues.slots, column])
         if weights[-1] <= 0.0:
-            return np.zeros(0)
+            return np.zeros((2, 0))
         count = max(1, int(min(wanted, 4.0 * weights[-1]) + 0.999))
         place = np.searchsorted(weights, (np.arange(count) + 0.5) / count * weights[-1])
         at = ticks[np.minimum(place, len(ticks) - 1)] + self._walker.uniform(count)
         took, ok = self._walker.call(edge, at)
-        if enter:
-            self._enter(self._recorder.latency[load], at[ok] + took[ok], took[ok])
-        return took[ok]
+        times = _weighed(took[ok], (float(weights[-1]) if stands is None else stands) / count)
+        if stands is not None:
+            self._enter(self._recorder.latency[load], at[ok] + took[ok], times)
+        return times
 
-    def _enter(self, rows: dict[int, list[Array]], at: Array, took: Array) -> None:
+    def _is_hopeless(self, edge: int) -> bool:
+        """Whether nobody succeeded for a while: those who are walked began earlier than those judged now."""
+        if self._outcomes.quality[edge] >= _HOPELESS:
+            self._failing[edge] = -1
+            return False
+        if self._failing[edge] < 0:
+            self._failing[edge] = self._walker.newest
+        return bool(self._done > self._failing[edge])
+
+    def _enter(self, rows: dict[int, list[Array]], at: Array, times: Array) -> None:
         window = (at * self._layout.tick_ns // self._recorder.window_ns).astype(np.int64)
         while len(window):
             here = window == window[0]
-            rows.setdefault(int(window[0]), []).append(took[here])
-            window, took = window[~here], took[~here]
+            rows.setdefault(int(window[0]), []).append(times[:, here])
+            window, times = window[~here], times[:, ~here]
 
     def _services(self, begin: int, until: int, share: float) -> None:
         layout, recorder = self._layout, self._recorder
@@ -267,5 +294,11 @@ class Sampler:
             here = slice(index * count, (index + 1) * count)
             for window in np.unique(windows[here]).tolist():
                 inside = windows[here] == window
-                recorder.wait[service].setdefault(window, []).append(wait[here][inside])
-                recorder.sojourn[service].setdefault(window, []).append(sojourn[here][inside])
+                each = (until - begin) / count
+                recorder.wait[service].setdefault(window, []).append(_weighed(wait[here][inside], each))
+                recorder.sojourn[service].setdefault(window, []).append(_weighed(sojourn[here][inside], each))
+
+
+def _weighed(times: Array, each: float) -> Array:
+    """Times in the first row, for how many each stands in the second."""
+    return np.vstack((times, np.full(len(times), each)))

@@ -1,8 +1,8 @@
 """Where requests come from: open, closed and replayed loads, as counts per tick.
 
-Open and replayed arrivals are whole numbers. Of closed loads the users who think are a number;
-who finished thinking comes as a whole number too. Thinking times are spread over quantiles of
-their law.
+Open and replayed arrivals are whole numbers. Of closed loads the answers that come back are counts, and
+for each whole one a thinking time is drawn; of many at once equal parts think for each of its law's quantiles,
+and only the rest is drawn.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from simcluster.engine import arithmetic
 from simcluster.engine.streams import (
     Streams,
     binomial_from_uniform,
-    poisson_from_uniform,
     uniform_at,
     uniforms_at,
 )
-from simcluster.models.traffic.aggregate.draws import normals
+from simcluster.models.traffic.aggregate.draws import normals, uniforms
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Edge, Graph
 from simcluster.models.traffic.graph.load import CURVE_STEP_NS, Load
@@ -57,6 +56,8 @@ class Source:
         self._instants = np.array(load.replay.instants() if load.replay is not None else [], dtype=np.int64)
         self.thinking = 0.0
         self.due = 0.0
+        self._back = 0.0
+        self._drawn = 0
         self.users = 0
         self._rate_tick, self._rate = -1, 0.0
         if load.closed is not None:
@@ -76,8 +77,9 @@ class Source:
     def _start_thinking(self, load: Load, graph: Graph) -> None:
         assert load.closed is not None
         values = graph.values_of(load.closed.think) / self._tick_ns
+        self._values = values
         self._delays = np.maximum(values[VALUES // (2 * _QUANTILES) :: VALUES // _QUANTILES], 0.0)
-        self._ring = np.zeros(int(self._delays[-1]) + 3)
+        self._ring = np.zeros(int(values[-1]) + 3)
         mean = load.closed.think.mean_ns / self._tick_ns
         spread = max(1, min(int(mean), len(self._ring) - 1))
         self._ring[:spread] += load.closed.users / spread
@@ -192,10 +194,7 @@ class Source:
         slot = tick % len(self._ring)
         self.due += self._ring[slot]
         self._ring[slot] = 0.0
-        u = uniform_at(self._keys[-1], tick + 1)
-        count = poisson_from_uniform(self.due, u) if self.due > 0.0 else 0
-        if self.load.closed is not None and self.load.closed.think.scv < 0.01:
-            count = math.floor(self.due + u)
+        count = max(0, math.floor(self.due + (uniform_at(self._keys[-1], tick + 1) if self.due % 1.0 else 0.0)))
         count = min(count, math.floor(self.thinking + 1e-6))
         self.due -= count
         self.thinking -= count
@@ -217,7 +216,7 @@ class Source:
 
     def take_over(self, old: Source) -> None:
         """Go on where the same load of an older graph stood."""
-        for name in ("factor", "fixed", "thinking", "due", "_bursting", "_burst_ends", "_carried"):
+        for name in ("factor", "fixed", "thinking", "due", "_bursting", "_burst_ends", "_carried", "_back", "_drawn"):
             setattr(self, name, getattr(old, name))
         if self.load.closed is not None and old.load.closed is not None:
             users, self.users = self.users, old.users
@@ -230,7 +229,16 @@ class Source:
         """So many users got their answer (or gave up) and begin to think."""
         if users == 0.0 or self.load.closed is None:
             return
-        size = len(self._ring)
-        slots = (tick + 1 + self._delays.astype(np.int64)) % size
-        np.add.at(self._ring, slots, users / len(self._delays))
+        self._back += users
+        whole = max(0, math.floor(self._back + 1e-9))
+        self._back -= whole
+        size, rest = len(self._ring), whole % _QUANTILES
+        if whole >= _QUANTILES:
+            np.add.at(self._ring, (tick + 1 + self._delays.astype(np.int64)) % size, float(whole // _QUANTILES))
+        if rest:
+            key = np.array([self._keys[-2]], dtype=np.uint64)
+            counters = np.arange(self._drawn + 1, self._drawn + rest + 1, dtype=np.uint64)
+            self._drawn += rest
+            delays = self._values[(uniforms(key, counters) * VALUES).astype(np.int64)]
+            np.add.at(self._ring, (tick + 1 + delays.astype(np.int64)) % size, 1.0)
         self.thinking += users

@@ -18,6 +18,8 @@ for several servers. Exact for M/M/1 and M/M/c; for the M/G/1 mean and decay rat
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,16 +38,22 @@ def utilisation(point: int) -> float:
     return RHO_MAX * (point + 0.25) / (POINTS - 0.75)
 
 
-def table(servers: int, scv: float) -> Array:
-    """Rows for the utilisations: shift, noise s2, gamma, decay (in units of mu')."""
-    rows = [_constants(utilisation(i), servers, scv) for i in range(POINTS)]
+def table(servers: int, scv: float, *, mixed: bool = False) -> Array:
+    """Rows for the utilisations: shift, noise s2, gamma, decay (in units of mu').
+
+    Args:
+        mixed: service is now and then much longer (a mixture of exponentials), not of a gamma law.
+    """
+    rows = [_constants(utilisation(i), servers, scv, mixed=mixed) for i in range(POINTS)]
     return np.array(rows)
 
 
-def root(rho: float, scv: float) -> tuple[float, float]:
+def root(rho: float, scv: float, *, mixed: bool = False) -> tuple[float, float]:
     """gamma and decay (per mean service time of the whole pod) at a utilisation below 1."""
     if abs(scv - 1.0) < 1e-9:
         return -arithmetic.log(rho), 1.0 - rho
+    if mixed and scv > 1.0:
+        return _root_of_mixture(rho, scv)
     low, high = 0.0, 60.0
     for _ in range(80):
         middle = 0.5 * (low + high)
@@ -54,6 +62,26 @@ def root(rho: float, scv: float) -> tuple[float, float]:
         else:
             high = middle
     return low, _decay(low, scv)
+
+
+def _root_of_mixture(rho: float, scv: float) -> tuple[float, float]:
+    """The same for two exponentials of balanced means: lam (M(s) - 1) = s, gamma = ln M(s)."""
+    often = 0.5 * (1.0 + math.sqrt((scv - 1.0) / (scv + 1.0)))
+    seldom = 1.0 - often
+    low, high = 0.0, 2.0 * seldom
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if rho * (_mixture(middle, often) - 1.0) < middle:
+            low = middle
+        else:
+            high = middle
+    return arithmetic.log(_mixture(low, often)), low
+
+
+def _mixture(s: float, often: float) -> float:
+    """E[exp(s S)] of a mixture of exponentials of mean 1 in all, each with half of it."""
+    rates = 2.0 * often, 2.0 * (1.0 - often)
+    return often * rates[0] / (rates[0] - s) + (1.0 - often) * rates[1] / max(rates[1] - s, 1e-300)
 
 
 def _decay(gamma: float, scv: float) -> float:
@@ -68,8 +96,8 @@ def erlang_c(servers: int, rho: float) -> float:
     return blocking / (1.0 - rho * (1.0 - blocking))
 
 
-def _constants(rho: float, servers: int, scv: float) -> tuple[float, float, float, float]:
-    gamma, decay = root(rho, scv)
+def _constants(rho: float, servers: int, scv: float, *, mixed: bool = False) -> tuple[float, float, float, float]:
+    gamma, decay = root(rho, scv, mixed=mixed)
     wait = erlang_c(servers, rho) / (1.0 - rho) * 0.5 * (1.0 + scv)  # in units of 1/mu'
     product = max(decay * wait, 1e-300)
     shift = min(max(-arithmetic.log(product) / gamma, 0.0), 4.0 * servers + 8.0)

@@ -39,6 +39,10 @@ _HOPELESS = 1.05
 _FORSAKEN = 0.02
 #: A queue is an ordinary one up to so many times the scale of its stationary law.
 _ORDINARY = 12.0
+#: What an ordinary queue does to its callers stands still if a wait as long as their time-out is rarer than
+#: exp(-this), or if a stretch shows so many independent pictures of the queue.
+_RARE, _PICTURES = 7.0, 100.0
+_PI = 3.141592653589793
 
 
 class Steady:
@@ -66,6 +70,7 @@ class Steady:
         longest = np.zeros(layout.pods)
         np.maximum.at(longest, layout.lane_pod, layout.timeout[layout.lane_edge])
         self._patience = 2.0 * longest + 2.0
+        self._shortest = _shortest_wait(run)
         self.forget(run)
 
     def forget(self, run: AggregateRun) -> None:
@@ -79,6 +84,11 @@ class Steady:
         self._until = 0
         self._restless = 0
         self._rates: tuple[float, ...] = ()
+
+    @property
+    def is_still(self) -> bool:
+        """Whether leaps are possible now."""
+        return self._averages is not None
 
     def watch(self, run: AggregateRun) -> None:
         """After a fine tick while deadlines are looked at."""
@@ -135,8 +145,9 @@ class Steady:
         ).astype(np.float64)
         rho = self._arrived / np.maximum(queues.rate, 1e-12)
         # by the utilisation of the stretch: the queue's own average still remembers how it got so long
-        gamma = stationary.at_utilisation(queues._tables, queues._kind, rho)[:, 2]
-        ordinary = (queues.waiting * gamma <= _ORDINARY) & (rho < 0.97)
+        laws = stationary.at_utilisation(queues._tables, queues._kind, rho)
+        self._gamma, self._decay = laws[:, 2], laws[:, 3] * np.minimum(queues.rate, 1e9)
+        ordinary = (queues.waiting * self._gamma <= _ORDINARY) & (rho < 0.97) & self._is_known(run, rho)
         beyond = queues.waiting - self._patience * queues.rate
         # a queue to which hardly anybody comes any more runs empty, and nothing else changes by that
         self._forsaken = rho <= _FORSAKEN
@@ -166,6 +177,18 @@ class Steady:
         ticks = min(ticks, filled)
         return int(max(ticks, 1.0))
 
+    def _is_known(self, run: AggregateRun, rho: Array) -> NDArray[np.bool_]:
+        """Whether a stretch shows what a queue of this utilisation does: who is late, or that hardly anybody is."""
+        bound = np.minimum(run.layout.bound, 1e9)
+        rate = np.minimum(run.queues.rate, 1e9)
+        # relaxation time of M/M/1/K: 1/((sqrt(mu) - sqrt(lambda))^2 + sqrt(mu lambda) (pi/(K + 1))^2)
+        root = np.sqrt(np.minimum(rho, 1.0))
+        pace = (1.0 - root) * (1.0 - root) + root * (_PI / (bound + 1.0)) * (_PI / (bound + 1.0))
+        pace = pace / np.maximum(0.5 * (1.0 + run.layout.scv), 1.0)
+        rare = (self._decay * self._shortest >= _RARE) & (self._gamma * bound >= _RARE)
+        known: NDArray[np.bool_] = rare | (pace * rate * self._stretch >= _PICTURES)
+        return known
+
     def leap(self, run: AggregateRun, ticks: int) -> None:
         """Go on as before for so many ticks."""
         averages, queues, callers = self._averages, run.queues, run.callers
@@ -182,7 +205,11 @@ class Steady:
         run.recorder.answered(
             np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), averages.edges[2][roots] * (ticks * scale)
         )
+        before = queues.waiting.copy()
         self._queues(run, ticks, scale)
+        none = np.zeros_like(before)
+        middle = 0.5 * (before + queues.waiting)  # a long queue is not as long as it was in the last stretch
+        run.recorder.pods(np.where(self._long, (middle - averages.pods[0]) * ticks, 0.0), none, none)
         callers.shift(tick, ticks)
         run.cuts.void = np.roll(run.cuts.void, ticks, axis=0)
         run._below_then = np.roll(run._below_then, ticks, axis=0)
@@ -212,3 +239,17 @@ class Steady:
         queues.position = queues.position + units
         queues.begun = np.minimum(queues.begun + moved, queues.position)
         queues.shift_rings(ticks, moved, units)
+
+
+def _shortest_wait(run: AggregateRun) -> Array:
+    """The shortest time-out that a wait at each pod counts for: of its callers, and of theirs; in ticks."""
+    layout = run.layout
+    edges = np.where(layout.timed, layout.timeout, 1e9)
+    above = np.full(len(layout.node_own), 1e9)
+    for edge in run.graph.edges:  # callers before callees
+        if edge.caller >= 0 and not edge.asynchronous:
+            edges[edge.index] = min(edges[edge.index], above[edge.caller])
+        above[edge.child] = min(above[edge.child], edges[edge.index])
+    shortest = np.full(layout.pods, 1e9)
+    np.minimum.at(shortest, layout.lane_pod, edges[layout.lane_edge])
+    return shortest

@@ -5,6 +5,9 @@ waits with a probability (Erlang C; Kraemer and Langenbach-Belz for arrivals oth
 then a time whose first two moments are those of M/G/1 (Pollaczek, Khinchine; Whitt for several
 servers), drawn from two exponentials, one after the other or one of them.
 
+One server with other services than exponential ones, queues with few places, and queues that serve who came
+last have their exact laws (`lattice`).
+
 Balancers that look at queues: of the shortest of n queues the wait is a number of services that
 falls by rho^n from one to the next, after all servers are busy as in one queue for all; of two
 drawn ones the fixed point of the supermarket model (Mitzenmacher 2001) with the chance to draw the
@@ -17,21 +20,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
-from simcluster.models.traffic.aggregate.draws import exponentials, normals
+from simcluster.models.traffic.aggregate.draws import exponentials
+from simcluster.models.traffic.aggregate.lattice import (
+    Busy,
+    Line,
+    Stages,
+    full_waits,
+    general_waits,
+    newest_first,
+)  # fmt: skip
 from simcluster.models.traffic.aggregate.stationary import erlang_c
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Law = Line | Stages | Busy
 
+#: Places of a queue up to which its law is worked out, if it is full so often; and by how much the squared
+#: variation of service may differ from 1 to be taken for an exponential law.
+MOST_PLACES, _EVER_FULL, _SIMPLE = 400, 1e-4, 0.02
 #: Services waited for at most, where a balancer looks at queues.
 STAGES = 60
-_SAME_RHO = 1 << 9
+_SAME_RHO, _SAME_SCV = 1 << 9, 1 << 7
+#: Laws worked out that are kept.
+_REMEMBERED = 256
 #: Of few queues two drawn ones wait longer than of many; fitted to 4 queues at 0.5, 0.7 and 0.85.
 _FEW = 0.85
 
@@ -39,7 +56,8 @@ _FEW = 0.85
 @dataclass(frozen=True)
 class Station:
     """A queue: utilisation, servers, squared variation and E[S^3]/E[S]^3 of service, squared variation of arrivals,
-    and whether who came last is served first."""
+    whether who came last is served first, places to wait (0: no bound), and which operations it serves how often.
+    """
 
     rho: float
     servers: int
@@ -47,6 +65,8 @@ class Station:
     third: float
     arrivals: float = 1.0
     newest_first: bool = False
+    places: int = 0
+    mix: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,8 +101,6 @@ def wait_of(station: Station) -> Wait:
         chance *= min(max(sigma / rho, 0.05), 1.0)
     # Whitt 1993: squared variation of the wait of those who wait
     spread = 2.0 * rho - 1.0 + 4.0 * (1.0 - rho) * station.third / (3.0 * (scv + 1.0) * (scv + 1.0))
-    if station.newest_first:  # E[W^2] is that of first come, first served, divided by 1 - rho
-        spread = (1.0 + spread) / (1.0 - rho) - 1.0
     return _fitted(chance, mean / max(chance, 1e-300), spread)
 
 
@@ -118,82 +136,111 @@ def stages_of(balancer: str, pods: int, servers: int, rho: float) -> list[float]
 
 
 class CalmWaits:
-    """Waits of all pods of a calm graph, in ticks."""
+    """Waits of all pods of a calm graph, in ticks.
 
-    def __init__(self) -> None:
+    Args:
+        nodes: values, ascending, and their probabilities of the work of every node.
+    """
+
+    def __init__(self, nodes: Sequence[tuple[Array, Array]] = ()) -> None:
+        self._nodes = nodes
         self._known: dict[Station, Wait] = {}
-        self._stages: dict[tuple[str, int, int, float], list[float]] = {}
+        self._found: dict[Station | tuple[str, int, int, float, float], Law] = {}
         self.chance: Array = np.zeros(0)
         self.mean: Array = np.zeros(0)
 
-    def settle(
-        self, stations: list[Station], balancers: Sequence[tuple[str, int]], service: Array, longest: Array
-    ) -> None:
+    def settle(self, stations: list[Station], balancers: Sequence[tuple[str, int]], service: Array) -> None:
         """Work out the laws.
 
         Args:
             stations: of every pod.
             balancers: of every pod, and among how many it chooses.
             service: mean time of service of every pod, in ticks.
-            longest: wait in a full queue of every pod, in ticks; infinite without a bound.
         """
-        self._longest = longest
         count = len(stations)
         self.chance, self._first, self._second, self._mixed = (np.zeros(count) for _ in range(4))
         self.mean = np.zeros(count)
-        self._staged = np.full(count, -1, dtype=np.int64)
-        self._each = np.zeros(count)
-        rows: list[list[float]] = []
+        self._law_of = np.full(count, -1, dtype=np.int64)
+        self._service = service
+        self._laws: list[Law] = []
+        if len(self._found) > _REMEMBERED:
+            self._found.clear()
+        if len(self._known) > 8 * _REMEMBERED:
+            self._known.clear()
         for pod, station in enumerate(stations):
-            rounded = Station(round(station.rho * _SAME_RHO) / _SAME_RHO, *list(station.__dict__.values())[1:])
-            balancer, among = balancers[pod]
-            if balancer in ("least_requests", "two_choices") and among > 1:
-                key = (balancer, among, station.servers, rounded.rho)
-                if key not in self._stages:
-                    self._stages[key] = stages_of(*key)
-                self._staged[pod] = len(rows)
-                rows.append(self._stages[key])
-                self._each[pod] = service[pod] / station.servers * 0.5 * (1.0 + station.scv)
-                if balancer == "two_choices":
-                    self._each[pod] *= 1.0 + _FEW * station.rho * station.rho * station.rho * station.rho / among
-                self.mean[pod] = math.fsum(rows[-1]) * self._each[pod]
-                self.chance[pod] = rows[-1][0] if rows[-1] else 0.0
+            rounded = replace(station, rho=round(station.rho * _SAME_RHO) / _SAME_RHO)
+            if len(station.mix) != 1:  # of several operations the mixture changes all the time
+                scv, third = round(station.scv * _SAME_SCV) / _SAME_SCV, round(station.third * 16.0) / 16.0
+                rounded = replace(rounded, scv=scv, third=third)
+            law = self._law(rounded, *balancers[pod])
+            if law is not None:
+                place = next((at for at, known in enumerate(self._laws) if known is law), len(self._laws))
+                if place == len(self._laws):
+                    self._laws.append(law)
+                self._law_of[pod] = place
+                self.mean[pod] = law.mean * service[pod]
                 continue
             if rounded not in self._known:
                 self._known[rounded] = wait_of(rounded)
-            law = self._known[rounded]
-            self.chance[pod], self._mixed[pod] = law.chance, law.mixed
-            self._first[pod], self._second[pod] = law.first * service[pod], law.second * service[pod]
-            self.mean[pod] = law.mean * service[pod]
-        self._rows = np.zeros((len(rows), STAGES))
-        for row, values in enumerate(rows):
-            self._rows[row, : len(values)] = values
+            simple = self._known[rounded]
+            self.chance[pod], self._mixed[pod] = simple.chance, simple.mixed
+            self._first[pod], self._second[pod] = simple.first * service[pod], simple.second * service[pod]
+            self.mean[pod] = simple.mean * service[pod]
+
+    def _law(self, station: Station, balancer: str, among: int) -> Law | None:
+        """The law of a station, if it is not a simple one."""
+        rho, servers, scv = station.rho, station.servers, station.scv
+        if rho <= 1e-9:
+            return None
+        if balancer in ("least_requests", "two_choices") and among > 1 and rho < 1.0:
+            key = (balancer, among, servers, rho, scv)
+            if key not in self._found:
+                each = 0.5 * (1.0 + scv) / servers
+                if balancer == "two_choices":
+                    each *= 1.0 + _FEW * rho * rho * rho * rho / among
+                self._found[key] = Stages(np.array(stages_of(balancer, among, servers, rho)[::-1]), each, 1.0)
+            return self._found[key]
+        if station not in self._found:
+            law = self._work_out(station)
+            if law is None:
+                return None
+            self._found[station] = law
+        return self._found[station]
+
+    def _work_out(self, station: Station) -> Law | None:
+        rho, servers, scv = station.rho, station.servers, station.scv
+        if 0 < station.places <= MOST_PLACES:
+            law, full = full_waits(rho, servers, station.places, scv)
+            if full > _EVER_FULL:
+                return law
+        if rho >= 1.0 or station.arrivals != 1.0:
+            return None
+        if station.newest_first:
+            return newest_first(erlang_c(min(servers, 2000), rho), rho, servers, scv)
+        if servers > 1 or not station.mix or abs(scv - 1.0) < _SIMPLE:
+            return None
+        return general_waits(*self._mixture(station.mix), rho)
+
+    def _mixture(self, mix: tuple[tuple[int, float], ...]) -> tuple[Array, Array]:
+        """Values of the service, in its mean, and their probabilities."""
+        values = np.concatenate([self._nodes[node][0] for node, _ in mix])
+        weights = np.concatenate([self._nodes[node][1] * share for node, share in mix])
+        order = np.argsort(values, kind="stable")
+        values, weights = values[order], weights[order]
+        weights = weights / float(np.cumsum(weights)[-1])
+        return values / float(np.cumsum(values * weights)[-1]), weights
 
     def draw(self, pod: Index, u: Array, v: Array, w: Array) -> Array:
         """Waits of requests at these pods, from three independent uniforms each."""
-        # who finds a full queue does not wait: the long waits are cut off
-        scale = np.maximum(np.maximum(self._first[pod], self._second[pod]), 1e-9)
-        room = np.minimum(self._longest[pod] / scale, 600.0)
-        kept = 1.0 - np.where(room < 30.0, arithmetic.exp_array(-room), 0.0)
-        one, two = exponentials(1.0 - kept * v), exponentials(1.0 - kept * w)
+        one, two = exponentials(1.0 - v), exponentials(1.0 - w)
         mixed = self._mixed[pod]
         part = u / np.maximum(self.chance[pod], 1e-300)
         either = np.where(part < mixed, self._first[pod], self._second[pod]) * one
         both = self._first[pod] * one + self._second[pod] * two
         result: Array = np.where(u < self.chance[pod], np.where(mixed < 0.0, both, either), 0.0)
-        staged = np.nonzero(self._staged[pod] >= 0)[0]
-        if len(staged):
-            rows = self._rows[self._staged[pod[staged]]]
-            count = np.add.reduce((u[staged, None] < rows).astype(np.float64), axis=1)
-            result[staged] = self._each[pod[staged]] * _erlang(count, v[staged], w[staged])
+        which = self._law_of[pod]
+        for number, law in enumerate(self._laws):
+            here = np.nonzero(which == number)[0]
+            if len(here):
+                result[here] = self._service[pod[here]] * law.draw(u[here], v[here], w[here])
         return result
-
-
-def _erlang(count: Array, v: Array, w: Array) -> Array:
-    """Sums of `count` exponentials of mean 1: two exact, more by the cube of a normal (Wilson, Hilferty)."""
-    rest = np.maximum(count - 1.0, 1e-9)
-    cube = 1.0 - 1.0 / (9.0 * rest) + normals(w) / (3.0 * np.sqrt(rest))
-    several = rest * np.maximum(cube, 0.0) * np.maximum(cube, 0.0) * np.maximum(cube, 0.0)
-    first = exponentials(v)
-    second = np.where(count == 2.0, exponentials(w), several)
-    return np.where(count < 1.0, 0.0, first + np.where(count > 1.0, second, 0.0))

@@ -6,7 +6,7 @@ of the spec, and tries again after a timeout as its policies say. Walking looks 
 changes nothing.
 
 Approximations: at most `_TRIES` attempts of one call are walked; waits after the last recorded
-tick are that tick's; back-off is its mean.
+tick are that tick's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
-from simcluster.models.traffic.aggregate.callers import spread
+from simcluster.models.traffic.aggregate.callers import Callers, spread
 from simcluster.models.traffic.aggregate.draws import exponentials, uniforms
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Layout
@@ -48,15 +48,18 @@ class Branching(Shared):
 class Walker:
     """Walks many requests at once."""
 
-    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, seed: int) -> None:
+    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, callers: Callers, seed: int) -> None:
         self._layout = layout
         self._queues = queues
+        self._callers = callers
         self._outcomes = outcomes
         self._key = np.array([Streams(seed).key("traffic", "walk")], dtype=np.uint64)
         self._counter = 0
-        self._newest = 0
+        self.newest = 0
         #: laws of the waits, while calm stretches are walked
         self.calm: CalmWaits | None = None
+        #: laws of waits that are shorter than a tick, while others are
+        self.beneath: CalmWaits | None = None
         self._plans = self._programs()
         spec = layout.graph.spec
         tick = layout.tick_ns
@@ -69,7 +72,8 @@ class Walker:
         for edge in layout.graph.edges:
             backoff = edge.policy.retries.backoff if edge.policy.retries is not None else None
             delays = [spread(backoff, k, tick) for k in range(min(_TRIES, edge.policy.attempts))] if backoff else []
-            self._backoff.append([0.5 * (d[0] + d[-1]) for d in delays])
+            self._backoff.append([_range_of(d) for d in delays])
+        self._paid_for = [e.index for e in layout.graph.edges if e.policy.retries and e.policy.retries.budget]
 
     def _programs(self) -> dict[int, list[Branching]]:
         plans = {}
@@ -87,7 +91,7 @@ class Walker:
     def begin(self, counter: int, newest: int) -> None:
         """Fix the draws that follow, and the last tick whose waits are known."""
         self._counter = counter
-        self._newest = newest
+        self.newest = newest
 
     def uniform(self, count: int) -> Array:
         """The next draws; while calm stretches are walked one from each of `count` equal parts, in random order."""
@@ -131,10 +135,13 @@ class Walker:
             spent[left] += took
             ok[left[good]] = True
             left = left[~good]
+            if edge in self._paid_for and len(left):
+                left = left[self.uniform(len(left)) < self._callers.paid[edge]]
             if not len(left):
                 break
             if self._backoff[edge]:
-                spent[left] += self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
+                low, high = self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
+                spent[left] += low + (high - low) * self.uniform(len(left))
         return spent, ok
 
     def _hedge(
@@ -142,11 +149,17 @@ class Walker:
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Attempts beside those that have no answer yet; the first answer counts."""
         after = hedge.after / self._layout.tick_ns
+        service = int(self._layout.node_service[self._layout.child[edge]])
+        first, replicas = int(self._first[service]), int(self._replicas[service])
+        # one server answers in order: who stands in the same queue is not answered before the first attempt
+        behind = 1.0 / replicas if self._layout.servers[first] <= 1.0 else 0.0
         for copy in range(1, hedge.extra + 1):
             late = np.nonzero(took > copy * after)[0]
             if not len(late):
                 break
             second, fine = self._attempt(edge, at[late] + copy * after)
+            if behind > 0.0:
+                fine &= self.uniform(len(late)) >= behind
             total = second + copy * after
             better = fine & (~good[late] | (total < took[late]))
             took[late] = np.where(better, total, took[late])
@@ -193,7 +206,7 @@ class Walker:
         queues = self._queues
         if self.calm is not None:
             return self.calm.draw(pod, self.uniform(len(at)), self.uniform(len(at)), self.uniform(len(at)))
-        tick = np.minimum(np.maximum(np.floor(at), self._newest - queues.slots + 2.0), float(self._newest)).astype(
+        tick = np.minimum(np.maximum(np.floor(at), self.newest - queues.slots + 2.0), float(self.newest)).astype(
             np.int64
         )
         part = np.minimum(np.maximum(at - tick, 0.0), 1.0)
@@ -202,9 +215,15 @@ class Walker:
             slot = border % queues.slots
             known = queues.instants[slot, pod]
             ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
-            forecast = self._newest + 1.0 + ahead / np.maximum(queues.rate[pod], 1e-12)
+            forecast = self.newest + 1.0 + ahead / np.maximum(queues.rate[pod], 1e-12)
             waits.append(np.maximum(np.where(known >= NEVER, forecast, known) - border, 0.0))
         result: Array = waits[0] + part * (waits[1] - waits[0])
+        if self.beneath is not None:
+            drawn = self.beneath.draw(pod, self.uniform(len(at)), self.uniform(len(at)), self.uniform(len(at)))
+            result = np.where((np.maximum(waits[0], waits[1]) < 1.0) & (drawn < 1.0), drawn, result)
+        limits = queues.limits
+        if limits.has_delay:  # who waits longer is given up
+            result = np.where(limits.interval[pod] > 0.0, result, np.minimum(result, limits.delay[pod]))
         if len(queues.lifo_pods):
             prompt = self.uniform(len(at)) < queues.at_once[tick % queues.slots, pod]
             busy = np.where(queues.busy_chance[pod] > self.uniform(len(at)), 1.0, 0.0)
@@ -254,6 +273,12 @@ class Walker:
             more, good = self.call(edge, at + took)
             took, ok = took + more, ok & good
         return took, ok | (not self._layout.required[edge])
+
+
+def _range_of(delays: list[float]) -> tuple[float, float]:
+    """Shortest and longest of delays that stand for equal parts of a range."""
+    half = 0.5 * (delays[1] - delays[0])
+    return delays[0] - half, delays[-1] + half
 
 
 def _branching(steps: tuple[Step, ...], edges: dict[int, int], counter: list[int]) -> list[Branching]:

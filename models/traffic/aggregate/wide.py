@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import arithmetic
+from simcluster.engine import Shared, arithmetic
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import exponentials
+from simcluster.models.traffic.aggregate.durations import fine_values
 from simcluster.models.traffic.aggregate.sample import Ordinary
-from simcluster.models.traffic.aggregate.waits import CalmWaits, Station
+from simcluster.models.traffic.aggregate.waits import MOST_PLACES, CalmWaits, Station
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.layout import Edge
+    from simcluster.models.traffic.aggregate.layout import Edge, Layout
     from simcluster.models.traffic.aggregate.run import AggregateRun
 
 Array = NDArray[np.float64]
@@ -38,8 +39,25 @@ _BUSIEST_CLOSED = 0.8
 _TOP = 9.0
 #: With more refused attempts than this share, retries are too many to be left out of the load.
 _REFUSED = 0.005
+#: The same where rates change all the time, and busy queues remember what came before.
+_BUSIEST_CHANGING = 0.8
+#: Ticks after which the average of what comes to a queue says something.
+_SETTLED = 32
+#: A queue with so few places soon looks as its stationary law says, whatever its load.
+_SHORT = 60
+#: Shares of operations are told apart in steps of 1 over this.
+_SAME_MIX = 64
 #: A queue is an ordinary one up to so many times its mean.
 _ORDINARY = 12.0
+
+
+class Works(tuple[tuple[Array, Array], ...], Shared):
+    """Values of every node's work and their weights; forks share them."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Works], tuple[list[tuple[Array, Array]]]]:
+        return (Works, (list(self),))
 
 
 class Wide(Ordinary):
@@ -51,7 +69,7 @@ class Wide(Ordinary):
             not run._closed
             and not run.caches
             and not run.queues.unsteady
-            and not len(run._faulty)
+            and not len(run._errors.faulty)
             and not layout.has_late
             and not run.queues.limits.has_rate
             and not run.queues.limits.has_delay
@@ -59,7 +77,6 @@ class Wide(Ordinary):
             and not run._hedges
             and not bool(run.callers.leaving.any())
         )
-        self.waits = CalmWaits()
         self._run = run
         self._odd = 0
         self._settled = 0
@@ -68,6 +85,12 @@ class Wide(Ordinary):
         self._safe = False
         self.version = 0
         self._moments(run)
+        self.waits = CalmWaits(self._nodes)
+        changing = any(source.wild or source.load.is_curved() for source in run.sources)
+        self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
+        self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
+        busy = stationary.at_utilisation(run.queues._tables, run.queues._kind, np.full(layout.pods, _BUSIEST))
+        self._usual = np.where(self._short, 0.0, busy[:, 2] / _ORDINARY)
 
     def _moments(self, run: AggregateRun) -> None:
         """First three moments of the work of every node, in ticks."""
@@ -76,10 +99,11 @@ class Wide(Ordinary):
         mean = layout.node_work
         scv = np.array([n.scv for n in nodes])
         third = np.zeros(len(nodes))
+        self._nodes = Works(_work_of(layout, i) for i in range(len(nodes)))
         for i, node in enumerate(nodes):
-            values = layout.graph.values[i] / layout.tick_ns
+            values, weights = self._nodes[i]
             plain = node.wait_ns == 0.0 and node.work_ns > 0.0
-            own = float(np.cumsum(values * values * values)[-1]) / len(values)
+            own = float(np.cumsum(values * values * values * weights)[-1])
             rest = (1.0 + 3.0 * node.scv + 2.0 * node.scv * node.scv) * float(mean[i] * mean[i] * mean[i])
             third[i] = max(own, rest) if plain and node.scv >= 1.0 else own if plain else rest
         self._first, self._second, self._third = mean, mean * mean * (1.0 + scv), third
@@ -103,34 +127,38 @@ class Wide(Ordinary):
         return end - tick
 
     def watch(self, tick: int) -> None:
-        """After a fine tick: note when a queue was longer than it ordinarily is."""
+        """After a fine tick: note when a queue was longer than it ordinarily is, or had more to do than it can."""
         queues = self._run.queues
-        if bool((queues.waiting * queues.usual > 1.0).any()):
+        odd = queues.waiting * np.minimum(queues.usual, self._usual) > 1.0
+        odd |= (queues.offered > queues.rate) & ~self._short & (tick > _SETTLED)
+        if bool(odd.any()):
             self._odd = tick + 1
 
-    def laws(self, since: int) -> CalmWaits | None:
-        """Laws of the waits at the loads of now, if no queue was unusually long since a tick."""
+    def laws(self, since: int) -> tuple[CalmWaits | None, bool]:
+        """Laws of the waits at the loads of now, if there are any, and whether all waits since a tick were theirs."""
         run, queues, layout = self._run, self._run.queues, self._run.layout
-        if bool((run.outcomes.refused > _REFUSED).any()):
-            return None
-        if self._odd > since or queues.unsteady or queues.limits.has_delay or run.cuts.any_share:
-            return None
-        if bool((queues.factor != 1.0).any()) or any(source.wild for source in run.sources):
-            return None
-        if run._watched or run.caches:
-            most = _BUSIEST_CLOSED
+        refusing = bool((run.outcomes.refused > _REFUSED).any())
+        if refusing and layout.levels > 1:
+            return None, False
+        if queues.unsteady or run.cuts.any_share or run.callers.any_leave or bool((queues.factor != 1.0).any()):
+            return None, False
+        guarded = bool(run.guards) and not run.guards.quiet()
+        most = _BUSIEST_CLOSED if run._watched or run.caches else _BUSIEST
+        if run._watched or run.caches or run._hedges or refusing or guarded:
             left = run.flow[layout.lane_edge] * queues.share
+        else:
+            left = self.expected(run)[1]
+        if run._watched or run.caches or queues.limits.has_rate:
             offered = queues.offered
         else:
-            most = _BUSIEST
-            left = self.expected(run)[1]
             offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
-        if bool((rho > most).any()):
-            return None
+        if bool(((rho > most) & ~(self._short & ~queues.slow)).any()):
+            return None, False
         self._version = -2
         self._laws(run, rho, left)
-        return self.waits
+        wild = guarded or queues.limits.has_delay or any(source.wild for source in run.sources)
+        return self.waits, not wild and self._odd <= since
 
     def expected(self, run: AggregateRun) -> tuple[Array, Array]:
         """First attempts of all edges and lanes in a tick, by the rates of the loads."""
@@ -162,7 +190,7 @@ class Wide(Ordinary):
         self.offered = offered
         run._refresh()
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
-        if bool((rho > _BUSIEST).any()):
+        if bool((rho > self._busiest).any()):
             return False
         columns = stationary.at_utilisation(queues._tables, queues._kind, rho)
         self._gamma, decay = columns[:, 2], columns[:, 3] * queues.rate
@@ -206,7 +234,7 @@ class Wide(Ordinary):
         skew = np.where(computing, third / np.maximum(first * first * first, 1e-300), skew)
         service = np.where(computing, first / speed, service)
         places = np.where(computing, layout.cores, layout.servers)
-        longest = np.where(np.isfinite(layout.bound), (layout.bound + 1.0) / np.maximum(queues.rate, 1e-12), np.inf)
+        mixes = self._mixes(layout, left)
         stations, balancers = [], []
         for pod in range(layout.pods):
             described = layout.graph.spec.services[layout.graph.service_names[layout.pod_service[pod]]]
@@ -214,18 +242,44 @@ class Wide(Ordinary):
             servers = 2000 if layout.infinite[pod] else max(1, int(min(places[pod], 2000)))
             own = float(rho[pod])
             newest = described.queue.discipline == "lifo"
+            room = int(min(layout.bound[pod], layout.in_flight_max[pod] - servers, 1e6))
             stations.append(
-                Station(own, servers, float(scv[pod]), float(skew[pod]), self._regularity(run, pod, own), newest)
+                Station(
+                    own,
+                    servers,
+                    float(scv[pod]),
+                    float(skew[pod]),
+                    self._regularity(run, pod, own),
+                    newest,
+                    max(room, 0) if room <= MOST_PLACES else 0,
+                    () if held[pod] else mixes[pod],
+                )
             )
             balancers.append((described.balancer, among))
-        self.waits.settle(stations, balancers, service, longest)
+        self.waits.settle(stations, balancers, service)
         self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
+
+    @staticmethod
+    def _mixes(layout: Layout, left: Array) -> list[tuple[tuple[int, float], ...]]:
+        """Of every pod the nodes it serves, and how often each, rounded."""
+        found: list[dict[int, float]] = [{} for _ in range(layout.pods)]
+        flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
+        share = left / flow[layout.lane_pod]
+        for pod, node, part in zip(layout.lane_pod.tolist(), layout.lane_node.tolist(), share.tolist(), strict=True):
+            rounded = round(part * _SAME_MIX) / _SAME_MIX
+            if rounded > 0.0:
+                found[pod][node] = found[pod].get(node, 0.0) + rounded
+        return [tuple(mix.items()) for mix in found]
 
     def _regularity(self, run: AggregateRun, pod: int, rho: float) -> float:
         """Squared variation of the times between arrivals at a pod."""
         layout = run.layout
         service = layout.graph.spec.services[layout.graph.service_names[layout.pod_service[pod]]]
         arrivals = 1.0
+        if run.queues.limits.has_rate and np.isfinite(run.queues.limits.rate[pod]):
+            # what a rate limit lets through is the more even the more it turns away
+            come = float(np.cumsum((run.flow[layout.lane_edge] * run.queues.share)[layout.lane_pod == pod])[-1])
+            return max(0.0, 1.0 - 2.0 * max(0.0, 1.0 - float(run.queues.limits.rate[pod]) / max(come, 1e-12)))
         own = [e for e in run.graph.edges if run.graph.nodes[e.child].service == layout.pod_service[pod]]
         if service.balancer == "round_robin" and service.replicas > 1:
             callers = sum(int(run.callers.callers[e.index]) for e in own)  # integers
@@ -316,3 +370,14 @@ class Wide(Ordinary):
         run.settled(end, self.flow)
         run.sampler.calm(tick, end, fresh, self.waits, self._settled)
         run.tick = end
+
+
+def _work_of(layout: Layout, index: int) -> tuple[Array, Array]:
+    """Times of an operation's own work, ascending and in ticks, and their probabilities."""
+    node = layout.graph.nodes[index]
+    if len(node.flat.parts) == 1 and node.flat.parts[0].reach >= 1.0:
+        values, weights = fine_values(node.flat.parts[0].law)
+        mean = float(np.cumsum(values * weights)[-1])
+        return values * (layout.node_own[index] / max(mean, 1e-300)), weights
+    plain = layout.graph.values[index] / layout.tick_ns
+    return plain, np.full(len(plain), 1.0 / len(plain))

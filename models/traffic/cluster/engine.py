@@ -16,6 +16,7 @@ from array import array
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, Simulation
 from simcluster.engine.streams import mix
@@ -23,14 +24,22 @@ from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Answer
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.evaluation import evaluate
+from simcluster.models.traffic.cluster.fleet import Arrived, Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow, FlowWalk
 from simcluster.models.traffic.cluster.hot import HotTraffic
 from simcluster.models.traffic.cluster.operations import DEFAULT_TIMEOUT_NS, OperationSpec
-from simcluster.models.traffic.cluster.plain import PARTS, Ledger, PlainFlow, stride_of
+from simcluster.models.traffic.cluster.plain import CHARGED, LARGE, PERIODS, Ledger, PlainFlow, stride_of
 from simcluster.models.traffic.cluster.plan import Edge, Node, Plan, PlanBuilder
 from simcluster.models.traffic.cluster.request import send_request
 from simcluster.models.traffic.cluster.server import Server
-from simcluster.models.traffic.cluster.statistics import Detail, History, Latencies, LoadRecord, SharedTick
+from simcluster.models.traffic.cluster.statistics import (
+    Detail,
+    History,
+    Latencies,
+    LoadRecord,
+    SharedTick,
+    packed,
+)
 from simcluster.models.traffic.cluster.tables import Tables
 from simcluster.models.traffic.cluster.tension import CALM_EXPONENT, fragile_edges, margin_of
 from simcluster.models.traffic.cluster.trace import Span, trace
@@ -48,8 +57,12 @@ TENSE, RELAXED = 0.9, 0.85
 COOLING = 20
 #: Kernels are told of connections after so many ticks, and when the plan or its rates change.
 LOOK_TICKS = 10
+#: Of a large plan so many times more rarely.
+LARGE_LOOKS = 4
+#: Periods of a large plan are so many times longer in a storm that stands still.
+STILL = 2
 #: What single requests meet is worked out anew after so many hot ticks.
-HOT_EVALUATION = 10
+HOT_EVALUATION = 20
 
 
 class TrafficEngine:
@@ -74,6 +87,7 @@ class TrafficEngine:
         self._wired = (-1, -1)  # versions of the network and of the servers the plan was made for
         self._version = 0
         self._age = 0
+        self._evaluated = 0
         self._stale = True  # whether some server has published something new
         self._ticks = 0
         self._told = 0  # ticks that were accounted
@@ -82,6 +96,7 @@ class TrafficEngine:
         self._planned: list[UserLoad] = []  # users of the plan
         self._plain: PlainFlow | None = None
         self._ledger = Ledger(self._plan)
+        self._fleet = Fleet([])
         self.hot: HotTraffic | None = None
         self._tense = False
         self._fragile: list[Edge] = []
@@ -209,13 +224,18 @@ class TrafficEngine:
         self._age += 1
         wired = (self.network.version, self._version)
         rewired = wired != self._wired or (self._plan.opaque and self._age >= OPAQUE_TICKS)
+        if not self.users and self._age < OPAQUE_TICKS and len(self.servers) > LARGE < len(self._plan.servers):
+            rewired = False  # nobody sends anything through a large plan that keeps changing
         rates = [load.rps for load in self.users.values()]
         if self.hot is not None and rates != self._rates:
             rewired = rewired or self.hot.misses(self._planned)
-        if not rewired and rates == self._rates and self._ticks % self._stride:
+        stride = self._stride
+        if stride > 1 and self.hot is not None and self.hot.stands_still:
+            stride *= STILL
+        if not rewired and rates == self._rates and self._ticks % stride:
             return
         if rewired or rates != self._rates:
-            self._unlooked = LOOK_TICKS
+            self._unlooked = LOOK_TICKS * LARGE_LOOKS
         self._rates = rates
         behind = self._ticks - self._told
         if behind > 1 and rewired:  # until now all went on as it was
@@ -233,6 +253,7 @@ class TrafficEngine:
         self._plan = PlanBuilder(self._sim.streams, self.network, self.servers.values(), self._planned).build()
         self._stride = stride_of(self._plan)
         self._plain, self._ledger = None, Ledger(self._plan)
+        self._fleet = Fleet(self._plan.servers)
         self._fragile = fragile_edges(self._plan)
         if self.hot is not None:
             self._rewire()
@@ -241,7 +262,7 @@ class TrafficEngine:
         """So many ticks pass, the last of which ends at `now`."""
         self._told += ticks
         self._unlooked += ticks
-        if self._unlooked >= LOOK_TICKS:
+        if self._unlooked >= LOOK_TICKS * (1 if self._stride == 1 else LARGE_LOOKS):
             self._look()
         if self.hot is None and self._tense and self.users:
             self._begin(now - ticks * TICK_NS)
@@ -253,16 +274,25 @@ class TrafficEngine:
     def _look(self) -> None:
         """Tell kernels of connections, and edges of what kernels refuse."""
         self._unlooked = 0
-        if self.tables.refresh(self._plan, self._planned):
+        if self.tables.refresh(self._plan, self._planned, self._fleet, self._evaluated):
             self._stale = True
             if self.hot is not None:
                 self._rewire()
 
+    def _evaluate(self) -> None:
+        """Work out what single requests meet now."""
+        self._latencies = evaluate(self._plan)
+        self._stale = False
+        self._evaluated += 1
+
     def _calm_tick(self, now: int, ticks: int) -> None:
-        if self._stale:
-            self._latencies = evaluate(self._plan)
-            self._stale = False
-            self._plain = PlainFlow(self._plan) if self._stride > 1 else None
+        settled = (self._ticks // self._stride) % PERIODS == 1
+        if self._stale and (self._plain is None or not self._plain.fits or settled):
+            self._evaluate()
+            if self._plain is not None:
+                self._plain.renew()
+            elif self._stride > 1:
+                self._plain = PlainFlow(self._plan)
         users = self._planned
         if self._plain is not None and self._plain.fits:
             self._plain_tick(now, ticks, self._plain, users)
@@ -278,50 +308,54 @@ class TrafficEngine:
         sent, arrived = plain.run(users, self._ticks, ticks * TICK_NS)
         if sent.any():
             calls = sent.astype(np.int32).tobytes()
-            self.history.append(SharedTick(now, self._plan.layout, self._latencies, calls, (), None))
-        self._ledger.add(arrived, ticks)
-        servers = self._plan.servers
-        work = np.bincount(plain.server_of, arrived * plain.cpu, len(servers))
-        busy = np.array([s.cores for s in servers]) * (TENSE * ticks * TICK_NS) <= work
-        part = (self._ticks // self._stride) % PARTS
-        tense = False
-        for index in dict.fromkeys([*range(part, len(servers), PARTS), *np.nonzero(busy)[0].tolist()]):
-            tense = self._settle(index, plain) or tense
-        if self._stale or tense:
+            self.history.append(SharedTick(now, self._plan.layout, self._latencies, calls, b""))
+        fleet, ledger = self._fleet, self._ledger
+        work = np.bincount(plain.server_of, arrived * plain.cpu, len(fleet.servers)).astype(np.float64)
+        period = self._ticks // self._stride
+        ledger.add(arrived, work, ticks)
+        if period % CHARGED == 0:
+            ledger.charge(fleet)
+        busy = np.maximum(fleet.cores() * (TENSE * ticks * TICK_NS), plain.crowd) <= work
+        if period % PERIODS == 0:
+            busy[:] = True
+        tense = self._settle(np.nonzero(busy)[0], plain) if busy.any() else False
+        if tense or (self._stale and period % PERIODS == 0):
             self._tense = tense or self._is_fragile(CALM_EXPONENT)
 
-    def _settle(self, index: int, plain: PlainFlow) -> bool:
-        """Account what a server did since it was accounted last; whether it is tense."""
-        ledger = self._ledger
-        server, ticks = self._plan.servers[index], int(ledger.ticks[index])
-        if not ticks:
+    def _settle(self, rows: NDArray[np.int64], plain: PlainFlow) -> bool:
+        """Account what servers did since they were accounted last; whether one of them is tense."""
+        fleet, ledger = self._fleet, self._ledger
+        rows = rows[ledger.ticks[rows] > 0]
+        nodes = plain.nodes_of(rows)
+        counts, at = ledger.counts[nodes], plain.server_of[nodes]
+        for row in rows.tolist():
+            server, first = fleet.servers[row], self._plan.first_node[row]
+            if server.counts is not None and server.accepting:
+                for offset in range(len(server.spec.operations)):
+                    server.counts[offset] += int(ledger.counts[first + offset])
+        ledger.counts[nodes] = 0
+        requests, *sums = (
+            np.bincount(at, counts * each[nodes], len(fleet.servers)).astype(np.float64)[rows]
+            for each in (np.ones(len(plain.cpu)), plain.cpu, plain.square, plain.stay)
+        )
+        ticks, charged = ledger.take(rows)
+        alive = np.array([fleet.servers[row].accepting for row in rows.tolist()], dtype=bool)
+        came = alive & (requests > 0.0)
+        for place in np.nonzero(alive & ~came)[0].tolist():
+            span = int(ticks[place])
+            self._stale = fleet.servers[rows[place]].settle(span * TICK_NS, span) or self._stale
+        some = rows[came]
+        if not len(some):
             return False
-        ledger.ticks[index] = 0
-        requests, work, square, busy = 0, 0.0, 0.0, 0.0
-        for offset, (number, node, cost, mean_square) in enumerate(plain.operations[index]):
-            count = int(ledger.counts[number])
-            if count:
-                ledger.counts[number] = 0
-                requests += count
-                work += count * cost
-                square += count * mean_square
-                busy += count * node.stay_ns
-                if server.counts is not None and server.accepting:
-                    server.counts[offset] += count
-        if not server.accepting:
-            return False
-        span_ns = ticks * TICK_NS
-        if not requests:
-            self._stale = server.settle(span_ns, ticks) or self._stale
-            return False
-        if server.advance(span_ns, requests, int(work), square, busy, 0, ticks):
-            self._stale = True
-        return server.is_tense(TICK_NS, TENSE)
+        work, square, busy = (column[came] for column in sums)
+        told = Arrived(ticks[came], requests[came], work, square, busy, charged[came])
+        changed, tense = fleet.advance(TICK_NS, some, told, TENSE)
+        self._stale = self._stale or changed
+        return tense
 
     def _settle_all(self) -> None:
         if self._plain is not None and self._ledger.ticks.any():
-            for index in range(len(self._plan.servers)):
-                self._settle(index, self._plain)
+            self._settle(np.arange(len(self._plan.servers)), self._plain)
 
     def _is_fragile(self, exponent: float) -> bool:
         return any(margin_of(self._plan, edge, TICK_NS) < exponent for edge in self._fragile)
@@ -337,42 +371,34 @@ class TrafficEngine:
             self._tense = False
             return
         seed = self._sim.streams.key("traffic", "hot")
-        self.hot = HotTraffic(seed, wiring, start_ns, TICK_NS)
+        self.hot = HotTraffic(seed, wiring, self._fleet, start_ns, TICK_NS)
         self.hot.seed({s.container.container_id: s.waiting() for s in self._plan.servers})
 
     def _rewire(self) -> None:
         wiring = Wiring(self._plan, self._planned)
         if self.hot is not None and not wiring.is_empty:
-            self.hot.rewire(wiring)
+            self.hot.rewire(wiring, self._fleet)
         else:
             self.hot, self._tense = None, False
 
     def _hot_tick(self, now: int, hot: HotTraffic, ticks: int) -> None:
-        if self._stale and self._ticks % (HOT_EVALUATION * self._stride) == 0:
-            self._latencies = evaluate(self._plan)
-            self._stale = False
-        keys = self._plan.keys
-        told = hot.run(self._plan, now, keys, self._ticks)
-        flow = told.flow
-        sent = array("i", flow.sent).tobytes()
-        detail = Detail(
-            {f"{hot.wiring.loads[n].namespace}/{hot.wiring.loads[n].name}": r for n, r in told.loads.items()}, told.pods
+        if self._stale and self._ticks % ((HOT_EVALUATION if self._stride > 1 else LOOK_TICKS) * self._stride) == 0:
+            self._evaluate()
+        told = hot.run(self._plan, now, self._plan.keys, self._ticks)
+        detail = Detail(told.loads, told.pods)
+        layout = self._plan.layout
+        self.history.append(SharedTick(now, layout, told.latencies, told.sent, told.failures, detail))
+        alive = np.array([server.accepting for server in self._plan.servers], dtype=bool)
+        known = alive[told.rows]
+        changed, tense = self._fleet.observe(
+            ticks * TICK_NS, Seen(*(column[known] for column in told.seen)), told.rows[known], ticks, RELAXED
         )
-        latencies = Latencies(told.latencies)
-        self.history.append(SharedTick(now, self._plan.layout, latencies, sent, tuple(flow.failures), detail))
-        tense = False
-        for server in self._plan.servers:
-            if not server.accepting:
-                continue
-            seen = told.observed.get(server.container.container_id)
-            if seen is None:
-                self._stale = server.settle(ticks * TICK_NS, ticks) or self._stale
-                continue
-            server.observe(ticks * TICK_NS, seen, ticks)
-            self._stale = True
-            tense = tense or server.is_tense(TICK_NS, RELAXED)
-        self._write_logs(now, flow)
-        self._cool(hot, tense or bool(flow.failures), ticks)
+        self._stale = self._stale or changed
+        alive[told.rows] = False
+        for row in np.nonzero(alive)[0].tolist():
+            self._stale = self._plan.servers[row].settle(ticks * TICK_NS, ticks) or self._stale
+        self._write_logs(now, told.flow)
+        self._cool(hot, tense or bool(told.failures), ticks)
 
     def _cool(self, hot: HotTraffic, tense: bool, ticks: int) -> None:
         """Back to the calm path when nothing has been tense for a while."""
@@ -387,7 +413,8 @@ class TrafficEngine:
         if any(flow.sent):
             sent = array("i", flow.sent).tobytes()
             detail = Detail(self._requests(flow)) if flow.requests else None
-            self.history.append(SharedTick(now, self._plan.layout, self._latencies, sent, tuple(flow.failures), detail))
+            failures = packed(flow.failures)
+            self.history.append(SharedTick(now, self._plan.layout, self._latencies, sent, failures, detail))
 
     def _requests(self, flow: Flow) -> dict[str, LoadRecord]:
         """Loads that try again: requests are not attempts."""

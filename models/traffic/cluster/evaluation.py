@@ -50,7 +50,7 @@ def evaluate(plan: Plan) -> Latencies:
     for edges in plan.roots:
         for edge in edges:
             _evaluate_edge(plan, edge)
-    return Latencies([edge.latency for edge in plan.edges])
+    return Latencies.of([edge.latency for edge in plan.edges])
 
 
 def _evaluate_node(plan: Plan, node: Node) -> None:

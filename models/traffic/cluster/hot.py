@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import Shared
 from simcluster.engine.streams import uniforms_at
-from simcluster.models.traffic.aggregate.live import LiveTraffic, PodCounts, Taken
+from simcluster.models.traffic.aggregate.live import LiveTraffic, LoadCounts, Tally
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
@@ -31,12 +31,12 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
-from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
 from simcluster.models.traffic.cluster.plan import Edge, Node, Plan
 from simcluster.models.traffic.cluster.queueing import service_time
-from simcluster.models.traffic.cluster.server import Failed, Observed, Served, Server
-from simcluster.models.traffic.cluster.statistics import LoadRecord, PodRecord
+from simcluster.models.traffic.cluster.server import Failed, Served, Server
+from simcluster.models.traffic.cluster.statistics import Containers, Latencies, LoadRecord, PodTable, packed
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
 
@@ -44,6 +44,8 @@ Array = NDArray[np.float64]
 
 #: A change of a pod's cores that nobody would notice.
 NOTICEABLE_CORES = 0.01
+#: A change of all latencies that nobody would notice.
+NOTICEABLE_LATENCY = 0.02
 #: Requests walk through graphs of at most so many edges, to draw their latencies.
 WALKED = 60
 #: Causes are followed through so many calls.
@@ -51,13 +53,23 @@ DEPTH = 6
 
 
 class HotFlow(NamedTuple):
-    """A period: a flow, what users and servers saw besides, and the latencies of the plan's edges."""
+    """A period, in the terms of the plan.
 
+    Attributes:
+        sent, failures: as in a `Tick`; flow: what servers print.
+        loads, pods: what users saw, and queues.
+        rows, seen: servers of the plan that serve, and what happened at them.
+        latencies: those of the plan's edges.
+    """
+
+    sent: bytes
+    failures: bytes
     flow: Flow
     loads: dict[str, LoadRecord]
-    pods: tuple[PodRecord, ...]
-    observed: dict[str, Observed]
-    latencies: list[Latency]
+    pods: PodTable
+    rows: NDArray[np.int64]
+    seen: Seen
+    latencies: Latencies
 
 
 class HotTraffic:
@@ -65,34 +77,38 @@ class HotTraffic:
 
     Args:
         seed: of the engine's draws.
-        wiring: the graph of now.
+        wiring: the graph of now; fleet: the plan's servers.
         start_ns: instant from which on it runs, `period_ns` apart from the next.
     """
 
-    def __init__(self, seed: int, wiring: Wiring, start_ns: int, period_ns: int) -> None:
+    def __init__(self, seed: int, wiring: Wiring, fleet: Fleet, start_ns: int, period_ns: int) -> None:
         self._seed = seed
         self._period_ns = period_ns
-        self.wiring = wiring
+        self.wiring, self.fleet = wiring, fleet
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
         self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
-        self._cores: dict[str, tuple[float, float]] = {}
         self.calm_periods = 0
-        self.table = _Table(wiring)
+        self._index()
         self._apply()
 
-    def rewire(self, wiring: Wiring) -> None:
+    def _index(self) -> None:
+        layout = self.live.engine.layout
+        self.table = _Table(self.wiring, self.live, self.fleet)
+        self._cores = np.zeros(layout.pods)  # as the engine was told; 0: not yet
+        self.latencies = Latencies()
+
+    def rewire(self, wiring: Wiring, fleet: Fleet) -> None:
         """The plan was made anew: pods or routes have changed."""
-        old, self.wiring = self.wiring, wiring
-        self.table = _Table(wiring)
+        old, self.wiring, self.fleet = self.wiring, wiring, fleet
         if old.spec == wiring.spec and old.pods == wiring.pods:
+            told = self._cores
+            self._index()
+            self._cores = told
             self._apply(old)
             return
         self._forget_callers(old)
-        gone = [c for c in self._cores if c not in wiring.servers]
-        for container in gone:
-            del self._cores[container]
         self.live.rebuild(wiring.spec, wiring.pods)
-        self._cores = {}
+        self._index()
         self._apply()
 
     def seed(self, waiting: dict[str, float]) -> None:
@@ -140,19 +156,20 @@ class HotTraffic:
                 live.set_rate(name, max(0.0, load.rps))
         self.speeds()
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether the storm is as it was for a while."""
+        return self.live.engine.steady.is_still
+
     def speeds(self) -> None:
         """Tell the engine what CPU every pod has."""
-        for names in self.wiring.pods.values():
-            for container in names:
-                server = self.wiring.servers.get(container)
-                if server is None:
-                    continue
-                cores = max(server.container.cpu_cores() - server.spec.idle_cores, 1e-3)
-                before = self._cores.get(container)
-                if before is None or abs(before[0] - cores) > NOTICEABLE_CORES * before[0]:
-                    speed = own_speed(server, cores)
-                    self._cores[container] = (cores, speed)
-                    self.live.set_pod(container, cores=cores, speed=speed)
+        rows, pods = self.table.rows, self.table.pods
+        cores = np.maximum(self.fleet.cores() - self.fleet.facts.idle, 1e-3)[rows]
+        told = self._cores[pods]
+        for place in np.nonzero(np.abs(cores - told) > NOTICEABLE_CORES * told)[0].tolist():
+            server, own = self.fleet.servers[rows[place]], float(cores[place])
+            self._cores[pods[place]] = own
+            self.live.set_pod(server.container.container_id, cores=own, speed=own_speed(server, own))
 
     def rates(self) -> None:
         """Tell the engine how many requests users send now."""
@@ -178,8 +195,9 @@ class HotTraffic:
         self.rates()
         self.speeds()
         self.live.advance(now_ns)
-        taken = self.live.take()
-        return _Telling(self, plan, taken, keys, tick).told()
+        told = _Telling(self, plan, self.live.tally(), keys, tick).told()
+        self.latencies = told.latencies
+        return told
 
 
 def own_speed(server: Server, cores: float) -> float:
@@ -192,33 +210,74 @@ def own_speed(server: Server, cores: float) -> float:
 
 
 class _Table(Shared):
-    """The parts of a wiring as index arrays."""
+    """The parts of a wiring as index arrays; `rows` and `pods` are the same containers in the plan and the engine."""
 
-    def __init__(self, wiring: Wiring) -> None:
-        parts = wiring.parts
+    def __init__(self, wiring: Wiring, live: LiveTraffic, fleet: Fleet) -> None:
+        parts, graph = wiring.parts, live.engine.graph
         self.keys = list(dict.fromkeys((part.caller, part.callee) for part in parts))
         key_row = {key: row for row, key in enumerate(self.keys)}
         self.callees = list(dict.fromkeys(callee for _, callee in self.keys))
         callee_row = {callee: row for row, callee in enumerate(self.callees)}
-        self.callee_of = [callee_row[callee] for _, callee in self.keys]
+        self.callee_of = np.array([callee_row[callee] for _, callee in self.keys], dtype=np.int64)
+        nobody = len(self.keys)
+        self.key_of = np.array(
+            [
+                key_row.get(
+                    (e.caller_name, f"{graph.nodes[e.child].service_name}/{graph.nodes[e.child].operation}"), nobody
+                )
+                for e in graph.edges
+            ],
+            dtype=np.int64,
+        )
+        self._places(wiring, live, fleet)
+        self.edge = np.array([part.edge for part in parts], dtype=np.int64)
+        self.key = np.array([key_row[part.caller, part.callee] for part in parts], dtype=np.int64)
+        self.calls = np.array([part.calls for part in parts])
+        self.inner = np.array([bool(part.container) for part in parts], dtype=bool)
+        row_of = {name: row for row, name in enumerate(self.containers)}
+        self.container = np.array([row_of.get(part.container, 0) for part in parts], dtype=np.int64)
+        nobody = len(self.callees)
+        self.caller_operation = np.array([callee_row.get(p.caller_operation, nobody) for p in parts], dtype=np.int64)
+        self.tells = {i: None for i, node in enumerate(wiring.plan.nodes) if _tells(wiring.plan, node)}
+        self._words(wiring)
+
+    def _places(self, wiring: Wiring, live: LiveTraffic, fleet: Fleet) -> None:
+        """Containers: in the groups of the wiring, in the engine, in the plan."""
         self.containers, groups, alike = [""], [0], [1.0]
         for number, names in enumerate(wiring.pods.values(), start=1):
             self.containers += names
             groups += [number] * len(names)
             alike += [1.0 / len(names)] * len(names)
-        row_of = {name: row for row, name in enumerate(self.containers)}
         self.groups = len(wiring.pods) + 1
         self.group_of = np.array(groups, dtype=np.int64)
         self.alike = np.array(alike)
-        self.edge = np.array([part.edge for part in parts], dtype=np.int64)
-        self.key = np.array([key_row[part.caller, part.callee] for part in parts], dtype=np.int64)
-        self.calls = np.array([part.calls for part in parts])
-        self.inner = np.array([bool(part.container) for part in parts], dtype=bool)
-        self.container = np.array([row_of.get(part.container, 0) for part in parts], dtype=np.int64)
-        nobody = len(self.callees)
-        self.caller_operation = np.array([callee_row.get(p.caller_operation, nobody) for p in parts], dtype=np.int64)
-        self.tells = {i: None for i, node in enumerate(wiring.plan.nodes) if _tells(wiring.plan, node)}
-        self.kinds = {part.edge: part.kind for part in parts if part.kind}
+        pod_of = {name: pod for pod, name in enumerate(live.engine.layout.pod_names)}
+        none = len(pod_of)
+        self.pod_of_container = np.array([pod_of.get(name, none) for name in self.containers], dtype=np.int64)
+        known = [
+            (row, pod_of[server.container.container_id])
+            for row, server in enumerate(fleet.servers)
+            if server.container.container_id in pod_of
+        ]
+        self.rows = np.array([row for row, _ in known], dtype=np.int64)
+        self.pods = np.array([pod for _, pod in known], dtype=np.int64)
+        self.row_of = {row: place for place, (row, _) in enumerate(known)}
+        self.names = Containers(fleet.servers[row].container.container_id for row, _ in known)
+
+    def _words(self, wiring: Wiring) -> None:
+        """Of every edge: kinds of its failures, the time-out of its calls, its latency as last evaluated."""
+        edges = wiring.plan.edges
+        dead = {part.edge: part.kind for part in wiring.parts if part.kind}
+        kinds = []
+        for edge in edges:
+            silent = any(
+                t.kind == TIMEOUT or (t.toll is not None and t.toll.lost > t.toll.starved) for t in edge.targets
+            )
+            kinds.append((TIMEOUT if silent else DEADLINE, dead.get(edge.index) or RESET, STATUS, BROKEN))
+        self.kinds = np.array([[KIND_INDEX[kind] for kind in row] for row in kinds], dtype=np.int32).reshape(-1, 4)
+        self.limit = np.array([float(edge.call.timeout_ns) for edge in edges])
+        self.mean = np.array([edge.latency.mean for edge in edges])
+        self.variance = np.array([edge.latency.variance for edge in edges])
 
 
 def _tells(plan: Plan, node: Node) -> bool:
@@ -236,71 +295,68 @@ def _tells(plan: Plan, node: Node) -> bool:
 class _Telling:
     """One period in the terms of the plan."""
 
-    def __init__(self, hot: HotTraffic, plan: Plan, taken: Taken, keys: NDArray[np.uint64], tick: int) -> None:
+    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, keys: NDArray[np.uint64], tick: int) -> None:
         self._hot = hot
         self._wiring = hot.wiring
         self._plan = plan
-        self._taken = taken
+        self._tally = tally
         self._keys = keys
         self._tick = tick
-        edges = len(plan.edges)
-        self._sums = np.zeros((6, edges))  # attempts, ok, timeout, rejected, error, not sent
+        pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
+        self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
 
     def told(self) -> HotFlow:
         """Counts as whole numbers."""
-        plan = self._plan
-        self._spread()
+        plan, seen = self._plan, self._seen
         uniform = uniforms_at(self._keys, self._tick) if len(plan.edges) else np.zeros(0)
-        whole = np.floor(self._sums + uniform).astype(np.int64)
+        whole = np.floor(self._spread() + uniform).astype(np.int64)
         sent = np.maximum(whole[0] + whole[5], 0)
-        flow = Flow(sent.tolist(), [], [0] * len(plan.nodes), {}, {}, {}, {})
-        failed = np.minimum(whole[2:], sent)
-        for edge in np.nonzero(failed.sum(axis=0))[0].tolist():
-            self._fail(flow, edge, failed[:, edge].tolist(), int(sent[edge]))
-        self._serve(flow)
+        failures = self._failures(whole[2:], sent)
+        flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {})
+        if self._hot.table.tells:
+            self._serve(flow)
         loads = {name: self._load(name) for name in self._wiring.loads}
-        observed = {c: self._seen(c, counts) for c, counts in self._taken.pods.items() if c in self._wiring.servers}
-        pods = tuple(
-            PodRecord(c, math.floor(o.waiting + 0.5), o.busy, math.floor(o.refused + 0.5)) for c, o in observed.items()
+        loads = {f"{self._wiring.loads[n].namespace}/{self._wiring.loads[n].name}": r for n, r in loads.items()}
+        queues = PodTable(
+            self._hot.table.names,
+            np.floor(seen.waiting + 0.5).astype(np.int64).tobytes(),
+            seen.busy.tobytes(),
+            np.floor(seen.refused + 0.5).astype(np.int64).tobytes(),
         )
-        return HotFlow(flow, loads, pods, observed, self._latencies())
+        counts = sent.astype(np.int32).tobytes()
+        return HotFlow(counts, packed(failures), flow, loads, queues, self._hot.table.rows, seen, self._latencies())
 
-    def _seen(self, container: str, counts: PodCounts) -> Observed:
-        wait = float(self._hot.live.mean_wait_ns(container))
-        return Observed(
-            counts.arrived, counts.finished, counts.rejected, counts.cpu_s * 1e9, counts.waiting, counts.busy, wait
-        )
+    def _spread(self) -> Array:
+        """Every edge of the graph stands for calls of many containers: they share by what they served.
 
-    def _spread(self) -> None:
-        """Every edge of the graph stands for calls of many containers: they share by what they served."""
-        table, pods = self._hot.table, self._taken.pods
-        served = np.array([pods[c].finished if c in pods else 0.0 for c in table.containers])
+        Returns:
+            Of every edge of the plan: attempts, ok, time-outs, rejections, errors, not sent.
+        """
+        table, tally = self._hot.table, self._tally
+        served = np.append(tally.pods[1], 0.0)[table.pod_of_container]
         total = np.bincount(table.group_of, served, table.groups)[table.group_of]
         shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
-        counts = np.zeros((6, len(table.keys)))
-        arrivals = np.zeros(len(table.callees) + 1)
-        for row, key in enumerate(table.keys):
-            seen = self._taken.edges.get(key)
-            if seen is not None:
-                counts[:, row] = (seen.attempts, seen.ok, seen.timeout, seen.rejected, seen.error, seen.refused)
-                arrivals[table.callee_of[row]] += seen.attempts
+        keys = len(table.keys)
+        counts = [np.bincount(table.key_of, tally.edges[row], keys + 1)[:keys] for row in range(6)]
+        arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
-        sums = np.bincount(table.key, flow, len(table.keys))[table.key]
+        sums = np.bincount(table.key, flow, keys)[table.key]
         part = np.where(sums > 0.0, flow / np.maximum(sums, 1e-300), 0.0)
-        for index in range(6):
-            self._sums[index] = np.bincount(table.edge, counts[index][table.key] * part, self._sums.shape[1])
+        edges = len(self._plan.edges)
+        return np.vstack([np.bincount(table.edge, count[table.key] * part, edges) for count in counts])
 
-    def _fail(self, flow: Flow, index: int, counts: list[int], sent: int) -> None:
-        edge = self._plan.edges[index]
-        silent = any(t.kind == TIMEOUT or (t.toll is not None and t.toll.lost > t.toll.starved) for t in edge.targets)
-        dead = self._hot.table.kinds.get(index, "")
-        kinds = (TIMEOUT if silent else DEADLINE, dead or RESET, STATUS, BROKEN)
-        left = sent
-        for kind, count in zip(kinds, counts, strict=True):
-            here = min(count, left)
-            left -= here
-            if here:
-                flow.failures.append((index, KIND_INDEX[kind], here))
+    def _failures(self, failed: NDArray[np.int64], sent: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+        """Edge, kind and count, of every edge no more than it sent."""
+        kinds, found = self._hot.table.kinds, []
+        left = sent.copy()
+        rows = []
+        for kind in range(4):
+            rows.append(np.minimum(np.maximum(failed[kind], 0), left))
+            left = left - rows[-1]
+        here = np.array(rows)
+        for edge, kind in np.argwhere(here.T).tolist():
+            found.append((edge, int(kinds[edge, kind]), int(here[kind, edge])))
+        return found
 
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
@@ -328,11 +384,11 @@ class _Telling:
     def _write(self, flow: Flow, index: int, arrived: int, lost: dict[int, list[tuple[int, int]]]) -> None:
         node = self._plan.nodes[index]
         server = self._plan.servers[node.server]
-        counts = self._taken.pods.get(server.container.container_id)
-        if server.logger is None or counts is None or arrived <= 0:
+        place = self._hot.table.row_of.get(node.server)
+        if server.logger is None or place is None or arrived <= 0:
             return
-        inside = max(counts.arrived, 1e-9)
-        alive = math.floor(arrived * min(1.0, counts.finished / inside) + 0.5)
+        inside = max(float(self._seen.arrived[place]), 1e-9)
+        alive = math.floor(arrived * min(1.0, float(self._seen.finished[place]) / inside) + 0.5)
         for step in node.steps:
             for edge in step:
                 for kind, count in lost.get(edge.index, ()):
@@ -376,7 +432,7 @@ class _Telling:
         return [below for node in nodes for step in node.steps for below in step]
 
     def _load(self, name: str) -> LoadRecord:
-        counts = self._taken.loads.get(name)
+        counts: LoadCounts | None = self._tally.loads.get(name)
         if counts is None:
             return LoadRecord(0, 0, 0, (), ())
         dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
@@ -391,28 +447,26 @@ class _Telling:
         kept = tuple((kind, n) for kind, n in failed if n)
         return LoadRecord(begun, math.floor(counts.attempts + 0.5), math.floor(counts.ok + 0.5), kept, parts)
 
-    def _latencies(self) -> list[Latency]:
-        """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out."""
-        engine = self._hot.live.engine
-        mean: dict[tuple[str, str], float] = {}
-        for edge in engine.graph.edges:
-            node = engine.graph.nodes[edge.child]
-            mean[edge.caller_name, f"{node.service_name}/{node.operation}"] = (
-                float(engine.outcomes.latency[edge.index]) * engine.tick_ns
-            )
-        table = self._hot.table
-        by_key = np.array([mean.get(key, 0.0) for key in table.keys])[table.key]
-        found = [edge.latency for edge in self._plan.edges]
-        limits = np.array([float(edge.call.timeout_ns) for edge in self._plan.edges])[table.edge]
-        took = np.minimum(np.maximum(by_key, 1.0), limits)
+    def _latencies(self) -> Latencies:
+        """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out.
+
+        While hardly anything changes they are those of the last period.
+        """
+        engine, table = self._hot.live.engine, self._hot.table
+        by_key = np.zeros(len(table.keys) + 1)
+        by_key[table.key_of] = engine.outcomes.latency * engine.tick_ns
+        known = by_key[table.key]
+        limits = table.limit[table.edge]
+        took = np.minimum(np.maximum(known, 1.0), limits)
         room = np.maximum(0.0, limits - took) / 3.0
-        spread = np.minimum(took * took, room * room)
-        for edge, known, middle, width in zip(
-            table.edge.tolist(), by_key.tolist(), took.tolist(), spread.tolist(), strict=True
-        ):
-            if known > 0.0:
-                found[edge] = Latency(middle, width)
-        return found
+        mean, variance = table.mean.copy(), table.variance.copy()
+        there = known > 0.0
+        mean[table.edge[there]] = took[there]
+        before = self._hot.latencies
+        if len(before) == len(mean) and bool((np.abs(mean - before.means) <= NOTICEABLE_LATENCY * mean).all()):
+            return before
+        variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
+        return Latencies(mean, variance)
 
 
 _KIND_NAMES = {index: name for name, index in KIND_INDEX.items()}

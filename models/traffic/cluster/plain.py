@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from simcluster.engine import SECOND
 from simcluster.engine.streams import poisson_from_uniform, uniform_at, uniforms_at
+from simcluster.models.traffic.cluster.fleet import Fleet
 from simcluster.models.traffic.cluster.operations import OperationSpec
-from simcluster.models.traffic.cluster.plan import Edge, Node, Plan
+from simcluster.models.traffic.cluster.plan import Edge, Plan
 from simcluster.models.traffic.cluster.users import UserLoad
 
 Array = NDArray[np.float64]
@@ -26,8 +27,10 @@ Index = NDArray[np.int64]
 LARGE = 120
 #: Servers of a large plan for each tick that a period grows by, and the longest period in ticks.
 SERVERS_PER_TICK, MOST_TICKS = 100, 10
-#: Of a large plan a part of the servers is accounted in each period.
-PARTS = 4
+#: Servers of a large plan are accounted after so many periods, their CPU time more often.
+PERIODS, CHARGED = 8, 2
+#: Of a server that is busy for a period it is looked at once so many requests came.
+CROWD = 8.0
 
 
 def stride_of(plan: Plan) -> int:
@@ -55,15 +58,24 @@ class PlainFlow:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        reached = reached_nodes(plan)
-        self._levels = _levels(plan, reached)
+        self._reached = reached_nodes(plan)
+        self._levels = _levels(plan, self._reached)
         roots = [edge for edges in plan.roots for edge in edges]
         self._roots = _level(roots, [0] * len(roots))
         self._keys = plan.keys
         self.server_of = np.array([node.server for node in plan.nodes], dtype=np.int64)
         self.cpu = np.array([float(node.operation.cpu_ns) for node in plan.nodes])
-        self.operations = _operations(plan)
-        self.fits = self._check(reached)
+        #: CPU time of so many requests that come at once that a server is looked at, by server
+        self.crowd = np.zeros(len(plan.servers))
+        np.maximum.at(self.crowd, self.server_of, CROWD * self.cpu)
+        self.square = np.array([_mean_square(node.operation) for node in plan.nodes])
+        self._first = np.array([*plan.first_node, len(plan.nodes)], dtype=np.int64)
+        self.renew()
+
+    def renew(self) -> None:
+        """The plan was evaluated anew."""
+        self.stay = np.array([node.stay_ns for node in self._plan.nodes])
+        self.fits = self._check(self._reached)
 
     def _check(self, reached: dict[int, None]) -> bool:
         plan = self._plan
@@ -74,6 +86,13 @@ class PlainFlow:
             if node.operation.failure or (plan.servers[node.server].logger is not None and _writes(node.operation)):
                 return False
         return all(e.ok == 1.0 and not any(t.fail or t.node < 0 for t in e.targets) for e in edges)
+
+    def nodes_of(self, servers: Index) -> Index:
+        """Nodes of some servers, in their order."""
+        first, count = self._first[servers], self._first[servers + 1] - self._first[servers]
+        begin = np.cumsum(count) - count
+        found: Index = np.arange(int(count.sum()), dtype=np.int64) + np.repeat(first - begin, count)
+        return found
 
     def run(self, users: list[UserLoad], tick: int, span_ns: int) -> tuple[Index, Index]:
         """Calls on every edge, and requests that arrived at every node."""
@@ -113,27 +132,32 @@ class PlainFlow:
 
 
 class Ledger:
-    """Requests that were served but not yet accounted, by node; and since when, by server."""
+    """Requests that were served but not yet accounted, by node; and by server since when, and CPU that was."""
 
     def __init__(self, plan: Plan) -> None:
         self.counts = np.zeros(len(plan.nodes), dtype=np.int64)
         self.ticks = np.zeros(len(plan.servers), dtype=np.int64)
+        self._charged = np.zeros(len(plan.servers), dtype=np.int64)
+        self._work = np.zeros(len(plan.servers))  # CPU time not yet accounted
 
-    def add(self, arrived: Index, ticks: int) -> None:
-        """Requests of a period."""
+    def add(self, arrived: Index, work: Array, ticks: int) -> None:
+        """Requests of a period, and CPU time by server."""
         self.counts += arrived
         self.ticks += ticks
+        self._work += work
 
+    def charge(self, fleet: Fleet) -> None:
+        """Account CPU time before everything else."""
+        self._charged += fleet.charge(self._work)
+        self._work[:] = 0.0
 
-def _operations(plan: Plan) -> list[list[tuple[int, Node, float, float]]]:
-    """Of every server: its operations' nodes with their numbers, and mean and mean square of their costs."""
-    return [
-        [
-            (number, plan.nodes[number], float(operation.cpu_ns), _mean_square(operation))
-            for number, operation in enumerate(server.spec.operations, start=plan.first_node[index])
-        ]
-        for index, server in enumerate(plan.servers)
-    ]
+    def take(self, servers: Index) -> tuple[Index, Index]:
+        """Ticks and CPU time of some servers; they begin again."""
+        ticks, charged = self.ticks[servers], self._charged[servers]
+        self.ticks[servers] = 0
+        self._charged[servers] = 0
+        self._work[servers] = 0.0
+        return ticks, charged
 
 
 def _mean_square(operation: OperationSpec) -> float:

@@ -263,12 +263,18 @@ class PlanBuilder:
             self._network.path(source, node, origin.address, address).cost(
                 REQUEST_BYTES, ANSWER_BYTES, timeout_ns=call.timeout_ns
             )
-            for source in origin.nodes
+            for source in self._reachable(origin)
         ]
         if len(costs) == 1:
             return costs[0]
         mean, variance, p99, failing = (math.fsum(part) / max(1, len(costs)) for part in zip(*costs, strict=True))
         return Cost(mean, variance, p99, failing)
+
+    def _reachable(self, origin: Origin) -> tuple[str, ...]:
+        """Nodes of an origin from which calls go anywhere: of users' entries those that answer, if any does."""
+        if origin.names is not None:
+            return origin.nodes
+        return tuple(node for node in origin.nodes if self._network.door.answers(node)) or origin.nodes
 
     def _sorted(self) -> list[int]:
         """Nodes with callers before callees; targets that would close a circle are removed."""

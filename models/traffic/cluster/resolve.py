@@ -55,8 +55,8 @@ class Resolver:
         self._name_servers: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Reached]]] = {}
 
     def entry_nodes(self) -> tuple[str, ...]:
-        """Nodes through which users from outside enter: all that have service rules."""
-        return tuple(sorted(self._network.rules))
+        """Nodes through which users from outside enter."""
+        return self._network.entries()
 
     def first_port(self, origin: Origin, host: str) -> int:
         """The lowest port of a Service, or 80 if it has none (yet)."""
@@ -99,6 +99,9 @@ class Resolver:
         lost: dict[str, float] = {}
         share = 1.0 / (max(1, len(origin.nodes)) * len(addresses))
         for node in origin.nodes or ("",):
+            if origin.names is None and not self._network.door.answers(node):
+                lost[TIMEOUT] = lost.get(TIMEOUT, 0.0) + share * len(addresses)
+                continue
             for address in addresses:
                 route = self._network.route(node, address, port, origin.address)
                 if route.outcome != "ok":

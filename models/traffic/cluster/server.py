@@ -8,7 +8,6 @@ costs next to nothing. Left out: connections, thread pools blocked on calls, gar
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -29,9 +28,12 @@ from simcluster.models.traffic.cluster.queueing import (
 if TYPE_CHECKING:
     from simcluster.models.traffic.cluster.distribution import Latency
 
-#: Ticks of the moving average of what arrives: 0.85 forgets half in 4 ticks (2 s).
-MEMORY_OF_DEMAND = 0.85
-#: A change of the wait that nobody would notice: 4 per cent of the request, or 30 us.
+#: Ticks that the moving average of what arrives remembers at least (it forgets half in 4), the number of
+#: requests that it remembers where so many do not come in that time, and the most ticks.
+MEMORY_TICKS, MEMORY_REQUESTS, MOST_MEMORY = 20.0 / 3.0, 100.0, 600.0
+#: So many requests at once are no chance.
+SURGE = 16.0
+#: A change of the wait that nobody would notice: 4 per cent of the request (or what chance does), or 30 us.
 NOTICEABLE_SHARE = 0.04
 NOTICEABLE_NS = 30_000.0
 #: Beyond this nobody waits any more: how much longer makes no difference.
@@ -44,12 +46,18 @@ NOTICEABLE_REFUSALS = 0.02
 MEMORY_STEP = 1 << 18
 #: A demand that changed by less than this many cores is not reported to the machine anew.
 NOTICEABLE_CORES = 0.002
-#: Demand that differs by less from what the waits were worked out for, in a period of many ticks, is the same.
-ALIKE = 0.1
+#: Demand that differs by less from what the waits were worked out for, in a period of many ticks, is the same:
+#: a share, and what chance does to the average (standard deviations of as many requests as it remembers).
+ALIKE, CHANCE = 0.1, 2.5
 #: A share of the CPU that counts as all of it.
 SATURATED = 0.98
-#: A backlog that lasts so long is a queue of which one must think.
-TENSE_BACKLOG_NS = 0.25 * SECOND
+#: So many requests that wait now are what the stationary wait is made of.
+ORDINARY_REQUESTS = 8.0
+#: A backlog that lasts so long, and so many requests, is a queue of which one must think: with half of the
+#: CPU in use one request in 2^16 finds as many before it.
+TENSE_BACKLOG_NS, TENSE_REQUESTS = 0.25 * SECOND, 16.0
+#: Averages of fewer requests say nothing about utilisation.
+KNOWN_REQUESTS = 30.0
 #: Cores that a program without limit of threads asks for at most.
 HOPELESS_CORES = 64
 #: An exponent at which nothing ever happens.
@@ -148,6 +156,7 @@ class Server:
         self._offered = 0.0
         self._work = 0.0
         self._square = 0.0
+        self._age = 0.0  # ticks since its first one
         self._carry_ns = 0.0  # fraction of a nanosecond of idle CPU not yet accounted
         self._reported = -1.0
         self._judged_work, self._judged_cores = -1.0, 0.0  # for which the waits were worked out last
@@ -200,6 +209,7 @@ class Server:
         busy_ns: float,
         refused: int = 0,
         ticks: int = 1,
+        charged: int = 0,
     ) -> bool:
         """Serve one tick.
 
@@ -209,6 +219,7 @@ class Server:
                 costs, `busy_ns` the sum of their mean times inside (Little's law gives concurrency).
             refused: how many came besides and found the queue full.
             ticks: of how many ticks it is the sum; averages are kept per tick.
+            charged: nanoseconds of CPU that were accounted before.
 
         Returns:
             Whether what callers may count on has changed.
@@ -225,22 +236,35 @@ class Server:
         if wanted >= capacity or before:
             used = min(wanted, capacity)
             self.backlog_ns = max(0, before + work_ns - max(0, used - whole_idle))
-        keep = _keep(ticks)
+        keep = self._keep(ticks, requests / ticks)
         new = (1.0 - keep) / ticks
         self._arrivals = self._arrivals * keep + requests * new
         self._offered = self._offered * keep + (requests + refused) * new
         self._work = self._work * keep + work_ns * new
         self._square = self._square * keep + square * new
         self.in_flight = self.in_flight * keep + busy_ns / tick_ns * (1.0 - keep)
-        alike = abs(self._work - self._judged_work) <= ALIKE * self._judged_work and cores == self._judged_cores
+        alike = cores == self._judged_cores and self._is_alike()
         if ticks > 1 and alike and not self.backlog_ns and not before:
             changed = False
         else:
-            self._judged_work, self._judged_cores = self._work, cores
-            changed = self._publish(tick_ns // ticks, cores)
-        self.container.use_cpu(used, int(self._throttled(tick_ns, used, capacity)))
+            changed = self.judge(tick_ns // ticks)
+        self.container.use_cpu(max(0, used - charged), int(self._throttled(tick_ns, used, capacity)))
         self._tell_machine(wanted / tick_ns)
         return changed
+
+    def _is_alike(self) -> bool:
+        """Whether the demand is that of the last judgement, chance considered."""
+        allowed = max(ALIKE, CHANCE / math.sqrt(self._remembered()))
+        return abs(self._work - self._judged_work) <= allowed * self._judged_work
+
+    def _remembered(self) -> float:
+        """Requests of which the averages know."""
+        return max(self._arrivals * MEMORY_TICKS, min(MEMORY_REQUESTS, self._arrivals * self._age), 1.0)
+
+    def judge(self, tick_ns: int) -> bool:
+        """Work out the waits of now; whether what callers may count on has changed."""
+        self._judged_work, self._judged_cores = self._work, self.cores
+        return self._publish(tick_ns, self.cores)
 
     def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
         """Ticks whose queue somebody else kept: account them and publish what callers and probes meet."""
@@ -250,7 +274,7 @@ class Server:
         self._carry_ns = idle_ns - whole_idle
         capacity = int(cores * tick_ns)
         used = min(capacity, whole_idle + int(load.cpu_ns))
-        keep = _keep(ticks)
+        keep = self._keep(ticks, load.arrived / ticks)
         new = (1.0 - keep) / ticks
         cost = load.cpu_ns / load.finished if load.finished > 0.0 else 0.0
         if not cost and self._arrivals > 0.0:
@@ -262,7 +286,7 @@ class Server:
         self.in_flight = load.waiting + load.busy
         self.backlog_ns = int(load.waiting * cost)
         refused = load.refused / (load.arrived + load.refused) if load.refused > 0.0 else 0.0
-        if ticks == 1 or abs(self._work - self._judged_work) > ALIKE * self._judged_work or cores != self._judged_cores:
+        if ticks == 1 or cores != self._judged_cores or not self._is_alike():
             self._judged_work, self._judged_cores = self._work, cores
             self._judged_wait = self._current(tick_ns // ticks, cores)[0]
         calm = self._judged_wait
@@ -283,18 +307,20 @@ class Server:
         """(mu - lambda) T: the exponent with which the chance falls that a request waits `within_ns`."""
         if self._arrivals <= 1e-9 or self._work <= 0.0:
             return NO_RISK
-        speed = max(self.container.cpu_cores() - self.spec.idle_cores, 0.0)
+        speed = max(self.cores - self.spec.idle_cores, 0.0)
         cost = self._work / self._arrivals
-        return (speed / cost - self._arrivals / tick_ns) * within_ns
+        arrivals = self._arrivals if self._remembered() >= KNOWN_REQUESTS else 0.0
+        return (speed / cost - arrivals / tick_ns) * within_ns
 
     def is_tense(self, tick_ns: int, busy: float) -> bool:
         """Whether its queue may grow: nearly all of its CPU or its workers in use, or a backlog."""
         if self.spec.needs_state and self._arrivals > 1e-3:
             return True
-        if self.rejected > 0.0 or self.backlog_ns > TENSE_BACKLOG_NS * self.cores:
+        cost = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
+        if self.rejected > 0.0 or self.backlog_ns > max(TENSE_BACKLOG_NS * self.cores, TENSE_REQUESTS * cost):
             return self._arrivals > 1e-3 or self.backlog_ns > 0
         cores = self.cores - self.spec.idle_cores
-        if self._work > busy * cores * tick_ns:
+        if self._work > busy * cores * tick_ns and self._remembered() >= KNOWN_REQUESTS:
             return True
         return bool(self.spec.workers) and self.in_flight > busy * self.spec.workers
 
@@ -331,7 +357,8 @@ class Server:
     def _publish(self, tick_ns: int, cores: float) -> bool:
         wait, rejected = self._current(tick_ns, cores)
         mean_service = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
-        noticeable = NOTICEABLE_SHARE * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
+        share = max(NOTICEABLE_SHARE, 1.0 / math.sqrt(self._remembered()))
+        noticeable = share * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
         hopeless = min(wait.mean_ns, self.wait.mean_ns) > HOPELESS_NS
         same_wait = hopeless or abs(wait.mean_ns - self.wait.mean_ns) <= noticeable
         if same_wait and abs(rejected - self.rejected) <= NOTICEABLE_REFUSALS:
@@ -350,7 +377,7 @@ class Server:
         speed = max(cores - self.spec.idle_cores, 0.02 * cores)
         wait = self._stationary(demand, speed)
         behind = self.backlog_ns / speed
-        if behind > wait.mean_ns:
+        if behind > wait.mean_ns + ORDINARY_REQUESTS * mean / speed:
             spread = mean * math.sqrt(1.0 + self.backlog_ns / max(mean, 1.0)) / speed
             wait = Wait(behind, spread * spread, wait.throttled)
         return wait, self._refusals(tick_ns, mean, speed)
@@ -400,11 +427,14 @@ class Server:
         if memory != self.container.memory_bytes:
             self.container.set_memory(memory)
 
-
-@functools.cache
-def _keep(ticks: int) -> float:
-    """What an average keeps of its value over so many ticks."""
-    keep = MEMORY_OF_DEMAND
-    for _ in range(ticks - 1):
-        keep *= MEMORY_OF_DEMAND
-    return keep
+    def _keep(self, ticks: int, per_tick: float) -> float:
+        """What the averages keep of their values over so many ticks, in which so many requests came in each."""
+        self._age = min(self._age + ticks, MOST_MEMORY)
+        # a surge is believed at once; but to forget faster whenever a request more came would bias the average
+        surge = per_tick if per_tick * ticks >= SURGE else 0.0
+        enough = MEMORY_REQUESTS / max(surge, self._arrivals, 1e-6)
+        rest = 1.0 - 1.0 / max(MEMORY_TICKS, min(enough, self._age))
+        keep = 1.0
+        while ticks:
+            keep, rest, ticks = keep * rest if ticks & 1 else keep, rest * rest, ticks >> 1
+        return keep

@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simcluster.engine import AppendLog, Shared
+from simcluster.engine.clock import HOUR
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles, quantile
 from simcluster.models.traffic.cluster.plan import EdgeKey, Layout
 
-#: One hour of ticks of half a second is kept.
+#: One hour is kept, in blocks of so many ticks: at most as many as ticks of half a second need.
 BLOCK = 64
-KEEP_BLOCKS = 113
+KEEP_BLOCKS, KEEP_NS = 113, HOUR
+_NUMBER = struct.Struct("d")
 
 
-class Latencies(tuple[Latency, ...], Shared):
-    """Latency of every edge, as of one evaluation of the plan."""
+class Latencies(Shared):
+    """Latency of every edge, as of one evaluation of the plan; a sequence of `Latency`."""
 
-    __slots__ = ()
+    __slots__ = ("_means", "_variances")
 
-    def __reduce__(self) -> tuple[type[Latencies], tuple[list[Latency]]]:
-        return (Latencies, (list(self),))
+    def __init__(self, means: Sequence[float] | NDArray[np.float64] = (), variances: Any = ()) -> None:
+        self._means = np.array(means, dtype=np.float64).tobytes()
+        self._variances = np.array(variances, dtype=np.float64).tobytes()
+
+    @classmethod
+    def of(cls, latencies: Sequence[Latency]) -> Latencies:
+        """The same as numbers."""
+        return cls([each.mean for each in latencies], [each.variance for each in latencies])
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Their means, not to be changed."""
+        return np.frombuffer(self._means)
+
+    def __len__(self) -> int:
+        return len(self._means) // 8
+
+    def __getitem__(self, index: int) -> Latency:
+        at = 8 * index
+        return Latency(*_NUMBER.unpack_from(self._means, at), *_NUMBER.unpack_from(self._variances, at))
+
+    def __iter__(self) -> Iterator[Latency]:
+        means, variances = np.frombuffer(self._means).tolist(), np.frombuffer(self._variances).tolist()
+        return map(Latency, means, variances)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Latencies) and (self._means, self._variances) == (other._means, other._variances)
+
+    def __hash__(self) -> int:
+        raise TypeError("latencies are no keys")
+
+    def __repr__(self) -> str:
+        return f"Latencies({list(self)})"
 
 
 class LoadRecord(NamedTuple):
@@ -49,6 +86,29 @@ class PodRecord(NamedTuple):
     refused: int
 
 
+class Containers(tuple[str, ...], Shared):
+    """Identities of the pods of a plan, in the order of a tick's numbers."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Containers], tuple[list[str]]]:
+        return (Containers, (list(self),))
+
+
+class PodTable(NamedTuple):
+    """The queues of all pods at the end of a tick, as arrays: 64-bit integers, floats, integers."""
+
+    names: Containers = Containers()
+    waiting: bytes = b""
+    busy: bytes = b""
+    refused: bytes = b""
+
+    def records(self) -> Iterator[PodRecord]:
+        """Pod by pod."""
+        waiting, busy, refused = array("q", self.waiting), array("d", self.busy), array("q", self.refused)
+        yield from map(PodRecord, self.names, waiting, busy, refused)
+
+
 class Detail(NamedTuple):
     """What only a tick tells in which queues, time-outs and retries were followed.
 
@@ -58,7 +118,7 @@ class Detail(NamedTuple):
     """
 
     loads: dict[str, LoadRecord]
-    pods: tuple[PodRecord, ...] = ()
+    pods: PodTable = PodTable()
 
 
 class Tick(NamedTuple):
@@ -67,7 +127,7 @@ class Tick(NamedTuple):
     Attributes:
         t_ns: its end.
         sent: calls on each edge of `layout`, an array of 32-bit integers.
-        failures: edge, kind (index into `KINDS`), count.
+        failures: edge, kind (index into `KINDS`), count, one triple after the other, 32-bit integers.
         detail: what a tick with queues and retries has besides.
     """
 
@@ -75,7 +135,7 @@ class Tick(NamedTuple):
     layout: Layout
     latencies: Latencies
     sent: bytes
-    failures: tuple[tuple[int, int, int], ...]
+    failures: bytes
     detail: Detail | None = None
 
 
@@ -123,6 +183,8 @@ class History:
     def append(self, tick: SharedTick) -> None:
         """Add the tick that has just ended."""
         self._ticks.append(tick)
+        if len(self._ticks) > 2 * BLOCK and self._ticks[BLOCK].t_ns < tick.t_ns - KEEP_NS:
+            self._ticks.drop_block()
 
     def ticks(self, from_ns: int, to_ns: int) -> Iterator[SharedTick]:
         """Ticks that end in (from_ns, to_ns]."""
@@ -163,7 +225,7 @@ class History:
     def queues(self, from_ns: int, to_ns: int) -> Iterator[tuple[int, PodRecord]]:
         """Queues of pods in the ticks that end in (from_ns, to_ns] in which they were followed, with the instants."""
         for tick in self.ticks(from_ns, to_ns):
-            for record in tick.detail.pods if tick.detail is not None else ():
+            for record in tick.detail.pods.records() if tick.detail is not None else ():
                 yield tick.t_ns, record
 
     def summary(self, edges: list[EdgeStats]) -> Summary:
@@ -182,7 +244,8 @@ class History:
 def edges_of(tick: Tick, indices: Sequence[int] | None = None) -> list[EdgeStats]:
     """The edges of one tick that had calls, all or those of `indices`."""
     errors: dict[int, dict[str, int]] = {}
-    for edge, kind, count in tick.failures:
+    failures = array("i", tick.failures)
+    for edge, kind, count in zip(failures[::3], failures[1::3], failures[2::3], strict=True):
         of_edge = errors.setdefault(edge, {})
         of_edge[KINDS[kind]] = of_edge.get(KINDS[kind], 0) + count
     calls = array("i", tick.sent)
@@ -194,3 +257,8 @@ def edges_of(tick: Tick, indices: Sequence[int] | None = None) -> list[EdgeStats
             ok = max(0, sent - sum(failed.values()))  # integers
             result.append(EdgeStats(tick.t_ns, tick.layout[index], sent, ok, failed, tick.latencies[index]))
     return result
+
+
+def packed(failures: Sequence[tuple[int, int, int]]) -> bytes:
+    """Failures by edge and kind as a tick keeps them."""
+    return array("i", [number for failure in failures for number in failure]).tobytes()

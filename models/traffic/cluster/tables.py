@@ -14,6 +14,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcluster.engine import MILLISECOND
 from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.cluster.plain import LARGE
@@ -23,7 +26,10 @@ from simcluster.models.traffic.cluster.users import UserLoad
 
 if TYPE_CHECKING:
     from simcluster.models.machine.kernel.kernel import Kernel
+    from simcluster.models.traffic.cluster.fleet import Fleet
     from simcluster.models.traffic.cluster.server import Server
+
+Array = NDArray[np.float64]
 
 #: How long a kept-alive connection stays open beyond its requests: between Node's 5 s and nginx' 75 s.
 KEPT_S = 15.0
@@ -37,6 +43,8 @@ PASSING, CARRIED = OUTSIDE, "pods"
 CROWDED = 100.0
 #: How long a connection that nobody accepts is waited for.
 WAITS_S = 10.0
+#: Nothing was told yet.
+_NEVER = (-1.0, -1.0, -1.0)
 #: Arrivals are averaged over ticks of this length.
 TICK_NS = 500 * MILLISECOND
 
@@ -53,12 +61,12 @@ class Rates:
         self.passing: dict[str, float] = {}  # node -> connections of users a second on to other nodes
         self.received: dict[str, float] = {}
         self.sent: dict[str, float] = {}
-        self._plan = plan
+        self.plan = plan
         self._calls = [0.0] * len(plan.nodes)
 
     def walk(self, users: list[UserLoad], entries: list[str]) -> None:
         """Let the users' requests run through the plan, on average."""
-        plan = self._plan
+        plan = self.plan
         for load, edges in zip(users, plan.roots, strict=True):
             took = 0.0
             for edge in edges if load.concurrency is not None else ():
@@ -79,13 +87,13 @@ class Rates:
                     self._pass(edge, requests * edge.call.count * edge.reached, node.server, [])
 
     def _pass(self, edge: Edge, attempts: float, caller: int, entries: list[str]) -> None:
-        servers, share = self._plan.servers, edge.call.opening
+        servers, share = self.plan.servers, edge.call.opening
         for target in edge.targets:
             if target.node < 0:
                 continue
             here = attempts * target.weight
             self._calls[target.node] += here
-            callee = self._plan.nodes[target.node].server
+            callee = self.plan.nodes[target.node].server
             there = servers[callee].node
             came = [servers[caller].node] if caller >= 0 else entries
             for node in came:
@@ -136,21 +144,31 @@ class Tables:
         self._passed: dict[str, float] = {}
         self._carried: dict[str, None] = {}
         self._plan: Plan | None = None
-        self._opens: list[float] = []  # connections that a request of each server of that plan opens
+        self._rates: Rates | None = None
+        self._mark: object = None
+        self._opens: Array = np.zeros(0)  # connections that a request of each server of that plan opens
 
-    def refresh(self, plan: Plan, users: list[UserLoad]) -> bool:
-        """Report the traffic of now and lay tolls on the plan's edges; whether they have changed."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_rates": None}  # it is worked out again when it is missed
+
+    def refresh(self, plan: Plan, users: list[UserLoad], fleet: Fleet, version: int) -> bool:
+        """Report the traffic of now and lay tolls on the plan's edges; whether they have changed.
+
+        Args:
+            version: how often the plan was evaluated.
+        """
         machines = self._machines()
         if not machines:
             return False
         large = len(plan.servers) > LARGE
-        if not large or self.tolled or self._may_bind(plan, users, machines):
-            rates = Rates(plan)
-            rates.walk(users, sorted(self._network.rules))
+        per_s = fleet.per_second(TICK_NS) if large else np.zeros(0)
+        if not large or self.tolled or self._may_bind(plan, users, machines, per_s):
+            rates = self._walked(plan, users, version)
             self._report_bytes(rates.received, rates.sent, machines)
             self._report(plan, rates, machines)
         else:
-            self._report_bytes(*_bytes(plan), machines)
+            volume = _bytes(fleet, per_s)
+            self._report_bytes(volume, volume, machines)
         self.dropped = {
             name: machine.os.conntrack.dropped_share
             for name, machine in machines.items()
@@ -158,27 +176,34 @@ class Tables:
         }
         return self._lay(plan, users)
 
+    def _walked(self, plan: Plan, users: list[UserLoad], version: int) -> Rates:
+        """What the plan comes to; worked out anew when it was evaluated, or users or tolls have changed."""
+        entries = list(self._network.entries())
+        mark = (version, entries, [load.rps for load in users])
+        if self.tolled or self._rates is None or self._rates.plan is not plan or mark != self._mark:
+            self._rates, self._mark = Rates(plan), mark
+            self._rates.walk(users, entries)
+        return self._rates
+
     def _machines(self) -> dict[str, Any]:
         """Nodes that have a kernel."""
         network = self._network
         found = {name: network.sandboxes.get(nic.address) for name, nic in network.links.nics.items()}
         return {name: machine for name, machine in found.items() if getattr(machine, "os", None) is not None}
 
-    def _may_bind(self, plan: Plan, users: list[UserLoad], machines: dict[str, Any]) -> bool:
+    def _may_bind(self, plan: Plan, users: list[UserLoad], machines: dict[str, Any], per_s: Array) -> bool:
         """Whether some table could be short, by bounds that are quick to work out."""
         if any(machine.os.is_strained for machine in machines.values()):
             return True
         if plan is not self._plan:
-            self._plan, self._opens = plan, [_opens(server) for server in plan.servers]
+            self._plan, self._opens = plan, np.array([_opens(server) for server in plan.servers])
         ports = NEAR * min(machine.os.ports.size for machine in machines.values()) / 60.0
-        opening = math.fsum(load.rps * load.connects for load in users)
-        for server, share in zip(plan.servers, self._opens, strict=True):
-            per_s = share * server.arrivals_per_s(TICK_NS) if share else 0.0
-            if per_s > ports:
-                return True
-            opening += per_s
+        opening = per_s * self._opens
+        if bool((opening > ports).any()):
+            return True
+        whole = math.fsum(opening.tolist()) + math.fsum(load.rps * load.connects for load in users)
         tables = [machine.os.conntrack for machine in machines.values()]
-        return any(0 < NEAR * table.maximum < table.wanted + opening * (KEPT_S + 120.0) for table in tables)
+        return any(0 < NEAR * table.maximum < table.wanted + whole * (KEPT_S + 120.0) for table in tables)
 
     # --- what kernels are told ------------------------------------------------------------
 
@@ -189,10 +214,9 @@ class Tables:
                 nic.report(CARRIED, float(int(received.get(name, 0.0))), float(int(sent.get(name, 0.0))))
 
     def _report(self, plan: Plan, rates: Rates, machines: dict[str, Any]) -> None:
-        for index, server in enumerate(plan.servers):
-            machine = machines.get(server.node)
-            if machine is not None:
-                self._tell(server, rates, index, machine.os)
+        for index in self._news(plan, rates, machines):
+            server = plan.servers[index]
+            self._tell(server, rates, index, machines[server.node].os)
         running = {server.container.container_id: None for server in plan.servers}
         for known in (self._told, self.short, self._refused, self._full):
             for gone in [key for key in known if key not in running]:
@@ -202,6 +226,29 @@ class Tables:
             if name in machines and abs(now - before) > ALIKE * before:
                 machines[name].os.passing(PASSING, now, now * KEPT_S)
                 self._passed[name] = now
+
+    def _news(self, plan: Plan, rates: Rates, machines: dict[str, Any]) -> list[int]:
+        """Servers of which kernels are told: all where a table is short, else those whose connections changed."""
+        strained = {name: self.tolled or machine.os.is_strained for name, machine in machines.items()}
+        ports = {name: NEAR * machine.os.ports.size / 60.0 for name, machine in machines.items()}
+        nodes = [server.node for server in plan.servers]
+        there = np.array([name in machines for name in nodes], dtype=bool)
+        single = np.array([max(largest.values(), default=0.0) for largest in rates.largest])
+        tight = np.array([strained.get(name, False) for name in nodes], dtype=bool)
+        tight |= single > np.array([ports.get(name, 0.0) for name in nodes])
+        keys = [server.container.container_id for server in plan.servers]
+        marked = dict.fromkeys([*self.short, *self._refused, *self._full])
+        tight |= np.array([key in marked for key in keys], dtype=bool)
+        inside = np.array([0.0 if s.spec.protocol == "grpc" else s.in_flight for s in plan.servers])
+        workers = np.array([float(s.spec.workers or 1e18) for s in plan.servers])
+        tight |= inside - workers > CROWDED
+        new = np.array(rates.opened) + np.maximum(0.0, np.array(rates.out) - single)
+        now = np.column_stack((new, np.array(rates.kept) + inside, single))
+        before = np.array([self._told.get(key, _NEVER) for key in keys]).reshape(-1, 3)
+        known = before[:, 0] >= 0.0
+        differs = (np.abs(now - before) > ALIKE * before + 0.1).any(axis=1)
+        wanted = tight | np.where(known, differs, now.any(axis=1))
+        return np.nonzero(there & wanted)[0].tolist()
 
     def _tell(self, server: Server, rates: Rates, index: int, os: Kernel) -> None:
         container = server.container
@@ -254,7 +301,7 @@ class Tables:
             return False
         self.tolled = False
         changed = False
-        entries = sorted(self._network.rules)
+        entries = list(self._network.entries())
         for load, edges in zip(users, plan.roots, strict=True):
             for edge in edges:
                 places = [load.from_node] if load.from_node else entries
@@ -307,16 +354,13 @@ def _opens(server: Server) -> float:
     )
 
 
-def _bytes(plan: Plan) -> tuple[dict[str, float], dict[str, float]]:
+def _bytes(fleet: Fleet, per_s: Array) -> dict[str, float]:
     """Bytes a second by node, from what servers were asked: every request was sent by some node like these."""
-    found: dict[str, float] = {}
-    for server in plan.servers:
-        per_s = server.arrivals_per_s(TICK_NS)
-        if per_s > 0.0:
-            found[server.node] = found.get(server.node, 0.0) + per_s
-    elsewhere = 1.0 - 1.0 / max(1, len(found))
-    volume = {node: per_s * elsewhere * (REQUEST_BYTES + ANSWER_BYTES) for node, per_s in found.items()}
-    return volume, volume
+    facts = fleet.facts
+    found = np.bincount(facts.machine, per_s, len(facts.machines))
+    elsewhere = 1.0 - 1.0 / max(1, int((found > 0.0).sum()))
+    volume = found * (elsewhere * (REQUEST_BYTES + ANSWER_BYTES))
+    return {node: each for node, each in zip(facts.machines, volume.tolist(), strict=True) if each > 0.0}
 
 
 def _keep(known: dict[str, float], key: str, value: float) -> None:

@@ -14,7 +14,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from simcluster.engine import MILLISECOND
+from simcluster.engine import MILLISECOND, Shared
 from simcluster.models.traffic.cluster.causes import DNS_TIMEOUT, TIMEOUT, UNCONNECTED
 from simcluster.models.traffic.cluster.evaluation import understands
 from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
@@ -68,6 +68,21 @@ class EdgePart(NamedTuple):
     kind: str
 
 
+class Parts(tuple[EdgePart, ...], Shared):
+    """The parts of a wiring; forks share them."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Parts], tuple[list[EdgePart]]]:
+        return (Parts, (list(self),))
+
+
+class Hops(dict[tuple[str, str], Hop], Shared):
+    """The hops of a wiring; forks share them."""
+
+    __slots__ = ()
+
+
 class Wiring:
     """One plan's graph.
 
@@ -87,8 +102,8 @@ class Wiring:
         self.groups: dict[str, list[Server]] = {}
         self._group()
         self.pods = {name: [s.container.container_id for s in servers] for name, servers in self.groups.items()}
-        self.hops: dict[tuple[str, str], Hop] = {}
-        self.parts: list[EdgePart] = []
+        self._found: dict[tuple[str, str], Hop] = {}
+        self._parts: list[EdgePart] = []
         self.ready: dict[str, None] = {}
         self._services: dict[str, Service] = {}
         self._open: dict[tuple[str, str], bool] = {}
@@ -102,6 +117,8 @@ class Wiring:
         for name in self._nobody:
             self.pods[name] = [f"nobody/{name}"]
         self.pods = {name: self.pods[name] for name in services}
+        self.hops, self.parts = Hops(self._found), Parts(self._parts)
+        del self._found, self._parts, self._open
         self.spec = GraphSpec.model_construct(
             name="cluster", description="", run=Run(), network=None, services=services, load=load, events=()
         )
@@ -145,7 +162,7 @@ class Wiring:
                 for hop in self._hops([edge], edge.call, name, [1.0]):
                     reference = f"{hop.service}/{hop.operation}"
                     mix[reference] = mix.get(reference, 0.0) + edge.call.count * hop.share
-                    self.parts.append(
+                    self._parts.append(
                         EdgePart(edge.index, name, reference, "", "", edge.call.count * hop.share, hop.kind)
                     )
             if not mix:
@@ -171,7 +188,7 @@ class Wiring:
 
     def _needed(self) -> list[str]:
         """All services that calls can reach from the users downwards, and those whose queue is not empty."""
-        found = dict.fromkeys(hop.service for hop in self.hops.values() if hop.service in self.groups)
+        found = dict.fromkeys(hop.service for hop in self._found.values() if hop.service in self.groups)
         queue = list(found)
         while queue:
             for name in self._reached_from(queue.pop()):
@@ -238,7 +255,7 @@ class Wiring:
             return []
         for edge, server in zip(edges, self.groups[name], strict=True):
             for hop in hops:
-                self.parts.append(
+                self._parts.append(
                     EdgePart(
                         edge.index,
                         name,
@@ -327,7 +344,7 @@ class Wiring:
             normal = tuple((c, w / here) for c, w in weights.items()) if service in self.groups and here > 0.0 else ()
             hop = Hop(service, operation, share, refused / whole, lost / whole, normal, kind)
             hops.append(hop)
-            self.hops.setdefault((caller, service), hop)
+            self._found.setdefault((caller, service), hop)
         return hops
 
     def _alone(self, edge: Edge, answer_ns: int) -> tuple[str, str]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
-from simcluster.engine.content import ContentError
+from simcluster.engine.content import ContentError, read_document
+from simcluster.models.traffic.aggregate.countable import check_countable
 from simcluster.models.traffic.graph.load import Load
-from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.spec import GraphSpec, walk
+from simcluster.models.traffic.graph.spec import GraphSpec
 
 #: `exact` gives every request its events, a few microseconds each: more would take hours.
 EXACT_REQUESTS = 500_000_000
-#: What `aggregate` has no counts for.
-_NOT_COUNTED = ("patience", "hedge")
 
 
 def refuse_for(engine: str, spec: GraphSpec, path: Path) -> None:
@@ -27,10 +24,12 @@ def refuse_for(engine: str, spec: GraphSpec, path: Path) -> None:
                 f"{EXACT_REQUESTS:.0e}; lower the rate, shorten run.duration, or use --engine aggregate",
             )  # fmt: skip
         return
-    for place, policy in policies(spec):
-        for key in _NOT_COUNTED:
-            if getattr(policy, key) is not None:
-                raise ContentError(path, 1, f"{place}.{key}: aggregate does not count it; use --engine exact")
+    try:
+        check_countable(spec)
+    except ContentError as error:
+        place, _, reason = error.problem.partition(": ")
+        line = read_document(path).line(tuple(place.split(".")))
+        raise ContentError(path, line, f"{place}: {reason}") from None
 
 
 def expected_requests(load: Load, duration_ns: int) -> float:
@@ -43,14 +42,3 @@ def expected_requests(load: Load, duration_ns: int) -> float:
     if burst is not None:
         mean *= (burst.factor * burst.on + burst.off) / (burst.on + burst.off)
     return mean * duration_ns / 1e9
-
-
-def policies(spec: GraphSpec) -> Iterator[tuple[str, Policy]]:
-    """All policies of callers, each with its place in the file."""
-    for name, load in spec.load.items():
-        yield f"load.{name}.call", load.call
-    for name, service in spec.services.items():
-        for operation, one in service.operations.items():
-            for where, step in walk(one.steps, ("services", name, "operations", operation, "steps")):
-                if step.call is not None:
-                    yield ".".join(str(part) for part in (*where, "call")), step.call

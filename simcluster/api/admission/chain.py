@@ -6,6 +6,7 @@ Left out, being of no effect without what they serve: RuntimeClass, certificate 
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from simcluster.api.admission.default_toleration_seconds import DefaultTolerationSeconds
 from simcluster.api.admission.limit_ranger import LimitRanger
@@ -19,6 +20,7 @@ from simcluster.api.admission.resource_quota import ResourceQuota
 from simcluster.api.admission.runtime_class import RuntimeClass
 from simcluster.api.admission.service_account import ServiceAccount
 from simcluster.api.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
+from simcluster.api.admission.volume_resize import VolumeClaimResize
 from simcluster.api.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from simcluster.api.registry.attributes import Attributes
 
@@ -32,6 +34,7 @@ PLUGINS: tuple[Plugin, ...] = (
     DefaultTolerationSeconds(),
     DefaultStorageClass(),
     StorageObjectInUseProtection(),
+    VolumeClaimResize(),
     RuntimeClass(),
     MutatingAdmissionWebhook(),
     ValidatingAdmissionPolicy(),
@@ -40,15 +43,24 @@ PLUGINS: tuple[Plugin, ...] = (
 )
 
 
+class _Concerned(NamedTuple):
+    """A plugin that may want writes of some kind; `asks` if it has to see them to know."""
+
+    plugin: Plugin
+    asks: bool
+
+
 @functools.cache
-def _candidates(operation: str, resource: str) -> tuple[Plugin, ...]:
-    """The plugins that may want writes of this kind."""
-    return tuple(
-        plugin
-        for plugin in PLUGINS
-        if type(plugin).wants is not Plugin.wants
-        or (operation in plugin.operations and (plugin.resources is None or resource in plugin.resources))
-    )
+def _candidates(operation: str, resource: str, step: str) -> tuple[_Concerned, ...]:
+    """The plugins that may want writes of this kind and do something in this step (`mutate` or `validate`)."""
+    found = []
+    for plugin in PLUGINS:
+        kind = type(plugin)
+        asks = kind.wants is not Plugin.wants
+        wants = operation in plugin.operations and (plugin.resources is None or resource in plugin.resources)
+        if (asks or wants) and getattr(kind, step) is not getattr(Plugin, step):
+            found.append(_Concerned(plugin, asks))
+    return tuple(found)
 
 
 class AdmissionChain:
@@ -59,8 +71,8 @@ class AdmissionChain:
 
     def mutate(self, attributes: Attributes) -> None:
         """Let every plugin change the new object. Raises ApiError."""
-        for plugin in _candidates(attributes.operation, attributes.resource.storage):
-            if plugin.wants(attributes):
+        for plugin, asks in _candidates(attributes.operation, attributes.resource.storage, "mutate"):
+            if not asks or plugin.wants(attributes):
                 plugin.mutate(attributes, self.cluster)
         if attributes.is_changed_by_webhooks:
             self._complete(attributes)
@@ -81,6 +93,6 @@ class AdmissionChain:
 
     def validate(self, attributes: Attributes) -> None:
         """Ask every plugin whether it agrees. Raises ApiError."""
-        for plugin in _candidates(attributes.operation, attributes.resource.storage):
-            if plugin.wants(attributes):
+        for plugin, asks in _candidates(attributes.operation, attributes.resource.storage, "validate"):
+            if not asks or plugin.wants(attributes):
                 plugin.validate(attributes, self.cluster)

@@ -77,7 +77,8 @@ def _subjects(attributes: Attributes, kind: str) -> Iterator[tuple[str, Json, Js
             resources = container.get("resources") or {}
             yield kind, resources.get("requests") or {}, resources.get("limits") or {}
     elif kind == "Pod":
-        yield kind, pod_total(spec, "requests"), pod_total(spec, "limits")
+        requests, limits = pod_total(spec, "requests"), pod_total(spec, "limits")
+        yield kind, {k: str(v) for k, v in requests.items()}, {k: str(v) for k, v in limits.items()}
 
 
 def _violations(item: Json, kind: str, requests: Json, limits: Json) -> list[str]:

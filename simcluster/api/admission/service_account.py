@@ -75,7 +75,7 @@ def _has_mount(container: Json) -> bool:
 def _mount_token(attributes: Attributes, cluster: Cluster) -> None:
     spec = attributes.new["spec"]
     volumes = spec.get("volumes") or []
-    name = next((v["name"] for v in volumes if v["name"].startswith(VOLUME_PREFIX)), "")
+    name = next((v["name"] for v in volumes if v.get("name", "").startswith(VOLUME_PREFIX)), "")
     known = bool(name)
     name = name or VOLUME_PREFIX + _suffix(attributes, cluster)
     mounted = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import codec, errors
+from simcluster.api import errors, vetting
 from simcluster.api.authentication.identity import user_info
 from simcluster.api.authentication.tokens import ISSUER, TokenError, bound_claims, holder_of, written
 from simcluster.api.errors import ApiError, Cause
@@ -52,7 +52,7 @@ def review(api: Api, spec: Json) -> Json:
 def token(api: Api, request: Request, route: Route) -> Response:
     """POST of a TokenRequest. Raises ApiError 400, 404, 409, 422."""
     account = need(api, route)
-    body = dict(codec.read_object(request, _TOKEN_REQUEST).value) if request.body else {}
+    body = vetting.received(request, _TOKEN_REQUEST).object if request.body else {}
     body = admit_part(api, request, route, _TOKEN_REQUEST, body)
     spec = body.get("spec") or {}
     life_s = spec.get("expirationSeconds")

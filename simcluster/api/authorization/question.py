@@ -59,6 +59,9 @@ def question_of(request: Request) -> Question:
         return Question(request.method.lower(), path=request.path)
     group, version = ("", parts[1]) if first == 2 else (parts[1], parts[2])
     rest = parts[first:]
+    watches = rest[0] == "watch" and len(rest) > 1
+    if watches:
+        rest = rest[1:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
@@ -66,7 +69,9 @@ def question_of(request: Request) -> Question:
             rest = rest[2:]
     name = rest[1] if len(rest) > 1 else ""
     verb = _VERBS.get(request.method, request.method.lower())
-    if not name:
+    if watches:
+        verb = "watch"
+    elif not name:
         verb, name = _of_collection(request, verb)
     return Question(verb, group, rest[0], rest[2] if len(rest) > 2 else "", namespace, name, version)
 

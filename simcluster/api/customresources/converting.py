@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import codec
+from simcluster.api import jsontext
 from simcluster.api.admission.webhooks.transport import CallFailure, call_of, refused
 from simcluster.api.backends import WebhookReply
 from simcluster.api.errors import ApiError
@@ -93,7 +93,7 @@ def _objects_of(reply: WebhookReply, uid: str) -> list[Json]:
     try:
         review = json.loads(reply.body)
     except json.JSONDecodeError as error:
-        why = codec.go_json_error(reply.body, error)
+        why = jsontext.syntax_error(reply.body, error)
         raise CallFailure(f"couldn't get version/kind; json parse error: {why}") from None
     if not isinstance(review, Mapping) or not review.get("kind"):
         raise CallFailure(f"Object 'Kind' is missing in '{reply.body}'")

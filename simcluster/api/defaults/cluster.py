@@ -9,6 +9,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+from simcluster.api.defaults.pods import OLD_SOURCES
+
 Json = dict[str, Any]
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -134,6 +136,10 @@ def apply_volume(volume: Json) -> None:
     spec.setdefault("volumeMode", "Filesystem")
     if spec.get("hostPath") is not None:
         spec["hostPath"].setdefault("type", "")
+    for source, values in OLD_SOURCES.items():
+        if isinstance(spec.get(source), dict):
+            for key, value in values.items():
+                spec[source].setdefault(key, value)
     volume.setdefault("status", {}).setdefault("phase", "Pending")
 
 

@@ -84,9 +84,7 @@ def _apply_container(container: Json) -> None:
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
     for variable in container.get("env") or ():
-        reference = (variable.get("valueFrom") or {}).get("fieldRef")
-        if reference is not None:
-            reference.setdefault("apiVersion", "v1")
+        _apply_reference(variable.get("valueFrom") or {})
     for name in _PROBES:
         if container.get(name) is not None:
             _apply_probe(container[name])
@@ -136,6 +134,15 @@ def _sources(volume: Json) -> Iterator[str]:
     return (key for key, value in volume.items() if key != "name" and value is not None)
 
 
+#: Defaults of fields of in-tree volume plugins (pkg/apis/core/v1/defaults.go).
+OLD_SOURCES: dict[str, dict[str, Any]] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"},
+    "scaleIO": {"fsType": "xfs", "storageMode": "ThinProvisioned"},
+}
+
+
 def apply_volume(volume: Json) -> None:
     """One volume of a pod; without a source it is an emptyDir."""
     source = next(_sources(volume), None)
@@ -156,17 +163,21 @@ def apply_volume(volume: Json) -> None:
         if template is not None:
             template.setdefault("metadata", {}).setdefault("creationTimestamp", None)
             template.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-    elif source == "iscsi":
-        body.setdefault("iscsiInterface", "default")
-    elif source == "rbd":
-        for key, value in (("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")):
-            body.setdefault(key, value)
+    for key, value in OLD_SOURCES.get(source, {}).items():
+        body.setdefault(key, value)
+
+
+def _apply_reference(source: Json) -> None:
+    """A reference of the downward API; a quantity that is not given is 0, and shown."""
+    if source.get("fieldRef") is not None:
+        source["fieldRef"].setdefault("apiVersion", "v1")
+    if source.get("resourceFieldRef") is not None:
+        source["resourceFieldRef"].setdefault("divisor", "0")
 
 
 def _apply_downward(body: Json) -> None:
     for item in body.get("items") or ():
-        if item.get("fieldRef") is not None:
-            item["fieldRef"].setdefault("apiVersion", "v1")
+        _apply_reference(item)
 
 
 def _apply_projected(body: Json) -> None:

@@ -44,6 +44,23 @@ def merge(original: Json, patch: Json, schema: TypeSchema | None) -> Json:
 
 
 def _merge_object(original: Json, patch: Json, schema: TypeSchema | None) -> Json:
+    for key in patch:
+        if key[:1] == "$":
+            return _merge_directed(original, patch, schema)
+    result = dict(original)
+    for key, value in patch.items():
+        kind = type(value)
+        if value is None:
+            result.pop(key, None)
+        elif kind is dict or kind is list:
+            result[key] = _merge_value(result.get(key), value, key, shape_of(schema, key), None)
+        else:
+            result[key] = value
+    return result
+
+
+def _merge_directed(original: Json, patch: Json, schema: TypeSchema | None) -> Json:
+    """As `_merge_object`, of a patch that has directives (keys that begin with `$`)."""
     directive = patch.get(_DIRECTIVE)
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != _DIRECTIVE}
@@ -59,12 +76,24 @@ def _merge_object(original: Json, patch: Json, schema: TypeSchema | None) -> Jso
             if key.startswith(_DELETE):
                 _delete_scalars(result, key[len(_DELETE) :], patch[key])
             continue
+        shape = shape_of(schema, key)
         order = patch.get(_ORDER + key)
+        if order is not None:
+            _check_order(order, shape)
         if key in patch and patch[key] is None:
             result.pop(key, None)
         elif key in patch or isinstance(result.get(key), list):
-            result[key] = _merge_value(result.get(key), patch.get(key, []), key, shape_of(schema, key), order)
+            result[key] = _merge_value(result.get(key), patch.get(key, []), key, shape, order)
     return result
+
+
+def _check_order(order: Any, shape: Shape) -> None:
+    """Refuse an order that names no items of the list."""
+    if isinstance(order, list):
+        kind: Any = dict if shape.merge_key else (str, int, float)
+        if all(isinstance(item, kind) for item in order):
+            return
+    raise StrategicPatchError("invalid patch format of setElementOrder list")
 
 
 def _retain_keys(result: Json, patch: Json) -> None:
@@ -98,6 +127,8 @@ def _merge_value(original: Any, patch: Any, name: str, shape: Shape, order: Any)
 
 
 def _merge_scalars(original: list[Any], patch: list[Any], order: Any) -> list[Any]:
+    if any(isinstance(item, (dict, list)) for item in patch):
+        raise StrategicPatchError("cannot merge lists without merge key", is_bad_request=False)
     merged = list(dict.fromkeys([*original, *patch]))
     return _in_order(merged, order if isinstance(order, list) else patch, original, _itself)
 
@@ -108,6 +139,9 @@ def _itself(item: Any) -> Any:
 
 def _merge_items(original: list[Any], patch: list[Any], name: str, shape: Shape, order: Any) -> list[Any]:
     key = shape.merge_key
+    same = _merged_in_place(original, patch, shape, order)
+    if same is not None:
+        return same
     for item in patch:
         if not isinstance(item, dict):
             raise StrategicPatchError(f"unexpected item in list {name}: expected an object")
@@ -129,6 +163,25 @@ def _merge_items(original: list[Any], patch: list[Any], name: str, shape: Shape,
     return _in_order(merged, wanted, original, _KeyReader(key))
 
 
+def _merged_in_place(original: list[Any], patch: list[Any], shape: Shape, order: Any) -> list[Any] | None:
+    """The merged list, if the patch has the same items in the same order (as reports of a status have); else None."""
+    key, count = shape.merge_key, len(patch)
+    if len(original) != count or (order is not None and len(order) != count):
+        return None
+    for index, item in enumerate(patch):
+        if type(item) is not dict or _DIRECTIVE in item:
+            return None
+        value = item.get(key)
+        if type(value) is not str or original[index].get(key) != value:
+            return None
+        if order is not None and order[index].get(key) != value:
+            return None
+    return [
+        live if live == item else _merge_object(live, item, shape.schema)
+        for live, item in zip(original, patch, strict=True)
+    ]
+
+
 class _KeyReader:
     """Reads the merge key of an item."""
 
@@ -140,7 +193,7 @@ class _KeyReader:
 
 
 def _key_of(item: Json, key: str) -> Any:
-    if key not in item:
+    if key not in item or isinstance(item[key], (dict, list)):
         raise StrategicPatchError(
             f"map: {go_map(item)} does not contain declared merge key: {key}", is_bad_request=False
         )

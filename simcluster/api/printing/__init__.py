@@ -3,6 +3,6 @@
 Columns, priorities and cell texts follow pkg/printers/internalversion/printers.go.
 """
 
-from simcluster.api.printing.table import table
+from simcluster.api.printing.table import partial, table
 
-__all__ = ["table"]
+__all__ = ["partial", "table"]

@@ -63,6 +63,8 @@ PRINTERS: dict[tuple[str, str], Printer] = {
     ("metrics.k8s.io", "PodMetrics"): cluster.USAGE,
     ("metrics.k8s.io", "NodeMetrics"): cluster.USAGE,
 }
+#: Made when a DaemonSet is converted to the version that clients read (pkg/apis/apps/v1/conversion.go).
+_ONLY_CONVERTED = "deprecated.daemonset.template.generation"
 
 
 def table(
@@ -123,4 +125,16 @@ def _row_object(obj: Obj, include: str) -> Any:
         return obj
     if include == "None":
         return None
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+    return partial(obj)
+
+
+def partial(obj: Obj) -> dict[str, Any]:
+    """The metadata of an object, as the server's own type has them."""
+    metadata = obj["metadata"]
+    annotations = metadata.get("annotations")
+    if annotations and _ONLY_CONVERTED in annotations and obj.get("kind") == "DaemonSet":
+        rest = {key: value for key, value in annotations.items() if key != _ONLY_CONVERTED}
+        metadata = {key: rest if key == "annotations" else value for key, value in metadata.items()}
+        if not rest:
+            del metadata["annotations"]
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}

@@ -74,4 +74,4 @@ class DefinitionStrategy(Strategy):
 
 
 def _storage_versions(definition: Json) -> list[str]:
-    return [v["name"] for v in (definition.get("spec") or {}).get("versions") or () if v.get("storage")]
+    return [str(v.get("name", "")) for v in (definition.get("spec") or {}).get("versions") or () if v.get("storage")]

@@ -17,6 +17,9 @@ from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+#: Resources whose dependents stay when the request names no policy, for compatibility with the
+#: time before garbage collection (DefaultGarbageCollectionPolicy of their strategies).
+ORPHANING = ("replicationcontrollers", "jobs.batch")
 
 
 class Deletion(NamedTuple):
@@ -40,7 +43,7 @@ def delete(registry: Registry, attributes: Attributes) -> Deletion:
     grace = strategy_of(resource).grace_period_s(old, options)
     if pending and grace is not None and not _shorten(metadata, options, grace):
         return Deletion(old, False)
-    finalizers = strategy_of(resource).finalizers_at_deletion(_finalizers(metadata, options))
+    finalizers = strategy_of(resource).finalizers_at_deletion(_finalizers(metadata, options, resource.storage))
     if finalizers != list(metadata.get("finalizers") or ()):
         metadata["finalizers"] = finalizers
     if not pending:
@@ -80,12 +83,14 @@ def _shorten(metadata: Json, options: Json, grace: int) -> bool:
     return True
 
 
-def _finalizers(metadata: Json, options: Json) -> list[str]:
+def _finalizers(metadata: Json, options: Json, storage: str) -> list[str]:
     """The finalizers with those that the propagation policy asks for."""
     policy = options.get("propagationPolicy")
     if policy is None and options.get("orphanDependents") is not None:
         policy = "Orphan" if options["orphanDependents"] else "Background"
     current = list(metadata.get("finalizers") or ())
+    if policy is None and storage in ORPHANING and not {FOREGROUND, ORPHAN} & {*current}:
+        policy = "Orphan"
     if policy is None:
         return current
     kept = [f for f in current if f not in (FOREGROUND, ORPHAN)]
@@ -101,7 +106,7 @@ def _delete_namespace(registry: Registry, attributes: Attributes, options: Json)
     if not (old.get("spec") or {}).get("finalizers") and not old["metadata"].get("finalizers"):
         return _remove(registry, attributes)
     changed = terminating(old, registry.now_text())
-    finalizers = _finalizers(changed["metadata"], options)
+    finalizers = _finalizers(changed["metadata"], options, "namespaces")
     if finalizers:
         changed["metadata"]["finalizers"] = finalizers
     if attributes.dry_run or changed == old:
@@ -113,16 +118,18 @@ def _check_preconditions(attributes: Attributes, options: Json) -> None:
     wanted = options.get("preconditions") or {}
     metadata = attributes.current["metadata"]
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")
-    name = attributes.name
+    name, resource = attributes.name, attributes.resource
+    # The real server names the kind here where a resource belongs (rest/delete.go).
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     if uid and uid != metadata["uid"]:
         why = (
             f"the UID in the precondition ({uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated"
         )
-        raise errors.conflict(attributes.resource.name, name, why)
+        raise errors.conflict(kind, name, why)
     if version and version != metadata["resourceVersion"]:
         why = (
             f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
             f"({metadata['resourceVersion']}). The object might have been modified"
         )
-        raise errors.conflict(attributes.resource.name, name, why)
+        raise errors.conflict(kind, name, why)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 #: Metadata that only the server writes.
 _SERVER_FIELDS = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid", "generation")
+#: What a create may not say of it, and what an update leaves as it is.
+_NEVER_SENT = frozenset({*_SERVER_FIELDS, "resourceVersion", "managedFields", "selfLink"})
+_KEPT_FIELDS = (*_SERVER_FIELDS, "generateName", "namespace")
 
 
 class Registry:
@@ -185,9 +188,7 @@ _VERSION_FIELD = "metadata.resourceVersion"
 
 def _fresh_metadata(metadata: Json, attributes: Attributes) -> Json:
     """The metadata of a create: nothing that only the server decides."""
-    fresh = {key: value for key, value in metadata.items() if key not in (*_SERVER_FIELDS, "resourceVersion")}
-    fresh.pop("managedFields", None)
-    fresh.pop("selfLink", None)
+    fresh = {key: value for key, value in metadata.items() if key not in _NEVER_SENT}
     if attributes.resource.namespaced:
         fresh["namespace"] = attributes.namespace
     return fresh
@@ -195,7 +196,7 @@ def _fresh_metadata(metadata: Json, attributes: Attributes) -> Json:
 
 def _keep_server_metadata(obj: Json, old: ApiObject) -> None:
     metadata, before = dict(obj["metadata"]), old["metadata"]
-    for name in (*_SERVER_FIELDS, "generateName", "namespace"):
+    for name in _KEPT_FIELDS:
         if name in before:
             metadata[name] = before[name]
         else:
@@ -213,10 +214,10 @@ def _name_causes(obj: Json) -> list[Cause]:
 def _is_same(obj: Json, old: ApiObject) -> bool:
     """Whether a write leaves everything but versions as it was."""
     for key in {**old, **obj}:
-        if key == "metadata":
-            continue
-        if obj.get(key) != old.get(key):
-            return False
+        if key != "metadata":
+            left, right = obj.get(key), old.get(key)
+            if left is not right and left != right:
+                return False
     ignored: tuple[str, ...] = ("resourceVersion",)
     new, before = obj["metadata"], old["metadata"]
     if not new.get("managedFields"):

@@ -13,7 +13,6 @@ from simcluster.api.registry.attributes import Attributes
 #: Kinds whose `metadata.generation` counts changes of the spec in 1.32.
 GENERATION = frozenset(
     {
-        "apiservices.apiregistration.k8s.io",
         "cronjobs.batch",
         "customresourcedefinitions.apiextensions.k8s.io",
         "daemonsets.apps",
@@ -72,6 +71,10 @@ _RETURNS_OBJECT = frozenset(
         "resourcequotas",
         "serviceaccounts",
         "services",
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "storageclasses.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
     }
 )
 #: Kinds of which PUT may create an object.

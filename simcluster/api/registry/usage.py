@@ -144,6 +144,18 @@ def is_in_scope(spec: Json, resource: str, obj: Mapping[str, Any]) -> bool:
     return all(_matches_scope(term, obj) for term in terms)
 
 
+def crosses_namespaces(spec: Json) -> bool:
+    """Whether a pod has (anti-)affinity to pods of other namespaces (usesCrossNamespacePodAffinity)."""
+    affinity = spec.get("affinity") or {}
+    terms: list[Json] = []
+    for kind in ("podAffinity", "podAntiAffinity"):
+        part = affinity.get(kind) or {}
+        terms += part.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        weighted = part.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        terms += [entry.get("podAffinityTerm") or {} for entry in weighted]
+    return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)
+
+
 def _matches_scope(term: Json, pod: Mapping[str, Any]) -> bool:
     scope, spec = term["scopeName"], pod["spec"]
     if scope == "Terminating":
@@ -152,6 +164,8 @@ def _matches_scope(term: Json, pod: Mapping[str, Any]) -> bool:
         return spec.get("activeDeadlineSeconds") is None
     if scope in ("BestEffort", "NotBestEffort"):
         return (qos_class(spec) == "BestEffort") is (scope == "BestEffort")
+    if scope == "CrossNamespacePodAffinity":
+        return crosses_namespaces(spec)
     if scope == "PriorityClass":
         name, values = spec.get("priorityClassName", ""), term.get("values") or ()
         operator = term.get("operator", "Exists")

@@ -4,7 +4,7 @@
 unknown fields, canonical quantities, no nulls and no empty optional fields.
 """
 
-from simcluster.api.schema.decoding import Decoded, KindOf, check_types, decode, unknown_fields
+from simcluster.api.schema.decoding import Decoded, KindOf, check_types, decode, decode_type, unknown_fields
 from simcluster.api.schema.types import Field, Schema, TypeSchema, load, type_of
 from simcluster.api.schema.yamltext import YamlSyntaxError, decode_yaml
 
@@ -17,6 +17,7 @@ __all__ = [
     "YamlSyntaxError",
     "check_types",
     "decode",
+    "decode_type",
     "decode_yaml",
     "load",
     "type_of",

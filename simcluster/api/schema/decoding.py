@@ -10,7 +10,6 @@ Left out: duplicate keys (a decoded body has none; see `yamltext`), case folding
 
 from __future__ import annotations
 
-import binascii
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from simcluster.api import quantity
 from simcluster.api.schema import swiftly
 from simcluster.api.schema.omitempty import KEPT_WHEN_EMPTY, ZERO_DROPPED
-from simcluster.api.schema.types import Field, TypeSchema, type_of
+from simcluster.api.schema.types import Field, TypeSchema, load, type_of
 from simcluster.engine import format_rfc3339, parse_rfc3339
 
 
@@ -150,7 +149,7 @@ class _Walk:
             for entry in value:
                 if type(entry) is not str and entry is not None:
                     self._mismatch(entry, item)
-            return list(value)
+            return ["" if entry is None else entry for entry in value]
         return [
             self._empty(item) if entry is None else self.value(entry, item, f"{path}[{index}]")
             for index, entry in enumerate(value)
@@ -177,7 +176,7 @@ class _Walk:
     @staticmethod
     def _empty(field: Field) -> Any:
         """Go's zero value, which a null leaves in a list or a map."""
-        return {"object": {}, "map": {}, "list": None, "quantity": "0", "boolean": False, "bytes": None}.get(
+        return {"object": {}, "map": {}, "list": None, "quantity": "0", "boolean": False, "any": None}.get(
             field.kind, 0 if field.kind in ("integer", "number", "int-or-string") else ""
         )
 
@@ -223,7 +222,7 @@ class _Walk:
         compact = value.replace("\n", "").replace("\r", "")
         try:
             b64decode(compact, validate=True)
-        except binascii.Error:
+        except ValueError:  # binascii.Error, or letters beyond ASCII
             if self.error is None:
                 self.error = f"illegal base64 data at input byte {_illegal_base64(compact)}"
         return compact
@@ -289,6 +288,15 @@ def decode(resource: KindOf, body: Any) -> Decoded:
     except _Refusal as refusal:
         return Decoded({}, walk.unknown, str(refusal))
     return Decoded(out, walk.unknown, walk.error)
+
+
+def decode_type(name: str, body: Mapping[str, Any]) -> Decoded:
+    """Read a body as a type that is no kind of a resource, such as `meta.v1.DeleteOptions`."""
+    walk = _Walk(load().types[name])
+    try:
+        return Decoded(walk.struct_value(body, walk.root, ""), walk.unknown, walk.error)
+    except _Refusal as refusal:
+        return Decoded({}, walk.unknown, str(refusal))
 
 
 def unknown_fields(resource: KindOf, body: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ whole body is given back, and the careful walk of `decoding` says what is wrong 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from simcluster.api import quantity
@@ -110,7 +110,16 @@ def read(value: Mapping[str, Any], schema: TypeSchema) -> dict[str, Any]:
             if type(entry) is not list or inner is None:
                 raise Strange
             if entry or keeps_empty:
-                out[name] = [_object(item, inner) for item in entry]
+                items = out[name] = []
+                for item in entry:
+                    if type(item) is not dict:
+                        raise Strange
+                    items.append(read(item, inner))
+        elif code == _BOOLEAN:
+            if type(entry) is not bool:
+                raise Strange
+            if entry or keeps_empty:
+                out[name] = entry
         elif code in (_INTEGER, _INT_OR_STRING):
             if (type(entry) is not int or not -bound <= entry < bound) and (code == _INTEGER or type(entry) is not str):
                 raise Strange
@@ -123,24 +132,16 @@ def read(value: Mapping[str, Any], schema: TypeSchema) -> dict[str, Any]:
     return out
 
 
-def _object(item: Any, schema: TypeSchema) -> dict[str, Any]:
-    if type(item) is not dict:
-        raise Strange
-    return read(item, schema)
-
-
 def _other(entry: Any, code: int) -> Any:
-    if code == _BOOLEAN:
-        if type(entry) is not bool:
-            raise Strange
-        return entry
     if code == _TEXTS:
-        if type(entry) is not list or any(type(item) is not str for item in entry):
+        if type(entry) is not list:
             raise Strange
+        _check_texts(entry)
         return list(entry)
     if code == _TEXT_MAP:
-        if type(entry) is not dict or any(type(item) is not str for item in entry.values()):
+        if type(entry) is not dict:
             raise Strange
+        _check_texts(entry.values())
         return dict(entry)
     if code == _ANY:
         return _copied(entry)
@@ -151,6 +152,12 @@ def _other(entry: Any, code: int) -> Any:
     if type(entry) is not str:
         raise Strange
     return _instant(entry, 6 if code == _MICRO else 0)
+
+
+def _check_texts(values: Iterable[Any]) -> None:
+    for value in values:
+        if type(value) is not str:
+            raise Strange
 
 
 def _quantity(value: Any) -> str:

@@ -20,6 +20,16 @@ _LIBYAML_TEXTS = {
     "mapping keys are not allowed here": "mapping keys are not allowed in this context",
 }
 
+#: Digits of the longest integer; longer ones are read as numbers of floating point.
+_LONGEST_INTEGER = 40
+#: max_flow_level and max_indents of go-yaml.
+_MAX_DEPTH = 10_000
+_BRACKETS = re.compile(r"[\[\]{}]")
+#: A line that begins with so many indents, or with so many lists in lists.
+_INDENTED = re.compile(r"^[ ?-]{10000}", re.M)
+#: Values that a document may unfold to.
+_MOST_VALUES = 400_000
+
 
 class YamlSyntaxError(ValueError):
     """No YAML: the message is `yaml: line 5: mapping values are not allowed in this context`."""
@@ -48,8 +58,10 @@ def _construct_map(loader: _Loader, node: Any) -> dict[str, Any]:
     return loader.construct_mapping(node, deep=True)
 
 
-def _construct_integer(loader: _Loader, node: Any) -> int:
+def _construct_integer(loader: _Loader, node: Any) -> int | float:
     text = loader.construct_scalar(node).replace("_", "")
+    if len(text) > _LONGEST_INTEGER:
+        return _finite(float(text), text)
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
     if digits.startswith("0b"):
@@ -65,11 +77,17 @@ def _construct_integer(loader: _Loader, node: Any) -> int:
 
 def _construct_number(loader: _Loader, node: Any) -> int | float:
     text = loader.construct_scalar(node).replace("_", "").lower()
-    if text.endswith((".inf", ".nan")):
-        return float(text.replace(".", ""))
-    number = float(text)
+    number = _finite(float(text.replace(".inf", "inf").replace(".nan", "nan")), text)
     # JSON has one kind of number: 1e3 and 1.0 reach the server as 1000 and 1.
     return int(number) if number.is_integer() and abs(number) < 1e21 else number
+
+
+def _finite(number: float, text: str) -> float:
+    """A number that JSON has. Raises YamlSyntaxError."""
+    if number - number != 0.0:  # an infinity, or not a number
+        shown = "NaN" if number != number else "+Inf" if number > 0 else "-Inf"
+        raise YamlSyntaxError(f"json: unsupported value: {shown}")
+    return number
 
 
 def _key_text(key: Any) -> str:
@@ -113,18 +131,47 @@ def decode_yaml(text: str) -> tuple[list[Any], list[str]]:
     Raises:
         YamlSyntaxError: with Go's message.
     """
+    _refuse_deep(text)
     loader = _Loader(text)
     documents = []
     try:
         while loader.check_data():
             documents.append(loader.get_data())
+            if "*" in text and "&" in text:
+                _refuse_bomb(documents[-1])
     except yaml.MarkedYAMLError as error:
         raise YamlSyntaxError(_message(error)) from None
     except yaml.YAMLError as error:
         raise YamlSyntaxError(f"yaml: {error}") from None
+    except RecursionError:
+        raise YamlSyntaxError("yaml: exceeded max depth") from None
     finally:
         loader.dispose()
     return documents, loader.repeated
+
+
+def _refuse_deep(text: str) -> None:
+    """Refuse a text that nests beyond go-yaml's limit, before a parser recurses over it. Raises YamlSyntaxError."""
+    if text.count("[") + text.count("{") > _MAX_DEPTH:
+        depth = 0
+        for bracket in _BRACKETS.findall(text):
+            depth += 1 if bracket in "[{" else -1
+            if depth > _MAX_DEPTH:
+                raise YamlSyntaxError(f"yaml: exceeded max depth of {_MAX_DEPTH}")
+    if len(text) > _MAX_DEPTH and _INDENTED.search(text):
+        raise YamlSyntaxError(f"yaml: exceeded max depth of {_MAX_DEPTH}")
+
+
+def _refuse_bomb(document: Any) -> None:
+    """Refuse aliases that would unfold to more than a body can hold. Raises YamlSyntaxError."""
+    waiting, seen = [document], 0
+    while waiting:
+        value = waiting.pop()
+        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        seen += len(inner)
+        if seen > _MOST_VALUES:
+            raise YamlSyntaxError("yaml: document contains excessive aliasing")
+        waiting += inner
 
 
 def _message(error: yaml.MarkedYAMLError) -> str:

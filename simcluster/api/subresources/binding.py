@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import codec, errors
+from simcluster.api import errors, vetting
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.reading import need
@@ -24,7 +24,9 @@ _BINDING = Resource("", "v1", "Binding", "bindings", "binding", True)
 
 def serve(api: Api, request: Request, route: Route) -> Response:
     """POST of a Binding, to the pod's subresource or to `bindings`. Raises ApiError."""
-    body = dict(codec.read_object(request, _BINDING).value)
+    vetted = vetting.received(request, _BINDING)
+    api.warn(vetted.warnings)
+    body = vetted.object
     metadata = body.get("metadata") or {}
     if route.resource.name == "bindings":
         route = Route(api.resources.by_name["pods"], route.namespace, metadata.get("name", ""), "binding")

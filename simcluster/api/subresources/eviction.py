@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import codec, errors
+from simcluster.api import errors, vetting
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, is_pod_ready, is_terminating, labels_of
 from simcluster.api.reading import need
@@ -29,8 +29,10 @@ _BUDGETS = "poddisruptionbudgets.policy"
 
 def serve(api: Api, request: Request, route: Route) -> Response:
     """POST of an Eviction. Raises ApiError 404, 429."""
-    body = dict(codec.read_object(request, _EVICTION).value)
-    name = (body.get("metadata") or {}).get("name", route.name)
+    vetted = vetting.received(request, _EVICTION)
+    api.warn(vetted.warnings)
+    body = vetted.object
+    name = (body.get("metadata") or {}).get("name") or route.name
     if name != route.name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
     pod = need(api, route)

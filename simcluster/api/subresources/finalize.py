@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import codec, errors, patching
+from simcluster.api import errors, patching, vetting
 from simcluster.api.objects import Json
 from simcluster.api.reading import need
 from simcluster.api.request import Request, Response
@@ -18,7 +18,7 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     """PUT of a namespace with the finalizers that remain. Raises ApiError 400, 404, 409."""
     if request.method != "PUT":
         raise errors.method_not_supported(route.resource.name, request.method.lower())
-    body = codec.read_object(request, route.resource).value
+    body = vetting.received(request, route.resource).object
     patching.check_identity(route.resource, route.name, "", body)
     old = need(api, route)
     version = (body.get("metadata") or {}).get("resourceVersion")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import codec, errors
+from simcluster.api import errors, vetting
 from simcluster.api.authentication import requests as tokenrequests
 from simcluster.api.authentication.identity import user_info
 from simcluster.api.authorization.question import Question
@@ -30,7 +30,11 @@ def is_review(resource: Resource) -> bool:
 def serve(api: Api, request: Request, route: Route) -> Response:
     """POST of a review. Raises ApiError 400, 422."""
     resource = route.resource
-    body = codec.read_object(request, resource).value if request.body else {}
+    body: Json = {}
+    if request.body:
+        vetted = vetting.received(request, resource)
+        api.warn(vetted.warnings)
+        body = vetted.object
     metadata: Json = {"creationTimestamp": None}
     answer: Json = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
     spec = body.get("spec") or {}

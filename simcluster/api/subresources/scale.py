@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import codec, errors, patching, reading
+from simcluster.api import codec, errors, patching, reading, vetting
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.reading import need
@@ -86,19 +86,22 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     if request.method == "GET":
         return Response(200, current)
     if request.method == "PUT":
-        wanted: Any = codec.read_object(request, SCALE).value
+        wanted: Any = vetting.received(request, SCALE).object
         patching.check_identity(SCALE, route.name, route.namespace, wanted)
     elif request.method == "PATCH":
         body = codec.read_any(request)
         wanted = patching.patched(SCALE, current, body, request.content_type)
-        patching.decode_patched(SCALE, wanted, body, request.content_type, request.param("fieldValidation"))
+        validation = request.param("fieldValidation")
+        wanted, warnings = patching.decode_patched(SCALE, wanted, body, request.content_type, validation)
+        api.warn(warnings)
+        patching.check_identity(SCALE, route.name, route.namespace, wanted)
     else:
         raise errors.method_not_supported(route.resource.name, request.method.lower())
     return Response(200, _scaled(api, request, route, obj, wanted))
 
 
 def _scaled(api: Api, request: Request, route: Route, obj: ApiObject, wanted: Mapping[str, Any]) -> Json:
-    replicas = (wanted.get("spec") or {}).get("replicas", 0)
+    replicas = (wanted.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
         why = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise errors.invalid("Scale", "autoscaling", route.name, [Cause("FieldValueInvalid", why, "spec.replicas")])

@@ -9,7 +9,7 @@ import base64
 import json
 
 from simcluster.api import names, quantity
-from simcluster.api.codec import go_json_error
+from simcluster.api.jsontext import syntax_error
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, quoted
 from simcluster.api.validation.metadata import validate_selector
 from simcluster.api.validation.resources import validate_amount, validate_quota_name
@@ -34,11 +34,17 @@ def validate_node_update(node: Obj, old: Obj, causes: Causes) -> None:
     """core/v1 Node after a write."""
     validate_node(node, causes)
     before, spec = old.get("spec") or {}, node.get("spec") or {}
-    if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
+    if _ranges(before) and _ranges(spec) != _ranges(before):
         detail = 'node updates may not change podCIDR except from "" to valid'
         causes.forbidden("spec.podCIDRs", detail)
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         causes.forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid')
+
+
+def _ranges(spec: Obj) -> list[str]:
+    """A node's pod ranges; the older single field, if it says something else, wins."""
+    single, several = spec.get("podCIDR"), spec.get("podCIDRs") or []
+    return [single] if single and (not several or several[0] != single) else several
 
 
 def validate_claim(claim: Obj, causes: Causes) -> None:
@@ -165,7 +171,7 @@ def validate_config_map(config_map: Obj, causes: Causes) -> None:
         causes.checked(f"binaryData[{key}]", key, names.config_key(key))
         total += len(value) * 3 // 4
     if total > MAX_DATA_BYTES:
-        causes.too_long("", MAX_DATA_BYTES)
+        causes.too_long("[]", MAX_DATA_BYTES)
 
 
 def validate_config_map_update(config_map: Obj, old: Obj, causes: Causes) -> None:
@@ -201,7 +207,7 @@ def _validate_docker_config(key: str, encoded: str, causes: Causes) -> None:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        causes.invalid(f"data[{key}]", "<secret contents redacted>", go_json_error(text, error))
+        causes.invalid(f"data[{key}]", "<secret contents redacted>", syntax_error(text, error))
 
 
 def validate_secret(secret: Obj, causes: Causes) -> None:

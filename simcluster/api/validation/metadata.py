@@ -5,11 +5,11 @@ Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/meta/v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from simcluster.api import names
-from simcluster.api.validation.causes import IMMUTABLE, Causes, Obj, go_selector
+from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, go_selector
 
 #: Annotations of one object may not take more bytes than this.
 MAX_ANNOTATION_BYTES = 256 * 1024
@@ -36,14 +36,42 @@ def validate_metadata(metadata: Obj, *, namespaced: bool | None, rule: NameRule,
     elif namespaced is False and metadata.get("namespace"):
         causes.forbidden("metadata.namespace", "not allowed on this type")
     _validate_maps(metadata, "metadata", causes)
-    for index, owner in enumerate(metadata.get("ownerReferences") or ()):
-        path = f"metadata.ownerReferences[{index}]"
+    validate_owners(metadata.get("ownerReferences") or (), causes)
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        causes.checked(f"metadata.finalizers[{index}]", finalizer, names.qualified_name(finalizer))
+
+
+def validate_owners(owners: Sequence[Obj], causes: Causes) -> None:
+    """References to owners; the field of every problem has no index, as in the real server."""
+    path, controller = "metadata.ownerReferences", ""
+    for owner in owners:
         for key in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(key):
                 detail = "version must not be empty" if key == "apiVersion" else f"{key} must not be empty"
                 causes.invalid(f"{path}.{key}", owner.get(key, ""), detail)
-    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        causes.checked(f"metadata.finalizers[{index}]", finalizer, names.qualified_name(finalizer))
+        if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
+            causes.invalid(path, GoText(_go_owner(owner)), "/v1, Kind=Event is disallowed from being an owner")
+        if not owner.get("controller"):
+            continue
+        shown = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+        if controller:
+            why = 'Only one reference can have Controller set to true. Found "true" in references for'
+            listed = "[]v1.OwnerReference{" + ", ".join(_go_owner(one) for one in owners) + "}"
+            causes.invalid(path, GoText(listed), f"{why} {controller} and {shown}")
+        else:
+            controller = shown
+
+
+def _go_owner(owner: Obj) -> str:
+    texts = [f'{name}:"{owner.get(key, "")}"' for name, key in _OWNER_TEXTS]
+    flags = [f"{name}:{_POINTER if owner.get(key) is not None else '(*bool)(nil)'}" for name, key in _OWNER_FLAGS]
+    return "v1.OwnerReference{" + ", ".join([*texts, *flags]) + "}"
+
+
+_OWNER_TEXTS = (("APIVersion", "apiVersion"), ("Kind", "kind"), ("Name", "name"), ("UID", "uid"))
+_OWNER_FLAGS = (("Controller", "controller"), ("BlockOwnerDeletion", "blockOwnerDeletion"))
+#: Where Go prints an address of its memory.
+_POINTER = "(*bool)(0xc00a1b2c38)"
 
 
 def _as_prefix(generate: str) -> str:
@@ -78,6 +106,9 @@ def validate_metadata_update(metadata: Obj, old: Obj, causes: Causes) -> None:
     for key in ("name", "namespace", "uid"):
         if metadata.get(key) != old.get(key):
             causes.invalid(f"metadata.{key}", metadata.get(key, ""), IMMUTABLE)
+    owners = metadata.get("ownerReferences")
+    if owners and owners is not old.get("ownerReferences") and owners != old.get("ownerReferences"):
+        validate_owners(owners, causes)
     if old.get("deletionTimestamp"):
         before = old.get("finalizers") or ()
         added = [f for f in metadata.get("finalizers") or () if f not in before]

@@ -90,10 +90,23 @@ NAME_RULES: dict[tuple[str, str], NameRule] = {
 }
 
 
+#: Finalizers without a domain that core kinds may carry (pkg/apis/core/helper, IsStandardFinalizerName).
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+#: Groups whose kinds do not follow that rule.
+_BARE_FINALIZERS = (_EXTENSIONS, "apiregistration.k8s.io")
+
+
 def _metadata_causes(resource: KindOf, obj: Obj, causes: Causes) -> None:
     rule = NAME_RULES.get((resource.group, resource.kind), names.dns_subdomain)
     namespaced = getattr(resource, "namespaced", None)
-    validate_metadata(obj.get("metadata") or {}, namespaced=namespaced, rule=rule, causes=causes)
+    metadata = obj.get("metadata") or {}
+    validate_metadata(metadata, namespaced=namespaced, rule=rule, causes=causes)
+    if resource.group in _BARE_FINALIZERS:
+        return
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.invalid(f"metadata.finalizers[{index}]", finalizer, why)
 
 
 def validate_create(resource: KindOf, obj: Mapping[str, Any]) -> list[Cause]:
@@ -115,8 +128,11 @@ def validate_update(resource: KindOf, obj: Mapping[str, Any], old: Mapping[str, 
     causes = Causes()
     metadata, before = obj["metadata"], old["metadata"]
     validate_metadata_update(metadata, before, causes)
-    if metadata.get("labels") != before.get("labels") or metadata.get("annotations") != before.get("annotations"):
+    if any(metadata.get(key) != before.get(key) for key in ("labels", "annotations", "finalizers")):
+        owners = [cause for cause in causes if cause.field.startswith("metadata.ownerReferences")]
         _metadata_causes(resource, obj, causes)
+        if owners:
+            causes[:] = dict.fromkeys(causes)
     if all(obj.get(key) == old.get(key) for key in {**old, **obj} if key not in ("metadata", "status")):
         return causes
     key = (resource.group, resource.kind)

@@ -10,6 +10,7 @@ from typing import Any
 
 from simcluster.api import names
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, go_int_or_string, go_map, go_selector
+from simcluster.api.validation.godump import template_text
 from simcluster.api.validation.jobpolicies import validate_policies, validate_time_zone
 from simcluster.api.validation.metadata import (
     is_empty_selector,
@@ -251,7 +252,7 @@ def validate_job_update(job: Obj, old: Obj, causes: Causes) -> None:
     validate_selector_update(spec.get("selector"), before.get("selector"), "spec.selector", causes)
     suspended = before.get("suspend") and not (old.get("status") or {}).get("startTime")
     if spec.get("template") != before.get("template") and not suspended:
-        causes.invalid("spec.template", GoText("core.PodTemplateSpec{...}"), IMMUTABLE)
+        causes.invalid("spec.template", GoText(template_text(spec.get("template") or {})), IMMUTABLE)
     for key in ("completionMode", "backoffLimitPerIndex", "podFailurePolicy", "successPolicy"):
         if spec.get(key) != before.get(key):
             causes.invalid(f"spec.{key}", spec.get(key) if isinstance(spec.get(key), str) else None, IMMUTABLE)
@@ -396,7 +397,14 @@ def validate_budget(budget: Obj, causes: Causes) -> None:
     spec = budget.get("spec") or {}
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     if least is not None and most is not None:
-        causes.invalid("spec", None, "minAvailable and maxUnavailable cannot be both set")
+        count = "(*intstr.IntOrString)(0xc008a3e1a0)"
+        chosen = "(*v1.LabelSelector)" + ("(nil)" if spec.get("selector") is None else "(0xc008a3e1c0)")
+        eviction = "(*policy.UnhealthyPodEvictionPolicyType)(nil)"
+        shown = (
+            f"policy.PodDisruptionBudgetSpec{{MinAvailable:{count}, Selector:{chosen}, MaxUnavailable:{count}, "
+            f"UnhealthyPodEvictionPolicy:{eviction}}}"
+        )
+        causes.invalid("spec", GoText(shown), "minAvailable and maxUnavailable cannot be both set")
     for key, value in (("minAvailable", least), ("maxUnavailable", most)):
         if value is not None:
             validate_count_or_percent(value, f"spec.{key}", causes)

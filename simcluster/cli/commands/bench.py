@@ -26,10 +26,11 @@ def command(repeats: int, seed: int, gate: bool, scale: str, traffic: bool, as_j
         raise click.UsageError("--scale and --traffic are measured one at a time")
     remarks = console(stderr=True)
     with remarks.status("booting a cluster") as status:
+        tell = status.update if remarks.is_terminal else remarks.print  # minutes without a word look like a hang
         if traffic:
-            found = measure_traffic(status.update)
+            found = measure_traffic(tell)
         else:
-            found = measure_scale(sizes, seed, status.update) if sizes else measure(repeats, seed, status.update)
+            found = measure_scale(sizes, seed, tell) if sizes else measure(repeats, seed, tell)
     if as_json:
         print_json([one.to_dict() for one in found])
     else:

@@ -60,7 +60,7 @@ def _apps(library: Library) -> list[Row]:
 
     sim = Simulation(0)
     catalog = AppCatalog(sim, TrafficEngine(sim, Network()))
-    return [{"id": app} for app in catalog.apps()]
+    return [{"id": app, "description": catalog.applications[app].description} for app in catalog.apps()]
 
 
 def _faults(library: Library) -> list[Row]:

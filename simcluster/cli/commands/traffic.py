@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from simcluster.cli.output import console, print_json
 
 BARS = " ▁▂▃▄▅▆▇█"
 ROWS_SHOWN = 24
+#: Seconds between two lines of progress where nobody looks at a terminal.
+PROGRESS_S = 10.0
 
 
 @click.command("traffic", short_help="Run a call graph: queues, retries, collapse.")
@@ -39,7 +43,7 @@ def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, a
     with console(stderr=True).status("running") as status:
         for number in range(seeds):
             status.update(f"running seed {seed + number}")
-            results.append(run_graph(engine, graph, seed + number))
+            results.append(run_graph(engine, graph, seed + number, _progress(engine, graph, seed + number, status)))
     if plot is not None:
         plot.write_text(run_svg(results[0], graph))
     if as_json:
@@ -48,6 +52,26 @@ def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, a
     _show(results[0], graph)
     if seeds > 1:
         _show_many(results)
+
+
+def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int, float], bool] | None:
+    """Says after every window how far a run is: where the spinner turns, or every few seconds as a line."""
+    from simcluster.models.traffic.exact.plain import is_plain
+
+    if engine == "exact" and is_plain(graph):
+        return None  # a loop that does not stop at windows
+    err, told = console(stderr=True), [time.monotonic()]
+    whole = graph.run.duration / 1e9
+
+    def tell(windows: int, waiting: float) -> bool:
+        words = f"seed {seed}: {windows * graph.run.window / 1e9:g} of {whole:g} s simulated, {waiting:,.0f} waiting"
+        status.update(words)
+        if not err.is_terminal and time.monotonic() - told[0] >= PROGRESS_S:
+            told[0] = time.monotonic()
+            click.echo(words, err=True)
+        return False
+
+    return tell
 
 
 def _show(result: Any, graph: Any) -> None:

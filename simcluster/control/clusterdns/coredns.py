@@ -7,14 +7,15 @@ is found by the loop plugin. Left out: transfers, prefetching, upstreams that ar
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from simcluster.control.clusterdns.answercache import AnswerCache
 from simcluster.control.clusterdns.corefile import CorefileError, Directive, ServerBlock, parse_corefile
+from simcluster.control.clusterdns.querylog import LoggedClient
+from simcluster.control.clusterdns.transforms import from_hosts, from_template, rewritten
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.names import NameAnswer, is_address
+from simcluster.models.machine.names import NameAnswer, NameServer, is_address
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shellfiles import FileError, FileTree
@@ -144,6 +145,15 @@ class CoreDns(WrappedProgram):
 
     # Answering.
 
+    def asked_by(self, address: str) -> NameServer:
+        """This server, as the log plugin sees a client of it."""
+        return LoggedClient(self, address) if self._has("log") else self
+
+    def log_of(self, name: str) -> tuple[Directive, ...]:
+        """The log plugin of the block that answers for a name."""
+        block = self._block(name.lower())
+        return () if block is None else tuple(block.find("log"))
+
     def query(self, name: str) -> NameAnswer:
         """The A records of a full name."""
         name = name.lower()
@@ -181,16 +191,16 @@ class CoreDns(WrappedProgram):
             return NameAnswer("REFUSED")
         name = question.name
         for directive in block.find("rewrite"):
-            changed = _rewritten(directive, name)
+            changed = rewritten(directive, name)
             if changed is not None:
                 name = changed
                 break
         for directive in block.find("template"):
-            answer = _from_template(directive, name)
-            if answer is not None:
-                return answer
+            made = from_template(directive, name)
+            if made is not None:
+                return self._follow(question, made.alias) if made.alias else made.answer
         for directive in block.find("hosts"):
-            address = _from_hosts(directive, name)
+            address = from_hosts(directive, name, self._hosts_file(directive))
             if address:
                 return NameAnswer("NOERROR", address)
         for directive in block.find("kubernetes"):
@@ -217,11 +227,20 @@ class CoreDns(WrappedProgram):
         if addresses:
             return NameAnswer("NOERROR", addresses)
         target = self.network.aliases.get(question.name)
-        if target is None:
-            return NameAnswer("NXDOMAIN")
+        return NameAnswer("NXDOMAIN") if target is None else self._follow(question, target)
+
+    def _follow(self, question: Question, target: str) -> NameAnswer:
+        """What is behind an alias."""
         if question.depth >= _ALIAS_DEPTH:
             return NameAnswer("SERVFAIL")
         return self._answer(Question(target.lower(), question.depth + 1))
+
+    def _hosts_file(self, directive: Directive) -> str:
+        path = next((word for word in directive.arguments if word.startswith("/")), "")
+        try:
+            return FileTree(self.container).read(path) if path else ""
+        except FileError:
+            return ""
 
     def _of_pod(self, name: str, directive: Directive) -> tuple[str, ...]:
         """`10-244-1-7.shop.pod.cluster.local`, as far as the option `pods` allows."""
@@ -277,57 +296,3 @@ def _lifetime_s(block: ServerBlock, name: str) -> int:
 def _within(name: str, zone: str) -> bool:
     zone = zone.rstrip(".")
     return not zone or name == zone or name.endswith("." + zone)
-
-
-def _rewritten(directive: Directive, name: str) -> str | None:
-    """The name after a rewrite rule, or None if the rule does not fit."""
-    words = list(directive.arguments)
-    if not words and directive.lines:
-        words = list(directive.lines[0])
-    if words and words[0] in ("stop", "continue"):
-        words.pop(0)
-    if not words and directive.lines:
-        words = list(directive.lines[0])
-    if words[:1] != ["name"] or len(words) < 3:
-        return None
-    kind = words[1] if words[1] in ("exact", "prefix", "suffix", "substring", "regex") and len(words) > 3 else ""
-    old, new = (words[2], words[3]) if kind else (words[1], words[2])
-    old_name, new_name = old.rstrip("."), new.rstrip(".")
-    if kind == "regex":
-        match = re.search(old, name + ".") or re.search(old, name)
-        return None if match is None else _filled(new, match).rstrip(".")
-    if kind == "suffix":
-        return name[: -len(old_name)] + new_name if name.endswith(old_name) else None
-    if kind == "prefix":
-        return new + name[len(old) :] if name.startswith(old) else None
-    if kind == "substring":
-        return name.replace(old, new) if old in name else None
-    return new_name if name == old_name else None
-
-
-def _filled(text: str, match: re.Match[str]) -> str:
-    return re.sub(r"\{(\d)\}", lambda part: match[int(part[1])] or "", text)
-
-
-def _from_template(directive: Directive, name: str) -> NameAnswer | None:
-    """What a template answers, or None if it does not fit."""
-    if directive.arguments[1].upper() not in ("ANY", "A"):
-        return None
-    zones = directive.arguments[2:]
-    if zones and not any(_within(name, zone) for zone in zones):
-        return None
-    patterns = [" ".join(words[1:]) for words in directive.lines if words[0] == "match"]
-    match = next((found for p in patterns if (found := re.search(p, name + "."))), None)
-    if patterns and match is None:
-        return None
-    answers = directive.option("answer")
-    if answers is not None:
-        words = " ".join(answers).split()
-        if len(words) >= 2 and words[-2].upper() == "A":
-            return NameAnswer("NOERROR", (words[-1],))
-    code = directive.option("rcode")
-    return NameAnswer(code[0].upper() if code else "NOERROR")
-
-
-def _from_hosts(directive: Directive, name: str) -> tuple[str, ...]:
-    return tuple(words[0] for words in directive.lines if name in words[1:] and words[0] != "fallthrough")

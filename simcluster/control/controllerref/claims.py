@@ -21,7 +21,7 @@ from simcluster.api.objects import (
     uid_of,
 )
 from simcluster.control.controllerref.podwatch import PodWatch, controlling_reference
-from simcluster.control.labelselector import selector_matches
+from simcluster.control.labelselector import selector_matches, selector_of
 
 
 class PodClaims:
@@ -50,7 +50,7 @@ class PodClaims:
     def owners_matching(self, pod: ApiObject) -> list[ApiObject]:
         """The owners whose selector an orphan matches."""
         owners = self.client.cache.objects(self.watch.owners, namespace_of(pod))
-        return [owner for owner in owners if selector_matches(owner["spec"].get("selector"), labels_of(pod))]
+        return [owner for owner in owners if selector_matches(selector_of(owner), labels_of(pod))]
 
     def owned(self, owner: ApiObject) -> list[ApiObject]:
         """All pods that the owner controls, as they are, in order of name."""
@@ -70,7 +70,7 @@ class PodClaims:
         Raises:
             ApiError: an adoption or a release failed.
         """
-        selector = owner["spec"].get("selector")
+        selector = selector_of(owner)
         claimed = []
         for pod in self.owned(owner):
             if selector_matches(selector, labels_of(pod)) and (accepts is None or accepts(pod)):
@@ -85,7 +85,7 @@ class PodClaims:
 
     def adoptable(self, owner: ApiObject) -> list[ApiObject]:
         """Orphans of the owner's namespace that its selector matches, in order of name."""
-        selector, found = owner["spec"].get("selector"), []
+        selector, found = selector_of(owner), []
         for name in sorted(self.watch.orphans.get(namespace_of(owner), ())):
             orphan = self.client.cache.get("pods", namespace_of(owner), name)
             if orphan is None or is_terminating(orphan) or controlling_reference(orphan) is not None:

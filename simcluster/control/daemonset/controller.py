@@ -332,7 +332,7 @@ class Rollout:
     def _update_status(self) -> None:
         status = calculate_status(self.daemon_set, self.all_nodes, self.suitable, self.pods, self.digest, self.now_ns)
         if status != (self.daemon_set.get("status") or {}):
-            self.client.update_status(DAEMON_SETS, {**thaw(self.daemon_set), "status": status})
+            self.client.update_status(DAEMON_SETS, {**self.daemon_set, "status": status})
         seconds = self.daemon_set["spec"].get("minReadySeconds", 0)
         if seconds and status["numberReady"] != status.get("numberAvailable", 0):
             key = f"{namespace_of(self.daemon_set)}/{name_of(self.daemon_set)}"

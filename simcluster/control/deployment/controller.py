@@ -184,12 +184,11 @@ class DeploymentController(Controller):
 
     def _set_condition(self, deployment: ApiObject, status: str, reason: str, message: str) -> ApiObject:
         new = cond.new_condition(cond.PROGRESSING, status, reason, message, self.sim.now)
-        changed = thaw(deployment)
-        entries = changed.setdefault("status", {}).get("conditions") or []
-        changed["status"]["conditions"] = cond.with_condition(entries, new)
-        if changed["status"] == (deployment.get("status") or {}):
+        before = deployment.get("status") or {}
+        after = {**before, "conditions": cond.with_condition(before.get("conditions") or [], new)}
+        if after == before:
             return deployment
-        return self.client.update_status(DEPLOYMENTS, changed)
+        return self.client.update_status(DEPLOYMENTS, {**deployment, "status": after})
 
     def _was_scaled(self, deployment: ApiObject, sets: list[ApiObject]) -> bool:
         wanted = str(replicas_of(deployment))
@@ -261,9 +260,8 @@ class DeploymentController(Controller):
     def _set_revision(self, deployment: ApiObject, revision: str) -> ApiObject:
         if annotations_of(deployment).get(REVISION) == revision:
             return deployment
-        changed = thaw(deployment)
-        changed["metadata"]["annotations"] = {**annotations_of(deployment), REVISION: revision}
-        return self.client.update_status(DEPLOYMENTS, changed)
+        metadata = {**deployment["metadata"], "annotations": {**annotations_of(deployment), REVISION: revision}}
+        return self.client.update_status(DEPLOYMENTS, {**deployment, "metadata": metadata})
 
     # Rolling update.
 
@@ -289,9 +287,9 @@ class DeploymentController(Controller):
         most = most_to_remove(deployment, everything, new)
         if most <= 0:
             return False
-        cleaned = cleaned_sizes(old, most)
+        cleaned, certain = cleaned_sizes(old, most)
         available = sum(status_count(entry, "availableReplicas") for entry in everything)
-        shrunk = shrunk_sizes(deployment, old, available, cleaned)
+        shrunk = shrunk_sizes(deployment, old, available, cleaned) if certain else {}
         scaled = False
         for sizes in (cleaned, shrunk):
             for entry in by_age(old):
@@ -299,7 +297,7 @@ class DeploymentController(Controller):
                     current = self.client.cache.get(REPLICA_SETS, namespace_of(entry), name_of(entry))
                     assert current is not None
                     scaled |= self._resize(deployment, current, sizes[name_of(entry)])
-        return scaled
+        return scaled and certain
 
     # Recreate.
 
@@ -402,9 +400,7 @@ class DeploymentController(Controller):
             if progress:
                 self._come_back_at_deadline(deployment, status)
             return
-        changed = thaw(deployment)
-        changed["status"] = status
-        self.client.update_status(DEPLOYMENTS, changed)
+        self.client.update_status(DEPLOYMENTS, {**deployment, "status": status})
 
     def _come_back_at_deadline(self, deployment: ApiObject, status: dict[str, object]) -> None:
         """A rollout without progress produces no events: look again when its time is over."""

@@ -58,7 +58,7 @@ def active(sets: Sequence[ApiObject]) -> list[ApiObject]:
 
 def plain_template(template: Mapping[str, Any]) -> Json:
     """The template without its hash label and empty fields, for comparison."""
-    plain = thaw(template)
+    plain = dict(template)
     metadata = {key: value for key, value in (plain.get("metadata") or {}).items() if value is not None}
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != POD_TEMPLATE_HASH}
     plain["metadata"] = {**metadata, "labels": labels}

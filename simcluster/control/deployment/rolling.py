@@ -30,8 +30,12 @@ def most_to_remove(deployment: ApiObject, all_sets: Sequence[ApiObject], new_set
     return total - least - waiting
 
 
-def cleaned_sizes(old_sets: Sequence[ApiObject], most: int) -> dict[str, int]:
-    """Sizes after pods of old sets that are not available were given up, at most `most`."""
+def cleaned_sizes(old_sets: Sequence[ApiObject], most: int) -> tuple[dict[str, int], bool]:
+    """Sizes after pods of old sets that are not available were given up, at most `most`; and whether to go on.
+
+    A set with more available pods than it should have has not acted on its last size yet: what
+    it says is stale, and nothing is concluded from it ("got invalid request to scale down").
+    """
     sizes: dict[str, int] = {}
     removed = 0
     for entry in by_age(old_sets):
@@ -40,11 +44,12 @@ def cleaned_sizes(old_sets: Sequence[ApiObject], most: int) -> dict[str, int]:
         size, available = replicas_of(entry), status_count(entry, "availableReplicas")
         if size == 0 or size == available:
             continue
+        if size < available:
+            return sizes, False
         count = min(most - removed, size - available)
-        if count > 0:
-            sizes[name_of(entry)] = size - count
-            removed += count
-    return sizes
+        sizes[name_of(entry)] = size - count
+        removed += count
+    return sizes, True
 
 
 def shrunk_sizes(

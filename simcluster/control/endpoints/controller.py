@@ -1,6 +1,6 @@
 """The Endpoints controller: one Endpoints object per Service with a selector.
 
-Leaves out dual stack and the mirroring of hand-made Endpoints into slices.
+Leaves out dual stack.
 Source: kubernetes pkg/controller/endpoint/endpoints_controller.go.
 """
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.errors import ApiError
+from simcluster.api.events import EventRecorder
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, thaw, uid_of
 from simcluster.api.registry.deletion import FOREGROUND, ORPHAN
 from simcluster.api.server import Api
@@ -48,6 +49,7 @@ class GarbageCollector(Controller):
 
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
+        self.recorder = EventRecorder(sim, self.client, "garbage-collector-controller")
         self._watched: dict[str, None] = {}
         self._watch_new_resources()
         sim.every(RESYNC_NS, self._watch_new_resources)
@@ -75,6 +77,7 @@ class GarbageCollector(Controller):
             return
         if change.previous is not None and references_of(change.previous) == references_of(obj):
             return
+        self._report_foreign_owner(obj)
         if any(not self._is_observed(reference, namespace_of(obj)) for reference in references_of(obj)):
             self._enqueue(change.resource, namespace_of(obj), name_of(obj))
         if change.previous is not None:
@@ -112,6 +115,36 @@ class GarbageCollector(Controller):
         group, _, version = reference["apiVersion"].rpartition("/")
         return (group, version, reference["kind"]) in self.api.resources.by_kind
 
+    def _report_foreign_owner(self, obj: ApiObject) -> None:
+        """Warn of an owner that lives in another namespace (reportInvalidNamespaceOwnerRef)."""
+        here = namespace_of(obj)
+        for reference in references_of(obj):
+            if self._owner(reference, here) is not None:
+                continue
+            known = self._by_uid(reference)
+            if known is None or namespace_of(known) in ("", here):
+                continue
+            kind, name, uid = f"{reference['apiVersion']}/{reference['kind']}", reference["name"], reference["uid"]
+            what = f"[{kind}, namespace: {here}, name: {name}, uid: {uid}]"
+            message = f'ownerRef {what} does not exist in namespace "{here}"'
+            self.recorder.event(obj, "Warning", "OwnerRefInvalidNamespace", message)
+            return
+
+    def _by_uid(self, reference: dict[str, Any]) -> ApiObject | None:
+        """The object of the reference's kind and uid, wherever it lives."""
+        group, _, version = reference["apiVersion"].rpartition("/")
+        entry = self.api.resources.by_kind.get((group, version, reference["kind"]))
+        if entry is None:
+            return None
+        found = self.client.cache.objects(entry.storage)
+        return next((obj for obj in found if uid_of(obj) == reference["uid"]), None)
+
+    def _is_impossible(self, reference: dict[str, Any], namespace: str) -> bool:
+        """Whether a cluster-scoped object names a namespaced owner: nothing is ever decided of it."""
+        group, _, version = reference["apiVersion"].rpartition("/")
+        entry = self.api.resources.by_kind.get((group, version, reference["kind"]))
+        return entry is not None and entry.namespaced and not namespace
+
     # Collecting.
 
     def sync(self, namespace: str, name: str) -> None:
@@ -137,9 +170,13 @@ class GarbageCollector(Controller):
 
     def _can_judge(self, obj: ApiObject) -> bool:
         """Whether every owner is of a kind that is served: of any other one nothing can be said."""
-        return all(self._knows_kind(reference) for reference in references_of(obj))
+        here = namespace_of(obj)
+        return all(self._knows_kind(entry) and not self._is_impossible(entry, here) for entry in references_of(obj))
 
     def _is_settled(self, obj: ApiObject) -> bool:
+        here = namespace_of(obj)
+        if any(self._is_impossible(reference, here) for reference in references_of(obj)):
+            return True  # errNamespacedOwnerOfClusterScopedObject: no retry helps
         return all(self._is_observed(reference, namespace_of(obj)) for reference in references_of(obj))
 
     def _is_there(self, resource: str, obj: ApiObject) -> bool:

@@ -22,7 +22,8 @@ _NO_TARGET = (
 )
 _NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered"
 _NO_EXTERNAL = (
-    "unable to fetch metrics from external metrics API: no external metrics API (external.metrics.k8s.io) registered"
+    "unable to fetch metrics from external metrics API: the server could not find the requested resource "
+    "(get {}.external.metrics.k8s.io)"
 )
 
 
@@ -72,15 +73,30 @@ def compute(client: Client, metric: Mapping[str, Any], target: Target, now_ns: i
         return _resource(client, metric, target, now_ns)
     if kind == "External":
         described = metric["external"]["metric"]
-        cause = f"unable to get external metric {target.namespace}/{described['name']}/nil: {_NO_EXTERNAL}"
+        about = f"{target.namespace}/{described['name']}/{_selector_text(described.get('selector'))}"
+        cause = f"unable to get external metric {about}: {_NO_EXTERNAL.format(described['name'])}"
         raise FailedMetric("FailedGetExternalMetric", cause, f"failed to get external metric value: {cause}")
     if kind == "Object":
         described = metric["object"]
-        about = f"{described['describedObject']['kind']} {target.namespace} {described['describedObject']['name']}"
+        about = f"{described['describedObject']['kind']} on {target.namespace} {described['describedObject']['name']}"
         cause = f"unable to get metric {described['metric']['name']}: {about}/{_NO_CUSTOM}"
         raise FailedMetric("FailedGetObjectMetric", cause, f"failed to get object metric value: {cause}")
     cause = f"unable to get metric {metric['pods']['metric']['name']}: {_NO_CUSTOM}"
     raise FailedMetric("FailedGetPodsMetric", cause, f"failed to get pods metric value: {cause}")
+
+
+def _selector_text(selector: Mapping[str, Any] | None) -> str:
+    """A LabelSelector as Go prints it."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = ""
+    for entry in selector.get("matchExpressions") or ():
+        values = " ".join(entry.get("values") or ())
+        key, operator = entry["key"], entry["operator"]
+        expressions += f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"
+    shown = f"map[string]string{{{labels}}}"
+    return f"&LabelSelector{{MatchLabels:{shown},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
 
 
 def _resource(client: Client, metric: Mapping[str, Any], target: Target, now_ns: int) -> Outcome:

@@ -6,7 +6,7 @@ Leaves out: device plugins, topology manager, eviction under pressure, OS select
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, Json
@@ -29,8 +29,14 @@ class Rejection(NamedTuple):
     message: str
 
 
-def admit(pod: Pod, others: Iterable[Pod], machine: Machine, node: ApiObject | None) -> Rejection | None:
-    """Why the pod may not run here, or None."""
+def admit(
+    pod: Pod,
+    others: Iterable[Pod],
+    machine: Machine,
+    node: ApiObject | None,
+    used: Sequence[tuple[int, int]] | None = None,
+) -> Rejection | None:
+    """Why the pod may not run here, or None. `used`: what the others reserve, if that is known."""
     if node is not None and not matches_node(pod, node):
         return Rejection(
             "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
@@ -44,13 +50,14 @@ def admit(pod: Pod, others: Iterable[Pod], machine: Machine, node: ApiObject | N
         if find_untolerated(taints_of(node), tolerations, (NO_EXECUTE,)) is not None:
             text = "node(s) had taints that the pod didn't tolerate"
             return Rejection("TaintToleration", f"Predicate TaintToleration failed: {text}")
-    used = [requests_of(other) for other in running]
+    if used is None:
+        used = [requests_of(other) for other in running]
     wanted = requests_of(pod)
     capacity = (machine.cpu_cores * 1000, machine.memory_bytes)
     if len(running) + 1 > machine.pods:
         return _short("pods", 1, len(running), machine.pods)
     for index, name in enumerate(("cpu", "memory")):
-        total = sum(amounts[index] for amounts in used)
+        total = sum([amounts[index] for amounts in used])
         if wanted[index] and total + wanted[index] > capacity[index]:
             return _short(name, wanted[index], total, capacity[index])
     return None

@@ -23,7 +23,7 @@ class KubeletLog:
     def _write(self, level: str, where: str, message: str, values: dict[str, object]) -> None:
         machine = self.machine
         pid = machine.units.units["kubelet.service"].pid
-        text = klog_line(level, machine.sim.now, pid, where, message, **values)
+        text = klog_line(level, machine.os.clock.now_ns(), pid, where, message, **values)
         machine.log.write(machine.sim.now, "kubelet.service", "kubelet", pid, text)
 
 

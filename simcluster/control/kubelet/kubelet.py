@@ -18,6 +18,7 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
 from simcluster.control.kubelet.admission import admit
+from simcluster.control.kubelet.attaching import NodeAttachments
 from simcluster.control.kubelet.backoff import Backoff
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.environment import NodeFacts
@@ -30,6 +31,7 @@ from simcluster.control.kubelet.klog import KubeletLog
 from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.probing import Prober
+from simcluster.control.kubelet.shutdown import REFUSED, ShutdownManager
 from simcluster.control.kubelet.staticpods import StaticPods, mirror_hash
 from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
 from simcluster.control.kubelet.uplink import Uplink
@@ -114,6 +116,8 @@ class Kubelet:
         self.backoff = Backoff(sim)
         self.static = StaticPods(self)
         self.eviction = EvictionManager(self)
+        self.attachments = NodeAttachments(self)
+        self.shutdown = ShutdownManager(self)
         self.image_gc = ImageCollector(self)
         phases = sim.stream("kubelet", self.name)
         self._relist_phase = phases.uniform_ns(0, RELIST_NS - 1)
@@ -138,10 +142,12 @@ class Kubelet:
         self.started_ns = self.sim.now
         self.images = ImageManager(self.sim, self.machine.images)
         self.backoff = Backoff(self.sim)
+        self.attachments = NodeAttachments(self)
         self.client.reconnect()
         self.klog.info("server.go:520", "Kubelet version", kubeletVersion=KUBELET_VERSION)
         self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
         self.reporter.config = self._configuration()
+        self.shutdown.start(self._configuration_text())
         self.reporter.start()
         self.static.start()
         self.eviction.start()
@@ -156,10 +162,12 @@ class Kubelet:
 
     def _configuration(self) -> KubeletConfig:
         """What the process reads when it starts."""
+        text = self._configuration_text()
+        return configured(self.given, text, self.machine.memory_bytes) if text else self.given
+
+    def _configuration_text(self) -> str:
         file = self.machine.files.find(CONFIG_FILE)
-        if file is None:
-            return self.given
-        return configured(self.given, file.text, self.machine.memory_bytes)
+        return "" if file is None else file.text
 
     def stop(self) -> None:
         """The process ends: nothing is watched, probed or reported; containers run on."""
@@ -172,6 +180,7 @@ class Kubelet:
         self.reporter.stop()
         self.static.stop()
         self.eviction.stop()
+        self.shutdown.stop()
         for worker in self.workers.values():
             worker.die()
         self.workers = {}
@@ -209,9 +218,11 @@ class Kubelet:
         phase = (pod.get("status") or {}).get("phase")
         known = uid_of(pod) in self.machine.runtime.runs
         if not known and phase not in ("Succeeded", "Failed") and not is_terminating(pod):
-            others = [w.pod for w in self.workers.values() if w.state != "terminated"]
+            workers = [w for w in self.workers.values() if w.state != "terminated"]
+            others, used = [w.pod for w in workers], [w.reserved for w in workers]
             node = self.client.cache.get("nodes", "", self.name)
-            rejection = self.eviction.admit(pod) or admit(pod, others, self.machine, node)
+            refused = REFUSED if self.shutdown.active else self.eviction.admit(pod)
+            rejection = refused or admit(pod, others, self.machine, node, used)
             if rejection is not None:
                 worker.pod_event("Warning", rejection.reason, rejection.message)
                 worker.reject(rejection.reason, f"Pod was rejected: {rejection.message}")
@@ -224,6 +235,7 @@ class Kubelet:
         self.backoff.forget(worker.uid)
         self.images.forget_pod(worker.uid)
         self.volumes.forget_pod(worker.uid)
+        self.attachments.forget_pod(worker.uid)
         if worker.static:
             self.static.forgotten(worker)
 

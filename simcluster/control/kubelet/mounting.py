@@ -3,7 +3,7 @@
 Source: pkg/kubelet/volumemanager (WaitForAttachAndMount, reconciler) and
 pkg/util/goroutinemap/exponentialbackoff of 1.32. A failing set-up is tried again after 0.5 s,
 doubling to 2 min 2 s, whatever the pod's syncs do; a sync waits 2 min 3 s and then fails. A
-claim that cannot be used fails the sync at once. Leaves out: attaching.
+claim that cannot be used fails the sync at once. A volume that must be attached is awaited.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Mounting:
         self.done = done
         self._mounted: dict[str, Volume] = {}
         self._retries: dict[str, tuple[int, int]] = {}  # volume -> instant before which nothing is tried, delay
+        self._unattached: dict[str, None] = {}
         self._deadline_ns = 0
 
     def begin(self) -> None:
@@ -63,7 +64,8 @@ class Mounting:
         now = worker.kubelet.sim.now
         if now >= self._deadline_ns:
             listed = " ".join(missing)
-            text = f"unmounted volumes=[{listed}], unattached volumes=[], failed to process volumes=[]"
+            apart = " ".join(name for name in missing if name in self._unattached)
+            text = f"unmounted volumes=[{listed}], unattached volumes=[{apart}], failed to process volumes=[]"
             self._fail(f"Unable to attach or mount volumes: {text}: context deadline exceeded")
             return
         due = min(self._retries[name][0] for name in missing)
@@ -83,6 +85,11 @@ class Mounting:
         if now < due:
             return False
         try:
+            if not worker.kubelet.attachments.is_attached(worker.pod, volume):
+                self._unattached[name] = None
+                self._delay(name, delay)
+                return False
+            self._unattached.pop(name, None)
             self._mounted[name] = worker.build_volume(volume)
         except ClaimError:
             raise
@@ -90,7 +97,11 @@ class Mounting:
             worker.pod_event("Warning", "FailedMount", str(error))
             where = "nestedpendingoperations.go:348"
             worker.kubelet.klog.error(where, str(error), "Operation failed", pod=worker.reference)
-            delay = min(_LONGEST_RETRY_NS, 2 * delay) if delay else _FIRST_RETRY_NS
-            self._retries[name] = (now + delay, delay)
+            self._delay(name, delay)
             return False
         return True
+
+    def _delay(self, name: str, last_ns: int) -> None:
+        """Try the volume again after twice the last delay."""
+        delay = min(_LONGEST_RETRY_NS, 2 * last_ns) if last_ns else _FIRST_RETRY_NS
+        self._retries[name] = (self.worker.kubelet.sim.now + delay, delay)

@@ -15,6 +15,7 @@ from simcluster.api.objects import ApiObject, Json, condition, uid_of
 from simcluster.api.request import ADMIN
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.eviction import PRESSURE
+from simcluster.control.kubelet.shutdown import NOT_READY
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
 from simcluster.models.machine.machine import Machine
 
@@ -181,10 +182,16 @@ class NodeReporter:
             )
             return
         self._sent, self._sent_ns = status, now
+        self._tell_boot(node)
         self._tell(was, became)
         for kind in turned:
             reason = _PRESSURE_EVENTS[kind][_status_of({"status": status}, kind) == "True"]
             self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
+
+    def _tell_boot(self, node: ApiObject) -> None:
+        boot_id, name = self.kubelet.machine.identity.boot_id, self.kubelet.name
+        if ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID", boot_id) != boot_id:
+            self.kubelet.node_event("Warning", "Rebooted", f"Node {name} has been rebooted, boot id: {boot_id}")
 
     def _tell(self, was: Json | None, became: Json | None) -> None:
         assert became is not None
@@ -209,6 +216,8 @@ class NodeReporter:
         machine = self.kubelet.machine
         identity = machine.identity
         capacity, allocatable = resources_of(machine, self.config)
+        in_use = self.kubelet.attachments.in_use()
+        mounted = {"volumesInUse": in_use or None} if in_use or (node and node["status"].get("volumesInUse")) else {}
         return {
             "capacity": capacity,
             "allocatable": allocatable,
@@ -232,6 +241,7 @@ class NodeReporter:
                 "architecture": identity.architecture,
             },
             "images": self._images(),
+            **mounted,
         }
 
     def _ingredients(self, node: ApiObject) -> tuple[object, ...]:
@@ -239,9 +249,10 @@ class NodeReporter:
         machine, eviction = self.kubelet.machine, self.kubelet.eviction
         size = (machine.cpu_cores, machine.memory_bytes, machine.pods, machine.address)
         pressure = [eviction.under(kind) for kind in PRESSURE]
-        ready = (self._settled, *self.kubelet.runtime_errors())
+        ready = (self._settled, self.kubelet.shutdown.active, *self.kubelet.runtime_errors())
         version, images = node["metadata"]["resourceVersion"], tuple(machine.images.images.values())
-        return (version, self.config, machine.identity, size, pressure, ready, images)
+        in_use = self.kubelet.attachments.in_use()
+        return (version, self.config, machine.identity, size, pressure, ready, images, in_use)
 
     def _images(self) -> list[Json]:
         # The 50 largest, as nodeStatusMaxImages cuts the list.
@@ -251,7 +262,7 @@ class NodeReporter:
     def _conditions(self, node: ApiObject | None) -> list[Json]:
         known: Json = {} if node is None else node.get("status") or {}
         old = {entry["type"]: entry for entry in known.get("conditions") or ()}
-        now = format_rfc3339(self.kubelet.sim.now)
+        now = format_rfc3339(self.kubelet.machine.os.clock.now_ns())
         entries = [self._pressure(kind) for kind in _FINE]
         entries.append(self._ready())
         for entry in entries:
@@ -268,6 +279,8 @@ class NodeReporter:
 
     def _ready(self) -> Json:
         errors = self.kubelet.runtime_errors()
+        if self.kubelet.shutdown.active:
+            errors = [*errors, NOT_READY]
         if not self._settled:
             errors = ["container runtime status check may not have completed yet"]
         if not errors:
@@ -283,7 +296,7 @@ class NodeReporter:
     def _renew(self) -> None:
         kubelet = self.kubelet
         self._lease_timer = kubelet.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
-        now = format_rfc3339(kubelet.sim.now, digits=6)
+        now = format_rfc3339(kubelet.machine.os.clock.now_ns(), digits=6)
         spec = {"holderIdentity": kubelet.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
         try:
             if kubelet.client.cache.get("leases.coordination.k8s.io", LEASE_NAMESPACE, kubelet.name) is not None:

@@ -28,6 +28,7 @@ from simcluster.control.kubelet.podspec import (
 )
 from simcluster.control.kubelet.runs import Run
 from simcluster.control.kubelet.status import Waiting
+from simcluster.control.kubelet.subpaths import with_sub_paths
 from simcluster.control.kubelet.volumes import mounts_of
 from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container, ContainerSpec
@@ -172,7 +173,7 @@ class PodSync:
                     self._steps.append(Start(container["name"]))
                     if not began:
                         return False
-                elif not self._plan_kill(container, run) and not self.worker.started(container["name"]) and not began:
+                elif (self._plan_kill(container, run) or not self.worker.started(container["name"])) and not began:
                     return False
                 continue
             if began or (run is not None and run.state == "exited" and run.exit_code == 0):
@@ -353,7 +354,7 @@ class PodSync:
             cpu_limit=None if cpu_limit is None else cpu_limit / 1000,
             memory_request=memory_bytes(container, "requests") or 0,
             memory_limit=memory_bytes(container, "limits"),
-            mounts=mounts_of(container, worker.volumes or {}),
+            mounts=mounts_of(with_sub_paths(container, env), worker.volumes or {}),
             labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
             termination_path=container.get("terminationMessagePath") or "/dev/termination-log",
             read_only_root=bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem")),

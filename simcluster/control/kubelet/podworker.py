@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, condition, is_terminating, name_of, namespace_of, uid_of
+from simcluster.control.kubelet.admission import requests_of
 from simcluster.control.kubelet.podspec import (
     containers_of,
     field_path,
@@ -87,10 +88,11 @@ class PodWorker:
         self._wanted = False
         self._removed = False
         self._retired = False
-        self._grace_s: int | None = None  # set by an eviction
+        self._grace_s: int | None = None  # set by an eviction or a shutdown
         self._flush_timer: Timer | None = None
         self._ended_ns = -1
         self._standstill: Standstill | None = None
+        self._reserved: tuple[Json, tuple[int, int]] | None = None  # for this spec
         self._sync_timer: Timer | None = None
         self._resync_timer: Timer | None = None
         self._deadline_timer: Timer | None = None
@@ -106,6 +108,14 @@ class PodWorker:
     def active(self) -> bool:
         """Whether steps of a sync may still act."""
         return not self.dead and self.state == "syncing"
+
+    @property
+    def reserved(self) -> tuple[int, int]:
+        """CPU (millicores) and memory (bytes) that the pod reserves."""
+        known, spec = self._reserved, self.pod["spec"]
+        if known is None or known[0] is not spec:
+            known = self._reserved = (spec, requests_of(self.pod))
+        return known[1]
 
     # When to sync.
 
@@ -466,6 +476,10 @@ class PodWorker:
     def evict(self, message: str, grace_s: int) -> None:
         """The node needs what the pod has: it fails, and ends within `grace_s` seconds."""
         self.pod_event("Warning", "Evicted", message)
+        self.end_early("Evicted", message, grace_s)
+
+    def end_early(self, reason: str, message: str, grace_s: int) -> None:
+        """The pod fails by its kubelet's will, and ends within `grace_s` seconds."""
         now = format_rfc3339(self.kubelet.sim.now)
         disrupted = {
             "type": "DisruptionTarget",
@@ -476,8 +490,9 @@ class PodWorker:
             "message": message,
         }
         self._grace_s = grace_s
-        self.fail("Evicted", message)
-        self.status = ApiObject({**self.status, "conditions": [*(self.status.get("conditions") or ()), disrupted]})
+        self.fail(reason, message)
+        kept = [entry for entry in self.status.get("conditions") or () if entry["type"] != "DisruptionTarget"]
+        self.status = ApiObject({**self.status, "conditions": [*kept, disrupted]})
         self._flush()
         self.terminate()
 

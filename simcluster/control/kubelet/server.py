@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from simcluster.api.backends import ExecAnswer, LogOptions
 from simcluster.api.errors import ApiError, bad_request
@@ -46,7 +47,7 @@ class KubeletServers:
 
     def exec(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> ExecAnswer:
         """Run a command in a container. Raises ApiError if it cannot be started."""
-        kubelet = self._dial(pod, f"exec/{namespace_of(pod)}/{name_of(pod)}/{container}")
+        kubelet = self._dial_stream(pod, container, argv, stdin)
         runtime = kubelet.machine.runtime
         target = runtime.newest(runtime_uid(pod), container)
         if target is None or not target.running:
@@ -56,8 +57,21 @@ class KubeletServers:
             result = runtime.execute(target, tuple(argv), stdin).result
         except RuntimeFailure as failure:
             message = f"error executing command in container: {failure}"
-            raise ApiError(500, "InternalError", f"Internal error occurred: {message}") from None
+            # Said in the stream: the kubelet's own error inside of the API server's.
+            nested = f"Internal error occurred: Internal error occurred: {message}"
+            raise ApiError(500, "InternalError", nested) from None
         return ExecAnswer(result.stdout, result.stderr, result.code)
+
+    def _dial_stream(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> Kubelet:
+        """Dial for a stream: the client's connection is upgraded already, so the error comes inside of it."""
+        try:
+            return self._dial(pod, f"exec/{namespace_of(pod)}/{name_of(pod)}/{container}")
+        except ApiError as error:
+            url, _, cause = error.message.removeprefix('Get "').partition('": ')
+            query = [("command", word) for word in argv]
+            query += [("error", "1"), *((("input", "1"),) if stdin else ()), ("output", "1")]
+            message = f'error sending request: Post "{url}?{urlencode(query)}": {cause}'
+            raise ApiError(500, "InternalError", f"Internal error occurred: {message}") from None
 
     def _dial(self, pod: ApiObject, path: str) -> Kubelet:
         node = pod["spec"].get("nodeName", "")

@@ -10,6 +10,7 @@ Left out: pods from a URL, manifests in JSON lists.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,9 @@ HOUSEKEEPING_NS = 2 * SECOND
 #: From the change of a file to the kubelet's pod update (inotify).
 NOTICE_NS = 5 * MILLISECOND
 
+#: libyaml where it is there.
+_QUICK: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 HASH = "kubernetes.io/config.hash"
 MIRROR = "kubernetes.io/config.mirror"
 SEEN = "kubernetes.io/config.seen"
@@ -56,10 +60,19 @@ def runtime_uid(pod: Any) -> str:
     return mirror_hash(pod) or uid_of(pod)
 
 
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """The value of a manifest, not to be changed: worlds of one process boot from the same files."""
+    try:
+        return yaml.load(text, _QUICK)
+    except yaml.YAMLError:
+        return yaml.safe_load(text)  # whose errors name the place in the same words everywhere
+
+
 def static_pod(text: str, path: str, node: str, now_ns: int) -> ApiObject:
     """The pod of a manifest, named and marked as the kubelet does it. Raises ManifestError."""
     try:
-        pod = yaml.safe_load(text)
+        pod = thaw({"pod": _parsed(text)})["pod"]
     except yaml.YAMLError as error:
         line = " ".join(str(error).split())
         raise ManifestError(f"{path}: couldn't parse as pod({line}), please check config file") from None

@@ -127,6 +127,7 @@ class Termination:
         worker.state = "terminated"
         worker.stop_probes(("liveness", "startup", "readiness"))
         worker.kubelet.machine.runtime.stop_sandbox(worker.uid)
+        worker.kubelet.attachments.forget_pod(worker.uid)
         worker.look()
         worker.update_status()
         if is_terminating(worker.pod):

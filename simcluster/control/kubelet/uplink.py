@@ -2,8 +2,9 @@
 
 A request over a bad link fails when no answer comes within the kubelet's time-out of 10 s; over
 a cut one always. What a watch would have told meanwhile is told when the link is back. A new
-connection checks the server's certificate by the node's clock. Left out: how long requests
-take that succeed (far less than any period of the kubelet).
+connection checks the server's certificate by the node's clock; all are new when the server's
+certificate was renewed, because the server restarts with it. Left out: how long requests take
+that succeed (far less than any period of the kubelet).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Uplink(Client):
         self._held: list[Change] = []
         self._connected = True
         self._made = 0
-        self._issued_ns = machine.sim.now
+        self._known_ns = api.certificate_ns  # the certificate of the connection
 
     def reconnect(self) -> None:
         """The process starts: it has no connection yet."""
@@ -81,9 +82,10 @@ class Uplink(Client):
                 if path.cut:
                     return f"dial tcp {address}: i/o timeout"
                 return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-        if not self._connected:
-            clock = self._machine.os.clock
-            wrong = clock.certificate_error(self._issued_ns - BACKDATED_NS, self._issued_ns + CERTIFICATE_NS)
+        if not self._connected or self._known_ns != self.api.certificate_ns:
+            clock, self._known_ns = self._machine.os.clock, self.api.certificate_ns
+            self._connected = False
+            wrong = clock.certificate_error(self._known_ns - BACKDATED_NS, self._known_ns + CERTIFICATE_NS)
             if wrong:
                 return f"tls: failed to verify certificate: {wrong}"
             self._connected = True
@@ -115,7 +117,8 @@ class Uplink(Client):
         query: Query = (),
         content_type: str = JSON,
     ) -> Json:
-        if not self._connected or not self._machine.network.links.calm:
+        fresh = not self._connected or self._known_ns != self.api.certificate_ns
+        if fresh or not self._machine.network.links.calm:
             error = self.trouble()
             if error:
                 path = self.api.resources.path(resource, namespace, name, subresource)

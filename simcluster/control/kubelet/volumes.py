@@ -1,7 +1,7 @@
 """A pod's volumes as files: what each container sees under its mount paths.
 
 Source of the wording: pkg/volume/{configmap,secret,projected}, operation_generator.go
-(`MountVolume.SetUp failed for volume ...`). Leaves out: attaching, file modes, CSI.
+(`MountVolume.SetUp failed for volume ...`). Leaves out: file modes, what CSI drivers mount.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
 from simcluster.control.kubelet.environment import NodeFacts, data_of, field_value, resource_value
+from simcluster.control.kubelet.networkmounts import nfs_problem
 from simcluster.control.kubelet.podspec import Pod
 from simcluster.control.kubelet.tokenfile import Identified, TokenFile
 from simcluster.engine import SECOND, Shared, Simulation
@@ -68,6 +69,9 @@ class VolumeBuilder:
                 return self._claim(pod, name, claim_of(pod, volume))
             try:
                 host = str(reference["path"]) if kind == "hostPath" else ""
+                problem = self._nfs(pod, name, reference) if kind == "nfs" else ""
+                if problem:
+                    raise VolumeError(problem)
                 return Volume(kind, self._files(pod, kind, reference or {}, address), host)
             except VolumeError as error:
                 raise VolumeError(f'MountVolume.SetUp failed for volume "{name}" : {error}') from None
@@ -117,6 +121,10 @@ class VolumeBuilder:
                 f"failed to process volumes=[{name}]: error processing PVC {namespace}/{claim_name}: {why}"
             )
         bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))
+        export = (bound["spec"].get("nfs") if bound is not None else None) or {}
+        problem = self._nfs(pod, name_of(bound), export) if bound is not None and export else ""
+        if problem and bound is not None:
+            raise VolumeError(f'MountVolume.SetUp failed for volume "{name_of(bound)}" : {problem}')
         return Volume("persistentVolumeClaim", host=_local_path(bound))
 
     def _files(self, pod: Pod, kind: str, reference: Json, address: str) -> Files:
@@ -133,9 +141,24 @@ class VolumeBuilder:
                 for part, inner in source.items():
                     found.extend(self._projected(pod, part, inner, address))
             return tuple(found)
+        if kind == "csi":
+            self._check_driver(str(reference["driver"]))
         if kind == "hostPath" and self.files is not None:
             return _host_files(self.files, reference["path"], reference.get("type") or "")
         return ()
+
+    def _nfs(self, pod: Pod, volume: str, reference: Json) -> str:
+        return nfs_problem(
+            self.network, self.node.name, str(reference["server"]), str(reference["path"]), uid_of(pod), volume
+        )
+
+    def _check_driver(self, driver: str) -> None:
+        """An inline CSI volume needs its driver on the node."""
+        known = self.cache.get("csinodes.storage.k8s.io", "", self.node.name)
+        drivers = (known["spec"].get("drivers") or ()) if known is not None else ()
+        if not any(entry["name"] == driver for entry in drivers):
+            why = "kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name "
+            raise VolumeError(f"{why}{driver} not found in the list of registered CSI drivers")
 
     def _projected(self, pod: Pod, kind: str, reference: Json, address: str) -> Files:
         if kind == "serviceAccountToken":
@@ -180,8 +203,12 @@ class VolumeBuilder:
             if item["key"] not in data:
                 if reference.get("optional"):
                     continue
-                what = "config" if kind == "configmap" else "secret"
-                raise VolumeError(f"references non-existent {what} key: {item['key']}")
+                what = (
+                    "configmap references non-existent config"
+                    if kind == "configmap"
+                    else "references non-existent secret"
+                )
+                raise VolumeError(f"{what} key: {item['key']}")
             files.append((item["path"], data[item["key"]]))
         return tuple(files)
 
@@ -240,7 +267,7 @@ def mounts_of(
     """
     mounts: list[Mount] = []
     for entry in container.get("volumeMounts") or ():
-        if former is not None and entry.get("subPath") and len(mounts) < len(former):
+        if former is not None and (entry.get("subPath") or entry.get("subPathExpr")) and len(mounts) < len(former):
             mounts.append(former[len(mounts)])
             continue
         volume = volumes.get(entry["name"], Volume("emptyDir"))

@@ -2,12 +2,13 @@
 
 It watches Services and EndpointSlices and programs the node's rules in batches: at most
 once per `MIN_SYNC_PERIOD_NS`. Between a change and the sync the rules are stale and packets
-go where they went before, to a pod that may be gone.
+go where they went before, to a pod that may be gone; on a node that is cut off from the API
+server they stay stale until it is reached again.
 
 A virtual address without a ready endpoint rejects; while every endpoint of a Service is
 terminating, those that still serve are used (KEP-1669, ProxyTerminatingEndpoints). With a
 traffic policy Local only endpoints on the node count; if there are none, packets are dropped.
-Left out: other modes than iptables, topology hints, health check node ports, source ranges.
+Left out: other modes than iptables, health check node ports, source ranges.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from simcluster.models.machine.network import Network, ServiceKey
 MIN_SYNC_PERIOD_NS = 1 * SECOND
 #: One iptables-restore of a small cluster; grows with the number of rules.
 SYNC_COST_NS = 30 * MILLISECOND
+#: A reflector lists anew within a second or two after its watch broke (backoff 0.8 s with jitter).
+RELIST_NS = 2 * SECOND
 
 
 class KubeProxy:
@@ -50,6 +53,7 @@ class KubeProxy:
         self._programmed: dict[tuple[str, str], ServiceRules] = {}
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS
         self._scheduled: Timer | None = None
+        self._waits = False  # for its link to the API server
 
     def start(self) -> None:
         """The process starts: list everything, then follow it."""
@@ -86,8 +90,28 @@ class KubeProxy:
             earliest = max(self.sim.now, self._last_sync_ns + MIN_SYNC_PERIOD_NS)
             self._scheduled = self.sim.at(earliest + SYNC_COST_NS, self._sync)
 
+    def _cut_off(self) -> bool:
+        """Whether nothing of the API server reaches this node: its rules stay what they were."""
+        links = self.network.links
+        if links.calm:
+            return False
+        server = self.network.nodes.get(str(getattr(self.client.api, "address", "")).partition(":")[0], "")
+        return self.network.path(self.node, server).cut
+
+    def _link_changed(self) -> None:
+        if not self._cut_off():
+            self.network.links.told.remove(self._link_changed)
+            self._waits = False
+            if self.running and self._scheduled is None:
+                self._scheduled = self.sim.after(RELIST_NS, self._sync)
+
     def _sync(self) -> None:
         self._scheduled = None
+        if self._cut_off():
+            if not self._waits:
+                self._waits = True
+                self.network.links.told.append(self._link_changed)
+            return
         self._last_sync_ns = self.sim.now
         dirty, self._dirty = self._dirty, {}
         for namespace, name in dirty:

@@ -15,6 +15,7 @@ from simcluster.api.store import Change, Store
 from simcluster.engine import Shared
 from simcluster.models.machine.network import Backend, ServiceKey
 
+ZONE = "topology.kubernetes.io/zone"
 SLICES = "endpointslices.discovery.k8s.io"
 Key = tuple[str, str]  # namespace, name
 
@@ -71,10 +72,17 @@ class RuleBook:
         if service is None:
             return NO_RULES
         by_name = self._slices.get((namespace, name), {})
-        found = ServiceRules(_rules(service, [by_name[key] for key in sorted(by_name)], node))
-        if "Local" not in (service["spec"].get("internalTrafficPolicy"), service["spec"].get("externalTrafficPolicy")):
+        slices = [by_name[key] for key in sorted(by_name)]
+        hinted = any("hints" in endpoint for entry in slices for endpoint in entry.get("endpoints") or ())
+        found = ServiceRules(_rules(service, slices, node, self._zone(node) if hinted else ""))
+        policies = (service["spec"].get("internalTrafficPolicy"), service["spec"].get("externalTrafficPolicy"))
+        if "Local" not in policies and not hinted:
             self._alike[namespace, name] = found
         return found
+
+    def _zone(self, node: str) -> str:
+        found = self._store.get("nodes", "", node)
+        return "" if found is None else str((found["metadata"].get("labels") or {}).get(ZONE, ""))
 
 
 def service_of(entry: ApiObject) -> Key:
@@ -82,7 +90,7 @@ def service_of(entry: ApiObject) -> Key:
     return namespace_of(entry), (entry["metadata"].get("labels") or {}).get("kubernetes.io/service-name", "")
 
 
-def _rules(service: ApiObject, slices: list[ApiObject], node: str) -> dict[ServiceKey, Rule]:
+def _rules(service: ApiObject, slices: list[ApiObject], node: str, zone: str = "") -> dict[ServiceKey, Rule]:
     spec = service["spec"]
     address = spec.get("clusterIP")
     if not address or address == "None" or spec.get("type") == "ExternalName":
@@ -91,7 +99,7 @@ def _rules(service: ApiObject, slices: list[ApiObject], node: str) -> dict[Servi
     rules: dict[ServiceKey, Rule] = {}
     for port in spec.get("ports") or ():
         sticky = spec.get("sessionAffinity") == "ClientIP"
-        everywhere = Rule(backends_of(slices, port), sticky=sticky)
+        everywhere = Rule(backends_of(slices, port, zone=zone), sticky=sticky)
         inside = _local(slices, port, everywhere, spec.get("internalTrafficPolicy"), node)
         outside = _local(slices, port, everywhere, spec.get("externalTrafficPolicy"), node)
         rules[ServiceKey(address, port["port"])] = inside
@@ -115,13 +123,16 @@ def _balancers(service: ApiObject) -> list[str]:
     return [entry["ip"] for entry in balancer.get("ingress") or () if entry.get("ip")]
 
 
-def backends_of(slices: list[ApiObject], port: Json, node: str = "") -> tuple[Backend, ...]:
+def backends_of(slices: list[ApiObject], port: Json, node: str = "", zone: str = "") -> tuple[Backend, ...]:
     """The backends of one service port: ready endpoints, else those that serve while terminating.
 
     Args:
         node: count only endpoints of this node.
+        zone: prefer endpoints with a hint for this zone, if every ready endpoint has a hint (canUseTopology).
     """
     ready: dict[Backend, None] = {}
+    near: dict[Backend, None] = {}
+    all_hinted = bool(zone)
     serving: dict[Backend, None] = {}
     for entry in slices:
         number = next((p["port"] for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None)
@@ -134,6 +145,12 @@ def backends_of(slices: list[ApiObject], port: Json, node: str = "") -> tuple[Ba
             for address in endpoint["addresses"]:
                 if conditions.get("ready", True):
                     ready[address, number] = None
+                    zones = [entry["name"] for entry in (endpoint.get("hints") or {}).get("forZones") or ()]
+                    all_hinted = all_hinted and bool(zones)
+                    if zone in zones:
+                        near[address, number] = None
                 elif conditions.get("serving") and conditions.get("terminating"):
                     serving[address, number] = None
+    if all_hinted and near:
+        return tuple(sorted(near))
     return tuple(sorted(ready or serving))

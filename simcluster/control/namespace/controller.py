@@ -14,6 +14,7 @@ from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, thaw
 from simcluster.api.server import Api
 from simcluster.api.store import Change
+from simcluster.control.apiservices.availability import API_SERVICES, stale_versions
 from simcluster.control.controller import Controller
 from simcluster.control.replicaset.pods import is_terminal
 from simcluster.engine import SECOND, Simulation, format_rfc3339
@@ -77,8 +78,11 @@ class NamespaceController(Controller):
         if FINALIZER not in ((current.get("spec") or {}).get("finalizers") or ()):
             return
         failures = self._delete_content(name)
+        stale = stale_versions(self.client.cache.objects(API_SERVICES))
         remaining, finalizers, estimate_s = self._take_stock(name)
-        current = self._write_conditions(current, failures, remaining, finalizers)
+        current = self._write_conditions(current, failures, stale, remaining, finalizers)
+        if stale:
+            raise ApiError(503, "", "unable to retrieve the complete list of server APIs")  # comes back with back-off
         if not remaining and not failures:
             body = thaw(current)
             kept = [entry for entry in body["spec"]["finalizers"] if entry != FINALIZER]
@@ -127,9 +131,19 @@ class NamespaceController(Controller):
         return remaining, finalizers, estimate_s
 
     def _write_conditions(
-        self, namespace: ApiObject, failures: list[str], remaining: dict[str, int], finalizers: dict[str, int]
+        self,
+        namespace: ApiObject,
+        failures: list[str],
+        stale: list[str],
+        remaining: dict[str, int],
+        finalizers: dict[str, int],
     ) -> ApiObject:
         verdicts: dict[str, tuple[str, str]] = {}
+        if stale:
+            listed = ", ".join(f"{version}: stale GroupVersion discovery: {version}" for version in stale)
+            text = f"Discovery failed for some groups, {len(stale)} failing: "
+            text += f"unable to retrieve the complete list of server APIs: {listed}"
+            verdicts["NamespaceDeletionDiscoveryFailure"] = ("DiscoveryFailed", text)
         if failures:
             text = "Failed to delete all resource types, "
             text += f"{len(failures)} remaining: {'; '.join(sorted(failures))}"

@@ -26,6 +26,8 @@ from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
 MONITOR_PERIOD_NS = 5 * SECOND
 GRACE_PERIOD_NS = 50 * SECOND
 STARTUP_GRACE_PERIOD_NS = 60 * SECOND
+#: What a look takes: a list from the cache, and some work on each node.
+LOOK_NS, LOOK_NODE_NS = 2 * MILLISECOND, 200_000
 #: nodeEvictionPeriod: how often the queue of nodes to taint is served.
 EVICTION_PERIOD_NS = 100 * MILLISECOND
 #: From one pod of a silent node to the next that is marked not ready; two recorded ones lay 51 ms apart.
@@ -109,7 +111,7 @@ class NodeLifecycleController(Controller):
         self._all_down = False
         self._marking = sim.stream("node-lifecycle", "marking")
         self.watch("nodes", self._on_node)
-        sim.every(MONITOR_PERIOD_NS, self._monitor)
+        sim.after(MONITOR_PERIOD_NS, self._monitor)
         self._serving = False
 
     # NoSchedule taints.
@@ -160,6 +162,8 @@ class NodeLifecycleController(Controller):
                 continue  # somebody else changed the node: the next look repairs it
             ready.setdefault(zone_of(node), []).append(current == "True")
         self._set_rates(ready)
+        # wait.Until starts the period when the look is over: the tenth look after a renewal comes later than 50 s.
+        self.sim.after(MONITOR_PERIOD_NS + LOOK_NS + len(nodes) * LOOK_NODE_NS, self._monitor)
 
     def _notice_new_and_gone(self, nodes: list[ApiObject]) -> None:
         present = {name_of(node): node for node in nodes}

@@ -210,7 +210,9 @@ class PersistentVolumeBinder(Controller):
         status: Json = {**thaw(claim.get("status") or {}), "phase": phase}
         if volume is not None:
             status["accessModes"] = list(volume["spec"].get("accessModes") or ())
-            status["capacity"] = dict(volume["spec"].get("capacity") or {})
+            # Of a claim that is bound already the capacity may lag behind on purpose: its file system has not grown.
+            if (claim.get("status") or {}).get("phase") != phase or "capacity" not in status:
+                status["capacity"] = dict(volume["spec"].get("capacity") or {})
         else:
             status.pop("accessModes", None)
             status.pop("capacity", None)

@@ -74,13 +74,16 @@ class ReplicaSetController(Controller):
     """Reconciles ReplicaSets."""
 
     name = "replicaset-controller"
+    #: What it reconciles; the ReplicationController controller is the same body on another kind.
+    resource = REPLICA_SETS
+    kind = "ReplicaSet"
 
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
         self.expectations = Expectations(sim)
         self._facts = FactsByPod()
-        self.watch(REPLICA_SETS, self._on_replica_set)
-        self.pods = PodWatch(sim, api, self.name, REPLICA_SETS, "ReplicaSet", self._on_pod)
+        self.watch(self.resource, self._on_replica_set)
+        self.pods = PodWatch(sim, api, self.name, self.resource, self.kind, self._on_pod)
         self.claims = PodClaims(self.client, self.pods)
 
     # Watches.
@@ -124,7 +127,7 @@ class ReplicaSetController(Controller):
     def sync(self, namespace: str, name: str) -> None:
         """Bring one ReplicaSet's pods and status to what its spec says."""
         key = f"{namespace}/{name}"
-        replica_set = self.client.cache.get(REPLICA_SETS, namespace, name)
+        replica_set = self.client.cache.get(self.resource, namespace, name)
         if replica_set is None:
             self.expectations.forget(key)
             return
@@ -140,7 +143,11 @@ class ReplicaSetController(Controller):
     def _claim(self, replica_set: ApiObject) -> list[ApiObject]:
         """The active pods that belong to the ReplicaSet, after adopting and releasing."""
         claimed = []
-        for facts in self._facts.of_all(replica_set, self.client.cache.pods_of(uid_of(replica_set))):
+        pods = self.client.cache.pods_of(uid_of(replica_set))
+        known = self._facts.of_all(replica_set, pods)
+        if not known.others:
+            claimed = pods
+        for facts in known.facts if known.others else ():
             if facts.mine and facts.selected:
                 claimed.append(facts.pod)
             elif facts.mine and not is_terminating(replica_set):
@@ -207,7 +214,7 @@ class ReplicaSetController(Controller):
         found: list[ApiObject] = []
         for resource, namespace, name in cache.owned_by(reference["uid"]):
             sibling = cache.get(resource, namespace, name)
-            if resource != REPLICA_SETS or sibling is None:
+            if resource != self.resource or sibling is None:
                 continue
             found.extend(pod for pod in cache.pods_of(uid_of(sibling)) if is_active(pod))
         return found
@@ -216,9 +223,7 @@ class ReplicaSetController(Controller):
         message = failure.message if failure else ""
         status = calculate_status(replica_set, pods, message, self.sim.now, self._facts)
         if status != (replica_set.get("status") or {}):
-            updated = thaw(replica_set)
-            updated["status"] = status
-            self.client.update_status(REPLICA_SETS, updated)
+            self.client.update_status(self.resource, {**replica_set, "status": status})
         ready, available = status.get("readyReplicas", 0), status.get("availableReplicas", 0)
         seconds = replica_set["spec"].get("minReadySeconds", 0)
         if seconds and ready == replica_set["spec"].get("replicas", 1) != available:

@@ -11,7 +11,7 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, controller_of, is_pod_ready, labels_of, uid_of
-from simcluster.control.labelselector import selector_matches
+from simcluster.control.labelselector import selector_matches, selector_of
 from simcluster.control.replicaset.pods import is_active
 
 
@@ -33,32 +33,63 @@ class Facts(NamedTuple):
     ready: bool
 
 
+class Known:
+    """The facts of all pods of one ReplicaSet, and how many there are of each.
+
+    Attributes:
+        generation: of the ReplicaSet.
+        pods, facts: in the same order.
+        others: pods that are not active, not the ReplicaSet's, or not selected.
+        labelled, ready: pods of which that is true.
+    """
+
+    __slots__ = ("facts", "generation", "labelled", "others", "pods", "ready")
+
+    def __init__(self, generation: int, pods: list[ApiObject], facts: list[Facts]) -> None:
+        self.generation = generation
+        self.pods = pods
+        self.facts = facts
+        self.others = self.labelled = self.ready = 0
+        for entry in facts:
+            self._count(entry, 1)
+
+    def _count(self, entry: Facts, sign: int) -> None:
+        self.others += 0 if entry.mine and entry.selected else sign
+        self.labelled += sign if entry.labelled else 0
+        self.ready += sign if entry.ready else 0
+
+    def replace(self, position: int, entry: Facts) -> None:
+        """Another version of one of the pods."""
+        self._count(self.facts[position], -1)
+        self.pods[position], self.facts[position] = entry.pod, entry
+        self._count(entry, 1)
+
+
 class FactsByPod:
     """The facts of the pods seen so far."""
 
     def __init__(self) -> None:
-        # uid of the ReplicaSet -> its generation, and the facts found last, in the order of its pods
-        self._known: dict[str, tuple[int, list[ApiObject], list[Facts]]] = {}
+        self._known: dict[str, Known] = {}  # by uid of the ReplicaSet
 
-    def of_all(self, replica_set: Mapping[str, Any], pods: list[ApiObject]) -> list[Facts]:
+    def of_all(self, replica_set: Mapping[str, Any], pods: list[ApiObject]) -> Known:
         """The facts of all its pods, in their order; stored objects never change, so the version is the object."""
         owner, generation = uid_of(replica_set), replica_set["metadata"].get("generation", 0)
         known = self._known.get(owner)
-        if known is None or known[0] != generation:
-            found = [_look(replica_set, pod) for pod in pods]
-        elif len(known[1]) == len(pods):
-            found = list(known[2])
-            for position, same in enumerate(map(is_, pods, known[1])):
-                if not same:
-                    found[position] = _look(replica_set, pods[position])
+        if known is None or known.generation != generation:
+            known = Known(generation, list(pods), [_look(replica_set, pod) for pod in pods])
+        elif len(known.pods) == len(pods):
+            new = [position for position, same in enumerate(map(is_, pods, known.pods)) if not same]
+            for position in new:
+                known.replace(position, _look(replica_set, pods[position]))
         else:
-            by_uid = {uid_of(facts.pod): facts for facts in known[2]}
+            by_uid = {uid_of(facts.pod): facts for facts in known.facts}
             found = []
             for pod in pods:
                 facts = by_uid.get(uid_of(pod))
                 found.append(facts if facts is not None and facts.pod is pod else _look(replica_set, pod))
-        self._known[owner] = (generation, list(pods), found)
-        return found
+            known = Known(generation, list(pods), found)
+        self._known[owner] = known
+        return known
 
     def forget_owner(self, replica_set: ApiObject) -> None:
         """The ReplicaSet is gone."""
@@ -71,7 +102,7 @@ def _look(replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
     return Facts(
         pod,
         is_active(pod) and (controller_of(pod) or {}).get("uid") == uid_of(replica_set),
-        selector_matches(spec.get("selector"), labels),
+        selector_matches(selector_of(replica_set), labels),
         wanted.items() <= labels.items(),
         is_pod_ready(pod),
     )

@@ -35,9 +35,9 @@ def calculate_status(
     status: Json = {"replicas": len(pods)}
     known = FactsByPod() if facts is None else facts
     seen = known.of_all(replica_set, pods)
-    ready = sum([entry.ready for entry in seen])
+    ready = seen.ready
     counts = {
-        "fullyLabeledReplicas": sum([entry.labelled for entry in seen]),
+        "fullyLabeledReplicas": seen.labelled,
         "readyReplicas": ready,
         "availableReplicas": sum([is_available(pod, seconds, now_ns) for pod in pods]) if seconds else ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),

@@ -270,7 +270,7 @@ class Scheduler:
         queued.since_ns = self.sim.now
         cycle = Cycle(queued.info, self.cache, self.api.store)
         found = self.search.find(cycle)
-        if not found.rows:
+        if not len(found.rows):
             self._refuse(queued, cycle, found)
             return
         best = self.search.select(cycle, found.rows)
@@ -419,7 +419,8 @@ class Scheduler:
         current = self.client.cache.get("pods", info.namespace, name_of(info.pod))
         if current is None or uid_of(current) != info.uid:
             return
-        changed = thaw(current)
+        status = current.get("status") or {}
+        changed = {**current, "status": {**status, "conditions": list(status.get("conditions") or ())}}
         _set_condition(
             changed,
             {

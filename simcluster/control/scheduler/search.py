@@ -8,12 +8,14 @@ Source: kubernetes pkg/scheduler/schedule_one.go.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
+from simcluster.control.scheduler.plugins.nodeaffinity import NodeAffinity, named_nodes
 from simcluster.control.scheduler.table import Mask, NodeTable, Rows
 from simcluster.engine import Stream
 
@@ -37,13 +39,13 @@ class Found(NamedTuple):
     """What a search came to.
 
     Attributes:
-        rows: feasible nodes as rows of the table, in the order in which they were met.
+        rows: feasible nodes as rows of the table, in the order in which they were met; may be an array.
         whole: refusal of the pod as such.
         refused: refusals by node; empty if there is a feasible one.
         plugins: names of the plugins that refused.
     """
 
-    rows: list[int]
+    rows: Sequence[int] | Rows
     whole: Rejection | None
     refused: dict[str, Rejection]
     plugins: dict[str, None]
@@ -59,6 +61,7 @@ class Search:
 
     def __init__(self, plugins: list[Plugin], ties: Stream) -> None:
         self.plugins = plugins
+        self._scorers = [one for one in plugins if _scores(type(one))]
         self.nominated: dict[str, tuple[str, PodInfo]] = {}
         self._ties = ties
         self._turn = 0  # where the next search begins, so that all nodes get their turn
@@ -102,33 +105,46 @@ class Search:
         if not table.infos:
             return Found([], None, {}, {})
         rows = self._feasible(cycle, table)
-        if rows:
+        if len(rows):
             return Found(rows, None, {}, {})
         refused: dict[str, Rejection] = {}
         plugins: dict[str, None] = {}
+        named = named_nodes(cycle.info)
         for node in table.infos:
+            if named is not None and node.name not in named:
+                refused[node.name] = Rejection((NodeAffinity.REASON_ABSENT,), final=True)
+                plugins[NodeAffinity.name] = None
+                continue
             refusal = self.check(cycle, self.with_reserved(cycle, node))
             if refusal is not None:
                 refused[node.name] = refusal
                 plugins[cycle.refused_by] = None
         return Found([], None, refused, plugins)
 
-    def _feasible(self, cycle: Cycle, table: NodeTable) -> list[int]:
+    def _feasible(self, cycle: Cycle, table: NodeTable) -> Sequence[int] | Rows:
         total = len(table)
-        mask: Mask = np.ones(total, dtype=np.bool_)
+        mask: Mask | None = None
         slow = []
         for plugin in cycle.active:
             one = plugin.mask(cycle, table)
             if one is None:
                 slow.append(plugin)
             else:
-                mask &= one
+                mask = one if mask is None else mask & one
+        if mask is None:
+            mask = np.ones(total, dtype=np.bool_)
         reserved = {node for key, (node, _) in self.nominated.items() if key != cycle.info.key}
         start, wanted = self._turn % total, nodes_to_find(total)
-        candidates = np.flatnonzero(mask)
-        split = int(np.searchsorted(candidates, start))
+        candidates = mask.nonzero()[0]
+        split = int(candidates.searchsorted(start))
+        if split:
+            candidates = np.concatenate((candidates[split:], candidates[:split]))
+        if not slow and not reserved:
+            found: Rows = candidates[:wanted]
+            self._turn_on(found, start, wanted, total)
+            return found
         rows: list[int] = []
-        for row in [*candidates[split:].tolist(), *candidates[:split].tolist()]:
+        for row in candidates.tolist():
             node = table.infos[row]
             if slow and any(plugin.filter(cycle, node) is not None for plugin in slow):
                 continue
@@ -137,9 +153,13 @@ class Search:
             rows.append(row)
             if len(rows) == wanted:
                 break
-        looked = (rows[-1] - start) % total + 1 if len(rows) == wanted else total
-        self._turn = (start + looked) % total
+        self._turn_on(rows, start, wanted, total)
         return rows
+
+    def _turn_on(self, rows: Sequence[int] | Rows, start: int, wanted: int, total: int) -> None:
+        """The next search begins behind the last node that this one looked at."""
+        looked = (int(rows[-1]) - start) % total + 1 if len(rows) == wanted else total
+        self._turn = (start + looked) % total
 
     def with_reserved(self, cycle: Cycle, node: NodeInfo) -> NodeInfo:
         """The node as if the pods nominated for it stood there already, if they are as important."""
@@ -156,17 +176,22 @@ class Search:
             copy.add(other)
         return copy
 
-    def select(self, cycle: Cycle, rows: list[int]) -> NodeInfo:
+    def select(self, cycle: Cycle, rows: Sequence[int] | Rows) -> NodeInfo:
         """The node with the highest score; one of them by chance if there are several."""
         table = cycle.cache.table
         if len(rows) == 1:
             return table.infos[rows[0]]
         chosen: Rows = np.array(rows, dtype=np.intp)
         totals = np.zeros(len(rows), dtype=np.int64)
-        for plugin in self.plugins:
+        for plugin in self._scorers:
             scores = plugin.scores_of(cycle, table, chosen)
             if scores is not None:
-                totals += plugin.weight * scores
-        ties = np.flatnonzero(totals == totals.max()).tolist()
+                totals += scores if plugin.weight == 1 else plugin.weight * scores
+        ties = (totals == totals.max()).nonzero()[0].tolist()
         position = ties[0] if len(ties) == 1 else self._ties.choice(ties)
-        return table.infos[rows[position]]
+        return table.infos[int(rows[position])]
+
+
+def _scores(kind: type[Plugin]) -> bool:
+    """Whether plugins of a kind prefer some nodes to others."""
+    return kind.scores is not Plugin.scores or kind.scores_of is not Plugin.scores_of

@@ -9,7 +9,7 @@ from simcluster.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEG
 from simcluster.api.resources import Resource
 from simcluster.surface.kubectl import prune, ssamigration, strategicdiff
 from simcluster.surface.kubectl.changing import Change, is_built_in
-from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import (
     DRY_RUN,
     FILES,
@@ -24,7 +24,7 @@ from simcluster.surface.kubectl.flags import (
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
 from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.printers.jsontext import compact_json
-from simcluster.surface.kubectl.selection import Target, Wanted, of_files
+from simcluster.surface.kubectl.selection import Target, Wanted, check_files, of_files
 from simcluster.surface.kubectl.waiting import wait_until_gone
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -77,12 +77,11 @@ def validation(arguments: Arguments) -> str:
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl apply`."""
-    if not arguments.texts("filename") and not arguments.text("kustomize"):
-        raise plain("must specify one of -f and -k")
     if arguments.positional:
-        raise KubectlError(
-            f"error: Unexpected args: [{' '.join(arguments.positional)}]\nSee 'kubectl apply -h' for help and examples"
-        )
+        raise usage("apply", f"Unexpected args: [{' '.join(arguments.positional)}]")
+    if arguments.on("server-side") and arguments.on("force"):
+        raise plain("--force cannot be used with --server-side")
+    check_files(arguments)
     if arguments.on("force-conflicts") and not arguments.on("server-side"):
         raise plain("--force-conflicts only works with --server-side")
     prune.check(arguments)
@@ -98,6 +97,7 @@ class _Apply:
         self.change = Change(invocation, arguments)
         self.validation = validation(arguments)
         self.kept: list[str] = []
+        self.objects: list[Json] = []
         self.namespaces: dict[str, None] = {}
         if arguments.on("server-side") and self.change.mode == "client":
             raise plain("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
@@ -111,6 +111,7 @@ class _Apply:
             raise plain("no objects passed to apply")
         for entry in chosen:
             failures.attempt(_Item(self, entry).apply)
+        self._print_list()
         failures.raise_all()
         if self.arguments.on("prune"):
             prune.Pruning(self.change, self.kept, list(self.namespaces)).run()
@@ -120,17 +121,32 @@ class _Apply:
         self.kept.append(str(obj["metadata"].get("uid", "")))
         if entry.namespace:
             self.namespaces[entry.namespace] = None
-        self.change.report(entry.resource, obj, done)
+        if self.change.output.format in ("", "name"):
+            self.change.report(entry.resource, obj, done)
+        else:
+            self.objects.append(obj)
+
+    def _print_list(self) -> None:
+        """Whole objects are printed at the end, several of them as one list."""
+        if not self.objects:
+            return
+        as_list = len(self.objects) > 1
+        self.invocation.write(self.change.output.text(self.objects, as_list=as_list, bare=True))
 
     def one(self, entry: Wanted) -> None:
         """Apply one document."""
         manifest = placed(entry)
+        generated = (manifest.get("metadata") or {}).get("generateName")
+        if generated and not entry.name:
+            raise plain(f"from {generated}: cannot use generate name with apply")
         if self.arguments.on("server-side"):
             self._server_side(entry, manifest)
             return
         modified = with_annotation(manifest)
         try:
-            live = self.invocation.get(entry.path) if entry.name else None
+            if not entry.name:
+                raise _nameless(entry)
+            live: Json | None = self.invocation.get(entry.path)
         except StatusError as error:
             if error.reason != "NotFound":
                 raise error.when("retrieving current configuration of", entry.source) from None
@@ -254,6 +270,17 @@ class _Apply:
             else:
                 return True
         return False
+
+
+def _nameless(entry: Wanted) -> KubectlError:
+    """What looking for an object without a name comes to."""
+    resource = entry.resource
+    group = f"{resource.group}/{resource.version}" if resource.group else f"/{resource.version}"
+    return plain(
+        f'error when retrieving current configuration of:\nResource: "{group}, Resource={resource.plural}", '
+        f'GroupVersionKind: "{group}, Kind={resource.kind}"\nName: "", Namespace: "{entry.namespace}"\n'
+        f'from server for: "{entry.source}": resource name may not be empty'
+    )
 
 
 class _Item:

@@ -35,7 +35,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl attach`: what the container writes from now on."""
     words = arguments.positional
     if not words:
-        raise usage("attach", "at least 1 argument is required for attach")
+        raise plain("at least 1 argument is required for attach")
     if len(words) > 2:
         raise usage(
             "attach", f"expected fewer than three arguments: POD or TYPE/NAME or TYPE NAME, saw {len(words)}: {words}"
@@ -82,7 +82,7 @@ class Attachment:
 
     def begun(self) -> bool:
         """Look again; whether the container runs or has run."""
-        self.pod = self.invocation.get(self.path)
+        self.pod = self.invocation.named(self.path)
         state = self.state()
         return "running" in state or "terminated" in state or self._over()
 

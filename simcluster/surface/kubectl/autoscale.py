@@ -56,7 +56,11 @@ class _Autoscaling:
     def run(self) -> None:
         change, target = self.change, self.target
         if "scale" not in target.resource.subresources:
-            raise plain(f"cannot autoscale a {target.resource.kind}: the server could not find the requested resource")
+            what = f"{target.resource.api_version}, Resource={target.resource.plural}"
+            raise plain(
+                f"cannot autoscale a {target.resource.kind}: could not find scale subresource for {what} in "
+                "discovery information"
+            )
         autoscaler = _autoscaler(change.arguments, target)
         if change.arguments.on("save-config"):
             autoscaler = with_annotation(autoscaler)

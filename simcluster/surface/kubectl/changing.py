@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.api.ordering import ordered
 from simcluster.api.patch import jsonpatch, merge, strategic
 from simcluster.api.request import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
 from simcluster.api.resources import Resource
 from simcluster.api.schema import type_of
+from simcluster.engine import format_rfc3339
 from simcluster.surface.kubectl.flags import Arguments, dry_run
 from simcluster.surface.kubectl.invocation import Invocation, query_of
+from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.output import Output
 from simcluster.surface.kubectl.selection import Target, kind_name
 
@@ -52,6 +55,10 @@ class Change:
         self.invocation = invocation
         self.arguments = arguments
         self.mode = dry_run(arguments) if arguments.has("dry-run") else "none"
+        if arguments.has("dry-run") and arguments.text("dry-run") == "unchanged":
+            text = "--dry-run is deprecated and can be replaced with --dry-run=client."
+            invocation.note(klog_warning(invocation.clock.now, "helpers.go:702", text))
+        self._documents = 0
         self.output = Output(arguments, invocation.files)
 
     def query(self, **more: Any) -> Query:
@@ -76,14 +83,38 @@ class Change:
         answer: Json = self.invocation.ask("POST", path, self.query(**more), body=obj).body
         return answer
 
-    def report(self, resource: Resource, obj: Json, done: str) -> None:
-        """`deployment.apps/geo scaled`, or the object as `-o` asks."""
+    def report(
+        self, resource: Resource, obj: Json, done: str, *, typed: bool = False, plain_text: bool = False
+    ) -> None:
+        """`deployment.apps/geo scaled`, or the object as `-o` asks.
+
+        Args:
+            typed: its JSON has Go's order.
+            plain_text: a dry run is not told.
+        """
         name = f"{kind_name(resource)}/{obj['metadata'].get('name', '')}"
         if self.output.format in ("", "name"):
-            text = name if self.output.format == "name" else f"{name} {done}{_SUFFIX[self.mode]}"
+            told = "" if plain_text else _SUFFIX[self.mode]
+            text = name if self.output.format == "name" else f"{name} {done}{told}"
             self.invocation.line(text)
+        elif typed and self.output.format == "json":
+            self.show(to_json(ordered(self.output.clean(obj)), sort=False))
         else:
-            self.invocation.write(self.output.text([obj], as_list=False, names=[name]))
+            self.show(self.output.text([obj], as_list=False, names=[name]))
+
+    def show(self, text: str) -> None:
+        """Print an object; the YAML of several is set apart."""
+        if self._documents and self.output.format == "yaml":
+            self.invocation.write("---\n")
+        self._documents += 1
+        self.invocation.write(text)
+
+
+def klog_warning(now_ns: int, place: str, text: str) -> str:
+    """A warning as klog writes it: `W1121 20:41:43.191385   28827 prune.go:71] ...`."""
+    stamp = format_rfc3339(now_ns)
+    day, time = stamp[5:10].replace("-", ""), stamp[11:19]
+    return f"W{day} {time}.{now_ns // 1000 % 1_000_000:06d}   28827 {place}] {text}"
 
 
 def patched(target: Target, patch: Any, content_type: str) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
-from simcluster.surface.kubectl.errors import StatusError, plain
+from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import CLIENT_VERSION, KUSTOMIZE_VERSION, Invocation, query_of
 from simcluster.surface.kubectl.printers.jsontext import to_json
@@ -56,7 +56,26 @@ def version(invocation: Invocation, arguments: Arguments) -> None:
     found: Json = {"clientVersion": client, "kustomizeVersion": KUSTOMIZE_VERSION}
     if server is not None:
         found["serverVersion"] = server
-    invocation.write(to_yaml(found) if form == "yaml" else to_json(found).replace("    ", "  "))
+    if form == "yaml":
+        invocation.line(to_yaml(found))
+        return
+    for key in ("clientVersion", "serverVersion"):  # Go's order of fields
+        if key in found:
+            found[key] = {field: found[key][field] for field in _VERSION_FIELDS if field in found[key]}
+    invocation.write(to_json(found, indent=2, sort=False))
+
+
+_VERSION_FIELDS = (
+    "major",
+    "minor",
+    "gitVersion",
+    "gitCommit",
+    "gitTreeState",
+    "buildDate",
+    "goVersion",
+    "compiler",
+    "platform",
+)
 
 
 def cluster_info(invocation: Invocation, arguments: Arguments) -> None:
@@ -73,8 +92,15 @@ def cluster_info(invocation: Invocation, arguments: Arguments) -> None:
     invocation.line("\nTo further debug and diagnose cluster problems, use 'kubectl cluster-info dump'.")
 
 
+def refuse_words(arguments: Arguments) -> None:
+    """Refuse positional arguments. Raises KubectlError."""
+    if arguments.positional:
+        raise usage(arguments.path, f"unexpected arguments: [{' '.join(arguments.positional)}]")
+
+
 def api_versions(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl api-versions`."""
+    refuse_words(arguments)
     found = sorted({resource.api_version: None for resource in invocation.discovery.all(invocation.send_free)})
     for text in found:
         invocation.line(text)
@@ -82,6 +108,7 @@ def api_versions(invocation: Invocation, arguments: Arguments) -> None:
 
 def api_resources(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl api-resources`."""
+    refuse_words(arguments)
     form = arguments.text("output")
     if form not in ("", "wide", "name"):
         raise plain(f"--output {form} is not available")

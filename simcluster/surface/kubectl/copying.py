@@ -46,7 +46,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     elif target.pod:
         _upload(_Container(invocation, arguments, target), source.path)
     else:
-        raise plain(f"one of src or dest must be a remote file specification: {_shown(words)}")
+        raise plain("one of src or dest must be a remote file specification")
 
 
 def _shown(words: Sequence[str]) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from simcluster.api.objects import thaw
+from simcluster.api.request import Request
+from simcluster.api.wire import encode
+from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.apply import validation, with_annotation
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
+from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import (
     DRY_RUN,
     FILES,
@@ -19,7 +22,7 @@ from simcluster.surface.kubectl.flags import (
 )
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
 from simcluster.surface.kubectl.labelselector import matches
-from simcluster.surface.kubectl.selection import Wanted, of_files
+from simcluster.surface.kubectl.selection import Wanted, check_files, of_files
 
 FLAGS = (
     *FILES,
@@ -37,13 +40,12 @@ FLAGS = (
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl create -f`."""
-    if not arguments.texts("filename") and not arguments.text("kustomize"):
-        invocation.note("Error: must specify one of -f and -k\n")
-        if arguments.positional:
-            raise usage("create", f'unknown command "{" ".join(arguments.positional)}"')
-        raise KubectlError("See 'kubectl create -h' for help and examples")
     if arguments.positional:
         raise usage("create", f"Unexpected args: [{' '.join(arguments.positional)}]")
+    check_files(arguments)
+    if arguments.text("raw"):
+        _raw(invocation, arguments)
+        return
     failures = Failures()
     change = Change(invocation, arguments)
     wanted = of_files(invocation, arguments, failures)
@@ -54,6 +56,17 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     for entry in chosen:
         failures.attempt(_Creation(change, entry).run)
     failures.raise_all()
+
+
+def _raw(invocation: Invocation, arguments: Arguments) -> None:
+    """`--raw PATH -f FILE`: the file's text is sent as it is."""
+    files = arguments.texts("filename")
+    if len(files) != 1:
+        raise plain("--raw can only use a single local file or stdin")
+    body = manifests.read(invocation, files[0]).encode()
+    request = Request("POST", arguments.text("raw"), body=body)
+    response = invocation.ask("POST", request.path, body=body)
+    invocation.write(encode(request, response).body.decode())
 
 
 class _Creation:

@@ -13,38 +13,65 @@ _RBAC_V1 = f"{_RBAC}/v1"
 
 
 def _role(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    rules = _resource_rules(invocation, arguments)
+    rules = _resource_rules(invocation, arguments, _verbs(invocation, arguments))
     return {"apiVersion": _RBAC_V1, "kind": "Role", "metadata": metadata_of(name), "rules": rules}
 
 
 def _cluster_role(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     obj: Json = {"apiVersion": _RBAC_V1, "kind": "ClusterRole", "metadata": metadata_of(name)}
     if arguments.text("aggregation-rule"):
+        if any(arguments.texts(flag) for flag in ("non-resource-url", "verb", "resource", "resource-name")):
+            raise plain("aggregation rule must be specified without nonResourceURLs, verbs, resources or resourceNames")
         labels = dict(pair.split("=", 1) for pair in arguments.text("aggregation-rule").split(","))
         obj["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": labels}]}
         obj["rules"] = None
         return obj
     urls = arguments.texts("non-resource-url")
-    verbs = _verbs(arguments)
+    verbs = _verbs(invocation, arguments)
     if not urls and not arguments.texts("resource"):
         raise plain("one of resource or nonResourceURL must be specified")
     if urls:
         obj["rules"] = [{"nonResourceURLs": urls, "verbs": verbs}]
     else:
-        obj["rules"] = _resource_rules(invocation, arguments)
+        obj["rules"] = _resource_rules(invocation, arguments, verbs)
     return obj
 
 
-def _verbs(arguments: Arguments) -> list[str]:
+#: Verbs that kubectl knows (create_role.go), and those that only some resources have.
+_STANDARD = ("get", "delete", "list", "create", "update", "patch", "watch", "proxy", "deletecollection")
+_SPECIAL: dict[str, tuple[tuple[str, str], ...]] = {
+    "use": (("policy", "podsecuritypolicies"), ("extensions", "podsecuritypolicies")),
+    "bind": ((_RBAC, "roles"), (_RBAC, "clusterroles")),
+    "escalate": ((_RBAC, "roles"), (_RBAC, "clusterroles")),
+    "impersonate": (
+        ("", "users"),
+        ("", "serviceaccounts"),
+        ("", "groups"),
+        ("authentication.k8s.io", "userextras"),
+    ),
+}
+
+
+def _verbs(invocation: Invocation, arguments: Arguments) -> list[str]:
     verbs = list(dict.fromkeys(arguments.texts("verb")))
     if not verbs:
         raise plain("at least one verb must be specified")
-    return ["*"] if "*" in verbs else verbs
+    if "*" in verbs:
+        return ["*"]
+    for verb in verbs:
+        if verb not in _STANDARD and verb not in _SPECIAL:
+            invocation.note(f"Warning: '{verb}' is not a standard resource verb")
+    return verbs
 
 
-def _resource_rules(invocation: Invocation, arguments: Arguments) -> list[Json]:
+def _check_special(verbs: list[str], group: str, plural: str) -> None:
+    for verb in verbs:
+        if verb in _SPECIAL and verb not in _STANDARD and (group, plural) not in _SPECIAL[verb]:
+            raise plain(f"can not perform '{verb}' on '{plural}' in group '{group}'")
+
+
+def _resource_rules(invocation: Invocation, arguments: Arguments, verbs: list[str]) -> list[Json]:
     """One rule for each API group among the resources, in their order."""
-    verbs = _verbs(arguments)
     words = arguments.texts("resource")
     if not words:
         raise plain("at least one resource must be specified")
@@ -53,9 +80,10 @@ def _resource_rules(invocation: Invocation, arguments: Arguments) -> list[Json]:
     for word in words:
         kind, _, subresource = word.partition("/")
         if kind == "*":
-            groups.setdefault("*", []).append(word)
+            groups.setdefault("", []).append(word)
             continue
-        resource = invocation.find(kind)
+        resource = invocation.find_bare(kind)
+        _check_special(verbs, resource.group, resource.plural)
         shown = f"{resource.plural}/{subresource}" if subresource else resource.plural
         groups.setdefault(resource.group, []).append(shown)
     rules = []
@@ -84,31 +112,30 @@ def _role_binding(invocation: Invocation, arguments: Arguments, name: str) -> Js
     if bool(role) == bool(cluster_role):
         raise plain("exactly one of clusterrole or role must be specified")
     kind = "Role" if role else "ClusterRole"
+    subjects = _subjects(invocation, arguments)
     return {
         "apiVersion": _RBAC_V1,
         "kind": "RoleBinding",
         "metadata": metadata_of(name),
         "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role or cluster_role},
-        "subjects": _subjects(invocation, arguments),
+        **({"subjects": subjects} if subjects else {}),
     }
 
 
 def _cluster_role_binding(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     if not arguments.text("clusterrole"):
         raise plain('required flag(s) "clusterrole" not set')
+    subjects = _subjects(invocation, arguments)
     return {
         "apiVersion": _RBAC_V1,
         "kind": "ClusterRoleBinding",
         "metadata": metadata_of(name),
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": arguments.text("clusterrole")},
-        "subjects": _subjects(invocation, arguments),
+        **({"subjects": subjects} if subjects else {}),
     }
 
 
 def _cron_job(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    for flag in ("image", "schedule"):
-        if not arguments.text(flag):
-            raise plain(f'required flag(s) "{flag}" not set')
     restart = arguments.text("restart") or "OnFailure"
     if restart not in ("OnFailure", "Never"):
         raise plain(f"invalid restart policy: {restart}")
@@ -141,6 +168,8 @@ def _budget(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     labels = dict(pair.split("=", 1) for pair in arguments.text("selector").split(",") if "=" in pair)
     spec: Json = {"selector": {"matchLabels": labels}}
     key, value = ("minAvailable", least) if least else ("maxUnavailable", most)
+    if not value.removesuffix("%").isdigit():
+        raise plain(f"invalid format specified for {'min-available' if least else 'max-unavailable'}")
     spec[key] = int(value) if value.isdigit() else value
     return {
         "apiVersion": "policy/v1",
@@ -152,8 +181,6 @@ def _budget(invocation: Invocation, arguments: Arguments, name: str) -> Json:
 
 
 def _priority_class(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    if not arguments.given("value"):
-        raise plain('required flag(s) "value" not set')
     made: Json = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -188,6 +215,7 @@ KINDS: dict[str, Creator] = {
         (*COMMON, Flag("image"), Flag("restart"), Flag("schedule")),
         _cron_job,
         "failed to create cronjob: ",
+        ("image", "schedule"),
     ),
     "poddisruptionbudget": Creator(
         "poddisruptionbudgets",
@@ -227,16 +255,36 @@ TOKEN_FLAGS = (
 )
 
 
+def _check_bound(arguments: Arguments) -> None:
+    kind, name = arguments.text("bound-object-kind"), arguments.text("bound-object-name")
+    if not kind:
+        for flag in ("bound-object-name", "bound-object-uid"):
+            if arguments.text(flag):
+                raise plain(f"--{flag} can only be set if --bound-object-kind is provided")
+        return
+    if kind not in ("Node", "Pod", "Secret"):
+        raise plain("supported --bound-object-kind values are Node, Pod, Secret")
+    if not name:
+        raise plain("--bound-object-name is required if --bound-object-kind is provided")
+
+
 def token(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl create token`."""
     if len(arguments.positional) != 1:
         raise usage("create token", f"exactly one NAME is required, got {len(arguments.positional)}")
+    _check_bound(arguments)
     spec: Json = {"audiences": arguments.texts("audience") or None}
     seconds = arguments.duration_ns("duration") // 1_000_000_000
     if seconds:
         spec["expirationSeconds"] = seconds
     accounts = invocation.find("serviceaccounts")
     path = object_path(accounts, invocation.namespace, arguments.positional[0], "token")
+    if arguments.text("bound-object-kind"):
+        kind = arguments.text("bound-object-kind")
+        reference = {"apiVersion": "v1", "kind": kind, "name": arguments.text("bound-object-name")}
+        if arguments.text("bound-object-uid"):
+            reference["uid"] = arguments.text("bound-object-uid")
+        spec["boundObjectRef"] = reference
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     try:
         answer: Json = invocation.ask("POST", path, body=body).body

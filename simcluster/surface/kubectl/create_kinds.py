@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import posixpath
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from simcluster.api import quantity
 from simcluster.api.objects import Json
+from simcluster.api.ordering import ordered
 from simcluster.surface.kubectl import manifests
-from simcluster.surface.kubectl.apply import validation, with_annotation
+from simcluster.surface.kubectl.apply import LAST_APPLIED, validation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, OUTPUT, VALIDATE, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
+from simcluster.surface.kubectl.printers.jsontext import compact_json
 
 #: Flags of every `create KIND`.
 COMMON = (*OUTPUT, DRY_RUN, VALIDATE, manager("kubectl-create"), switch("save-config"))
@@ -34,15 +38,20 @@ class Creator(NamedTuple):
     Attributes:
         resource: the word discovery knows it by.
         failed: what stands before the server's error; empty for the server's error as it is.
+        required: flags that must be given.
     """
 
     resource: str
     flags: tuple[Flag, ...]
     build: Builder
     failed: str = ""
+    required: tuple[str, ...] = ()
 
     def run(self, invocation: Invocation, arguments: Arguments) -> None:
         """Create one."""
+        missing = [f'"{flag}"' for flag in self.required if not arguments.given(flag)]
+        if missing:
+            raise plain(f"required flag(s) {', '.join(missing)} not set")
         words = arguments.positional[: arguments.dash] if arguments.dash >= 0 else arguments.positional
         if len(words) != 1:
             raise usage(arguments.path, f"exactly one NAME is required, got {len(words)}")
@@ -51,15 +60,23 @@ class Creator(NamedTuple):
         change = Change(invocation, arguments)
         if resource.namespaced and (change.mode != "client" or invocation.explicit_namespace):
             obj["metadata"]["namespace"] = invocation.namespace
+        if arguments.has("append-hash") and arguments.on("append-hash"):
+            obj["metadata"]["name"] += f"-{_hash(obj)}"
         if arguments.on("save-config"):
-            obj = with_annotation(obj)
+            obj = _remembered(obj)
         path = object_path(resource, invocation.namespace if resource.namespaced else "")
         try:
             created = change.create(path, obj, fieldValidation=validation(arguments))
         except StatusError as error:
             # The wrapped form hides the reason from kubectl's error printer.
             raise (plain(f"{self.failed}{error.inner}") if self.failed else error) from None
-        change.report(resource, created, "created")
+        change.report(resource, created, "created", typed=True)
+
+
+def _remembered(obj: Json) -> Json:
+    """The object with the annotation of `--save-config`: here it is the text of the Go value, as it was made."""
+    metadata = {**obj["metadata"], "annotations": {LAST_APPLIED: compact_json(ordered(obj), sort=False) + "\n"}}
+    return {**obj, "metadata": metadata}
 
 
 def metadata_of(name: str, labels: dict[str, str] | None = None) -> Json:
@@ -80,21 +97,23 @@ def _service_account(invocation: Invocation, arguments: Arguments, name: str) ->
 
 def _quota(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     hard = {}
+    scopes = arguments.text("scopes")
     for part in arguments.text("hard").split(",") if arguments.text("hard") else ():
         key, equals, value = part.partition("=")
         if not equals:
             raise plain(f"Invalid argument syntax {part}, expected <resource>=<value>")
-        hard[key] = value
+        try:
+            hard[key] = quantity.canonical(value)
+        except quantity.QuantityError as error:
+            raise plain(str(error)) from None
     spec: Json = {"hard": hard} if hard else {}
-    if arguments.text("scopes"):
-        spec["scopes"] = arguments.text("scopes").split(",")
+    if scopes:
+        spec["scopes"] = scopes.split(",")
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata_of(name), "spec": spec, "status": {}}
 
 
 def _deployment(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     images = arguments.texts("image")
-    if not images:
-        raise plain('required flag(s) "image" not set')
     command = arguments.positional[arguments.dash :] if arguments.dash >= 0 else []
     if len(images) > 1 and command:
         raise plain("cannot specify multiple --image options and command")
@@ -131,11 +150,13 @@ def _container_name(image: str) -> str:
 
 
 def _job(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    if arguments.text("from"):
-        return _job_of(invocation, arguments, name)
-    if not arguments.text("image"):
-        raise plain("either --image or --from must be specified")
     command = arguments.positional[arguments.dash :] if arguments.dash >= 0 else []
+    if bool(arguments.text("image")) == bool(arguments.text("from")):
+        raise plain("either --image or --from must be specified")
+    if arguments.text("from"):
+        if command:
+            raise plain("cannot specify --from and command")
+        return _job_of(invocation, arguments, name)
     container: Json = {"image": arguments.text("image"), "name": name, "resources": {}}
     if command:
         container["command"] = command
@@ -153,11 +174,13 @@ def _job(invocation: Invocation, arguments: Arguments, name: str) -> Json:
 
 
 def _job_of(invocation: Invocation, arguments: Arguments, name: str) -> Json:
-    kind, _, source = arguments.text("from").partition("/")
+    kind, slash, source = arguments.text("from").partition("/")
     resource = invocation.find(kind)
+    if not slash or not source:
+        raise plain("resource(s) were provided, but no name was specified")
+    cron = invocation.named(object_path(resource, invocation.namespace, source))
     if resource.plural != "cronjobs":
-        raise plain("from must be an existing cronjob")
-    cron = invocation.get(object_path(resource, invocation.namespace, source))
+        raise plain(f"unknown object type *{resource.version}.{resource.kind}")
     template = cron["spec"]["jobTemplate"]
     metadata = metadata_of(name, (template.get("metadata") or {}).get("labels"))
     annotations = (template.get("metadata") or {}).get("annotations") or {}
@@ -176,7 +199,7 @@ def _job_of(invocation: Invocation, arguments: Arguments, name: str) -> Json:
 
 def _config_map(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     obj: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata_of(name)}
-    data = _data(invocation, arguments)
+    data = _data(invocation, arguments, f'Data for ConfigMap "{name}"')
     if data:
         obj["data"] = data
     return obj
@@ -184,7 +207,7 @@ def _config_map(invocation: Invocation, arguments: Arguments, name: str) -> Json
 
 def _secret(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     obj: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata_of(name)}
-    data = _data(invocation, arguments)
+    data = _data(invocation, arguments, "data")
     if data:
         obj["data"] = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
     if arguments.text("type"):
@@ -192,24 +215,40 @@ def _secret(invocation: Invocation, arguments: Arguments, name: str) -> Json:
     return obj
 
 
-def _data(invocation: Invocation, arguments: Arguments) -> dict[str, str]:
+def _hash(obj: Json) -> str:
+    """The suffix of `--append-hash`: ten characters of a digest, without those that could make words.
+
+    Source: k8s.io/kubectl/pkg/util/hash.
+    """
+    known: Json = {"kind": obj["kind"], "name": obj["metadata"]["name"], "data": obj.get("data") or ""}
+    if obj["kind"] == "Secret":
+        known["type"] = obj.get("type", "")
+        known["data"] = obj.get("data") or {}
+    digest = hashlib.sha256(compact_json(known).encode()).hexdigest()
+    return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
+
+
+def _data(invocation: Invocation, arguments: Arguments, place: str) -> dict[str, str]:
     data: dict[str, str] = {}
+    if arguments.texts("from-env-file") and (arguments.texts("from-file") or arguments.texts("from-literal")):
+        raise plain("from-env-file cannot be combined with from-file or from-literal")
     for pair in arguments.texts("from-literal"):
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise plain(f"invalid literal source {pair}, expected key=value")
-        _put(data, key, value.strip("\"'") if value[:1] == value[-1:] and value[:1] in "\"'" else value)
+        value = value.strip("\"'") if value[:1] == value[-1:] and value[:1] in "\"'" else value
+        _put(data, key, value, place)
     for part in arguments.texts("from-file"):
         key, equals, path = part.partition("=")
         if not equals:
             key, path = posixpath.basename(part), part
         for inner, text in _files(invocation, key, path, named=bool(equals)):
-            _put(data, inner, text)
+            _put(data, inner, text, place)
     for path in arguments.texts("from-env-file"):
         for line in manifests.read(invocation, path).splitlines():
             if line.strip() and not line.lstrip().startswith("#"):
                 key, _, value = line.lstrip().partition("=")
-                _put(data, key, value)
+                _put(data, key, value, place)
     return data
 
 
@@ -221,10 +260,10 @@ def _files(invocation: Invocation, key: str, path: str, *, named: bool) -> list[
     try:
         return [(key, invocation.files[path])]
     except KeyError:
-        raise plain(f"error reading {path}: open {path}: no such file or directory") from None
+        raise plain(f"error reading {path}: no such file or directory") from None
 
 
-def _put(data: dict[str, str], key: str, value: str) -> None:
+def _put(data: dict[str, str], key: str, value: str, place: str) -> None:
     if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
         raise plain(
             f'"{key}" is not a valid key name for a ConfigMap: a valid config key must consist of alphanumeric '
@@ -232,7 +271,7 @@ def _put(data: dict[str, str], key: str, value: str) -> None:
             "is '[-._a-zA-Z0-9]+')"
         )
     if key in data:
-        raise plain(f'cannot add key "{key}", another key by that name already exists in Data for ConfigMap ""')
+        raise plain(f'cannot add key "{key}", another key by that name already exists in {place}')
     data[key] = value
 
 
@@ -268,8 +307,8 @@ class _ServiceBuilder:
 
 def _service_port(text: str) -> Json:
     first, _, second = text.partition(":")
-    if not first.isdigit() or not 0 < int(first) < 65536:
-        raise plain(f"invalid port number {first}")
+    if not first.isdigit():
+        raise plain(f'strconv.ParseUint: parsing "{first}": invalid syntax')
     target: int | str = int(first)
     if second:
         target = int(second) if second.isdigit() else second
@@ -290,6 +329,7 @@ SERVICES: dict[str, Creator] = {
         (*COMMON, _TCP, Flag("external-name")),
         _ServiceBuilder("ExternalName"),
         "failed to create ExternalName service: ",
+        ("external-name",),
     ),
     "loadbalancer": Creator(
         "services", (*COMMON, _TCP), _ServiceBuilder("LoadBalancer"), "failed to create LoadBalancer service: "
@@ -316,6 +356,7 @@ KINDS: dict[str, Creator] = {
         ),
         _deployment,
         "failed to create deployment: ",
+        ("image",),
     ),
     "job": Creator("jobs", (*COMMON, Flag("image"), Flag("from")), _job, "failed to create job: "),
     "namespace": Creator("namespaces", COMMON, _namespace),

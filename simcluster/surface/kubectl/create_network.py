@@ -14,7 +14,7 @@ from typing import Any
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.create_kinds import COMMON, Creator, metadata_of
-from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.flags import Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation
 
@@ -104,7 +104,12 @@ def _tls_secret(invocation: Invocation, arguments: Arguments, name: str) -> Json
     cert, key = arguments.text("cert"), arguments.text("key")
     if not cert or not key:
         raise plain("key and cert must be specified")
-    data = {"tls.crt": manifests.read(invocation, cert), "tls.key": manifests.read(invocation, key)}
+    data = {}
+    for field, path in (("tls.crt", cert), ("tls.key", key)):
+        try:
+            data[field] = manifests.read(invocation, path)
+        except KubectlError as error:
+            raise plain(f"Cannot read file {path}, {error.inner}") from None
     for what, text in (("certificate", data["tls.crt"]), ("key", data["tls.key"])):
         if "-----BEGIN" not in text:
             raise plain(f"tls: failed to find any PEM data in {what} input")

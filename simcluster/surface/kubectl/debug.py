@@ -67,8 +67,6 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
 
 
 def _check(arguments: Arguments, words: list[str], command: list[str]) -> None:
-    if not words:
-        raise plain("NAME or TYPE/NAME is required for debug")
     copy_to, image, set_image = arguments.text("copy-to"), arguments.text("image"), arguments.texts("set-image")
     if copy_to:
         if not image and not set_image and not command:
@@ -83,6 +81,8 @@ def _check(arguments: Arguments, words: list[str], command: list[str]) -> None:
             raise plain("--set-image may only be used with --copy-to.")
         if not image:
             raise plain("you must specify --image when not using --copy-to.")
+    if not words:
+        raise plain("NAME or TYPE/NAME is required for debug")
     if image and set_image:
         raise plain("you may not specify --image and --set-image.")
     profile = arguments.text("profile")
@@ -102,7 +102,7 @@ class _Debugging:
 
     def run(self) -> None:
         entry, arguments = self.entry, self.arguments
-        obj = self.invocation.get(entry.path)
+        obj = self.invocation.named(entry.path)
         if entry.resource.name == "nodes":
             pod, container = self._on_node(obj)
         elif entry.resource.name != "pods":

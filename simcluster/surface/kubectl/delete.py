@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from simcluster.api.objects import Json
+from simcluster.api.request import Request
+from simcluster.api.wire import encode
 from simcluster.engine import SECOND
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import (
@@ -83,6 +85,12 @@ class _Options:
             raise plain(
                 f'invalid cascade value ({arguments.text("cascade")}). Must be "background", "foreground", or "orphan"'
             )
+        if arguments.text("cascade") in ("true", "false"):
+            value = arguments.text("cascade")
+            wanted = "background" if value == "true" else "orphan"
+            invocation.note(
+                f"warning: --cascade={value} is deprecated (boolean value) and can be replaced with --cascade={wanted}."
+            )
         self.policy = policy
 
     def body(self) -> Json:
@@ -97,6 +105,9 @@ class _Options:
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl delete`."""
+    if arguments.text("raw"):
+        _raw(invocation, arguments)
+        return
     if arguments.text("output") not in ("", "name"):
         raise plain(f"unexpected -o output mode: {arguments.text('output')}. We only support '-o name'")
     check_given(arguments, arguments.positional)
@@ -114,6 +125,13 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures.raise_all()
     if options.wait and options.mode == "none":
         _wait(invocation, options, deleted)
+
+
+def _raw(invocation: Invocation, arguments: Arguments) -> None:
+    """`--raw PATH`: DELETE as it is."""
+    request = Request("DELETE", arguments.text("raw"))
+    response = invocation.ask("DELETE", request.path)
+    invocation.write(encode(request, response).body.decode())
 
 
 def _confirmed(invocation: Invocation, found: list[Wanted]) -> bool:

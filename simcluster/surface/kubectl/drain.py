@@ -52,8 +52,8 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         try:
             _drain(invocation, arguments, name, mode)
         except KubectlError as error:
-            problems.append(error.inner)
             listed = error.inner if "\n" not in error.inner else "[" + ", ".join(error.inner.split("\n")) + "]"
+            problems.append(listed if len(nodes) > 1 else error.inner)
             invocation.note(f'error: unable to drain node "{name}" due to error: {listed}, continuing command...')
             continue
         drained.append(name)
@@ -106,17 +106,15 @@ def _verdict(invocation: Invocation, arguments: Arguments, pod: Json) -> tuple[s
         if arguments.on("ignore-daemonsets"):
             return "", "ignoring DaemonSet-managed Pods", False
         return "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)", "", False
-    warning = ""
     local = any("emptyDir" in volume for volume in pod["spec"].get("volumes") or ())
-    if local and not finished:
-        if not arguments.on("delete-emptydir-data"):
-            return "cannot delete Pods with local storage (use --delete-emptydir-data to override)", "", False
-        warning = "deleting Pods with local storage"
+    if local and not finished and not arguments.on("delete-emptydir-data"):
+        return "cannot delete Pods with local storage (use --delete-emptydir-data to override)", "", False
+    # That a pod loses its local storage is not said: the filter after it has the last word.
     if owner is None and not finished:
         if not arguments.on("force"):
             return "cannot delete cannot delete Pods that declare no controller (use --force to override)", "", False
-        warning = "deleting Pods that declare no controller"
-    return "", warning, True
+        return "", "deleting Pods that declare no controller", True
+    return "", "", True
 
 
 class _Evictions:

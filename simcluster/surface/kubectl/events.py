@@ -22,7 +22,7 @@ FLAGS = (
 
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
-    """`kubectl events`."""
+    """`kubectl events`; words that are no flags mean nothing."""
     everywhere = arguments.on("all-namespaces")
     types = [word.lower() for word in arguments.texts("types")]
     for word in types:
@@ -52,7 +52,7 @@ def _field_selector(invocation: Invocation, arguments: Arguments) -> str:
     kind, slash, name = text.partition("/")
     if not slash or not name:
         raise plain("--for must be in resource/name form")
-    resource = invocation.find(kind)
+    resource = invocation.find_bare(kind)
     group = f"{resource.group}/{resource.version}" if resource.group else resource.version
     return f"involvedObject.apiVersion={group},involvedObject.kind={resource.kind},involvedObject.name={name}"
 

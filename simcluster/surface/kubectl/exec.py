@@ -63,5 +63,5 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
 
 def _explained(error: StatusError) -> KubectlError:
     if error.reason == "InternalError":
-        return plain(f"Internal error occurred: {error.message}")
+        return plain(error.message)
     return error

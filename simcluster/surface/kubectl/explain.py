@@ -71,7 +71,7 @@ def _resource(invocation: Invocation, word: str) -> tuple[Resource, list[str]]:
             continue
         if ".".join(parts[1:count]) in (found.group, f"{found.version}.{found.group}"):
             return found, parts[count:]
-    return invocation.find(parts[0]), parts[1:]
+    return invocation.find_bare(parts[0]), parts[1:]
 
 
 def _document(invocation: Invocation, group: str, version: str, resource: Resource) -> Json:

@@ -7,6 +7,7 @@ from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
+from simcluster.surface.kubectl.overrides import overridden
 from simcluster.surface.kubectl.selection import Target, fetch
 
 FLAGS = (
@@ -37,7 +38,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     targets, failures = fetch(invocation, _without_selector(arguments), arguments.positional)
     failures.raise_all()
     for target in targets:
-        service = _service(arguments, target)
+        service = overridden(_service(arguments, target), arguments, "Service")
         services = invocation.find("services")
         created = change.create(object_path(services, target.namespace), service)
         change.report(services, created, "exposed")
@@ -78,7 +79,8 @@ def _service(arguments: Arguments, target: Target) -> Json:
     labels = target.obj["metadata"].get("labels")
     if arguments.text("labels"):
         labels = dict(_pair(part) for part in arguments.text("labels").split(","))
-    metadata: Json = {"creationTimestamp": None, "name": arguments.text("name") or target.name}
+    name = arguments.text("name") or target.name
+    metadata: Json = {"creationTimestamp": None, "name": name, "namespace": target.namespace}
     if labels:
         metadata["labels"] = dict(labels)
     status: Json = {"loadBalancer": {}}
@@ -110,18 +112,31 @@ def _selector(arguments: Arguments, target: Target) -> dict[str, str]:
                 "couldn't retrieve selectors via --selector flag or introspection: the service has no pod selector set"
             )
         return dict(spec["selector"])
+    if name == "replicationcontrollers":
+        return dict(spec.get("selector") or {})
     if name in ("deployments.apps", "replicasets.apps"):
         if (spec.get("selector") or {}).get("matchExpressions"):
             raise plain(
                 "couldn't retrieve selectors via --selector flag or introspection: "
-                f'couldn\'t convert expressions - "{spec["selector"]["matchExpressions"]}" to map-based selector format'
+                f'couldn\'t convert expressions - "{_expressions(spec["selector"])}" to map-based selector format'
             )
         return dict((spec.get("selector") or {}).get("matchLabels") or {})
-    raise plain(f"cannot expose a {target.resource.kind}")
+    group = f".{target.resource.group}" if target.resource.group else ""
+    raise plain(f"cannot expose a {target.resource.kind}{group}")
+
+
+def _expressions(selector: Json) -> str:
+    """Requirements as Go's `%+v` prints them."""
+    shown = [
+        f"{{Key:{entry['key']} Operator:{entry['operator']} Values:[{' '.join(entry.get('values') or ())}]}}"
+        for entry in selector["matchExpressions"]
+    ]
+    return f"[{' '.join(shown)}]"
 
 
 def _ports(arguments: Arguments, target: Target) -> list[Json]:
-    protocol = arguments.text("protocol") or "TCP"
+    protocol = arguments.text("protocol")
+    known = _protocols(target)
     if arguments.text("port"):
         numbers = [int(part) for part in arguments.text("port").split(",")]
     else:
@@ -133,13 +148,26 @@ def _ports(arguments: Arguments, target: Target) -> list[Json]:
     wanted = arguments.text("target-port")
     ports = []
     for i, number in enumerate(numbers):
-        port: Json = {"port": number, "protocol": protocol, "targetPort": number}
+        port: Json = {"port": number, "protocol": protocol or known.get(number, "TCP"), "targetPort": number}
         if wanted:
             port["targetPort"] = int(wanted) if wanted.isdigit() else wanted
         if len(numbers) > 1:
             port["name"] = f"port-{i + 1}"
         ports.append(port)
     return ports
+
+
+def _protocols(target: Target) -> dict[int, str]:
+    """The protocol of each port that the object names."""
+    spec = target.obj.get("spec") or {}
+    if target.resource.name == "services":
+        return {port["port"]: port.get("protocol", "TCP") for port in spec.get("ports") or ()}
+    pod = spec if target.resource.name == "pods" else (spec.get("template") or {}).get("spec") or {}
+    return {
+        port["containerPort"]: port.get("protocol", "TCP")
+        for container in pod.get("containers") or ()
+        for port in container.get("ports") or ()
+    }
 
 
 def _container_ports(target: Target) -> list[int]:

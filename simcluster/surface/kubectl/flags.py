@@ -268,8 +268,6 @@ def dry_run(arguments: Arguments) -> str:
     value = arguments.text("dry-run")
     if value in ("none", "client", "server"):
         return value
-    if value == "unchanged":
-        raise KubectlError(
-            'error: --dry-run flag without a value was specified. A value must be set: "none", "server", or "client".'
-        )
+    if value == "unchanged":  # kubectl says it is deprecated: `Change` prints that
+        return "client"
     raise KubectlError(f'error: Invalid dry-run value ({value}). Must be "none", "server", or "client".')

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from simcluster.api.objects import Json
-from simcluster.api.request import JSON, TABLE, Query, Response
+from simcluster.api.request import JSON, TABLE, Query, Request, Response
 from simcluster.api.resources import Resource
+from simcluster.api.wire import encode, frames
 from simcluster.engine import SECOND
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, FILES, OUTPUT, SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import STEP_NS, Failures, Invocation, query_of
-from simcluster.surface.kubectl.printers.jsontext import compact_json
 from simcluster.surface.kubectl.printers.output import GET_FORMATS, Output
 from simcluster.surface.kubectl.printers.table import TableOptions, TablePrinter, fallback_table
-from simcluster.surface.kubectl.selection import Wanted, check_given, explained, kind_name, of_arguments, of_files
+from simcluster.surface.kubectl.selection import Wanted, check_given, explained, kind_name, nest, of_arguments, of_files
 from simcluster.surface.kubectl.sorting import NoSuchField, sort_by
 
 #: How long a watch lets the simulated world live on before it ends.
@@ -97,6 +96,7 @@ class _Get:
         self._check()
         if files:
             wanted = of_files(self.invocation, arguments, self.failures)
+            nest(self.failures)
         else:
             wanted = of_arguments(self.invocation, words, all_namespaces=self.everywhere)
         watching = arguments.on("watch") or arguments.on("watch-only")
@@ -285,7 +285,7 @@ class _Reading:
                 if error.reason == "NotFound" and entry.name and run.arguments.on("ignore-not-found"):
                     return
                 if entry.name:
-                    raise
+                    raise run.invocation.blamed(error, path) from None
                 arguments = run.arguments
                 raise explained(
                     error, entry.resource, arguments.text("selector"), arguments.text("field-selector")
@@ -330,20 +330,24 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         _Get(invocation, arguments).run()
 
 
+#: Go's HTTP client gives up after so many.
+_MOST_REDIRECTS = 10
+
+
 def _raw(invocation: Invocation, arguments: Arguments) -> None:
     if arguments.positional:
         raise plain("arguments may not be passed when --raw is specified")
-    path, _, query = arguments.text("raw").partition("?")
-
-    response = invocation.ask("GET", path, tuple(parse_qsl(query, keep_blank_values=True)))
-    if response.text is not None:
-        invocation.write(response.text)
-    elif path == "/version":
-        invocation.write(_indented(response.body))
+    target = arguments.text("raw")
+    if not target.startswith(("/", "http")):
+        raise plain(f'--raw must be a valid URL path: parse "{target}": invalid URI for request')
+    for _ in range(_MOST_REDIRECTS):
+        path, _, text = target.partition("?")
+        query = tuple(parse_qsl(text, keep_blank_values=True))
+        response = invocation.ask("GET", path, query)
+        target = response.headers.get("Location", "")
+        if not target:
+            break
+    if response.stream is not None:
+        invocation.write(frames(response.stream.poll()).decode())
     else:
-        invocation.write(compact_json(response.body, sort=False) + "\n")
-
-
-def _indented(body: Any) -> str:
-
-    return json.dumps(body, indent=2)
+        invocation.write(encode(Request("GET", path, query), response).body.decode())

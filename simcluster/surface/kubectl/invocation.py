@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from simcluster.api.errors import of_plain_answer
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON, Impersonation, Query, Request, Response, User
 from simcluster.api.resources import Resource
@@ -136,20 +137,57 @@ class Invocation:
         answer: Json = self.ask("GET", path, query).body
         return answer
 
+    def named(self, path: str) -> Json:
+        """The object at a path; if not even its namespace exists, the error is about that (resource.Info.Get).
+
+        Raises:
+            StatusError: there is none.
+        """
+        try:
+            return self.get(path)
+        except StatusError as error:
+            raise self.blamed(error, path) from None
+
+    def blamed(self, error: StatusError, path: str) -> StatusError:
+        """The error to show for an object that was not found: its namespace's, if that is what is missing."""
+        namespace = path.partition("/namespaces/")[2].partition("/")[0]
+        if error.reason != "NotFound" or namespace in ("", "default"):
+            return error
+        answer = self.send_free(Request("GET", f"/api/v1/namespaces/{namespace}"))
+        if answer.code != 404:
+            return error
+        status = status_of(answer)
+        return StatusError(status) if (status.get("details") or {}).get("kind") == "namespaces" else error
+
     def items(self, path: str, query: Query = ()) -> list[Json]:
-        """The items of a collection. Raises StatusError."""
-        answer = self.get(path, query)
-        item_kind = str(answer.get("kind", "")).removesuffix("List")
-        version = answer.get("apiVersion")
-        # Items of a typed list carry no kind of their own on the wire.
-        return [
-            item if "kind" in item else {"apiVersion": version, "kind": item_kind, **item}
-            for item in answer.get("items") or ()
-        ]
+        """The items of a collection, page by page if the query sets a limit. Raises StatusError."""
+        found: list[Json] = []
+        while True:
+            answer = self.get(path, query)
+            item_kind = str(answer.get("kind", "")).removesuffix("List")
+            version = answer.get("apiVersion")
+            # Items of a typed list carry no kind of their own on the wire.
+            found.extend(
+                item if "kind" in item else {"apiVersion": version, "kind": item_kind, **item}
+                for item in answer.get("items") or ()
+            )
+            token = (answer.get("metadata") or {}).get("continue")
+            if not token:
+                return found
+            query = tuple(sorted({**dict(query), "continue": token}.items()))
 
     def find(self, word: str) -> Resource:
         """The resource a word names. Raises KubectlError."""
         return self.discovery.find(self.send_free, word)
+
+    def find_bare(self, word: str) -> Resource:
+        """The same, with an error that reads without `error:`. Raises KubectlError."""
+        try:
+            return self.find(word)
+        except KubectlError:
+            kind, dot, group = word.partition(".")
+            where = f' in group "{group}"' if dot else ""
+            raise KubectlError(f'the server doesn\'t have a resource type "{kind}"{where}') from None
 
     def send_free(self, request: Request) -> Response:
         """Send a request of discovery."""
@@ -182,17 +220,7 @@ def status_of(response: Response) -> Json:
     """The `Status` in an answer that is no success."""
     if isinstance(response.body, dict):
         return response.body
-    message = response.text or f"the server responded with the status code {response.code}"
-    if response.code == 404:
-        message = "the server could not find the requested resource"
-    reason = {404: "NotFound", 401: "Unauthorized", 403: "Forbidden"}.get(response.code, "")
-    return {
-        "kind": "Status",
-        "status": "Failure",
-        "message": message.rstrip("\n"),
-        "reason": reason,
-        "code": response.code,
-    }
+    return of_plain_answer(response.code, response.text or "")
 
 
 def object_path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:

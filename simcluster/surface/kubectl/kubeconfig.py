@@ -41,6 +41,8 @@ CONTEXTS_FLAGS = (switch("no-headers"), Flag("output", "o"))
 
 SET_CONTEXT_FLAGS = (switch("current"),)
 _TIMEOUT = re.compile(r"\d+(ns|us|µs|ms|s|m|h)?([\d.]+(ns|us|µs|ms|s|m|h))*")
+#: Files that lead to this cluster: a user's own and the administrator's on a control plane.
+_FILES = ("/.kube/config", "admin.conf", "kubeconfig", "super-admin.conf")
 #: How often discovery is tried before a command gives up.
 _ATTEMPTS = 5
 
@@ -50,9 +52,15 @@ def check_context(arguments: Arguments, config: KubeConfig) -> None:
     wanted = arguments.text("context")
     if wanted and wanted != config.context:
         raise KubectlError(f"Error in configuration: context was not found for specified context: {wanted}")
-    for flag, what, known in (("cluster", "cluster", config.cluster), ("user", "auth info", config.user)):
-        if flag not in arguments.own and arguments.text(flag) not in ("", known):
-            raise plain(f'{what} "{arguments.text(flag)}" does not exist')
+    if "cluster" not in arguments.own and arguments.text("cluster") not in ("", config.cluster):
+        raise plain(f'no server found for cluster "{arguments.text("cluster")}"')
+    if "user" not in arguments.own and arguments.text("user") not in ("", config.user):
+        raise plain(f'auth info "{arguments.text("user")}" does not exist')
+    file = arguments.text("kubeconfig")
+    if file and file != "/dev/null" and not file.endswith(_FILES):
+        raise plain(f"stat {file}: no such file or directory")
+    if not arguments.text("as") and (arguments.texts("as-group") or arguments.text("as-uid")):
+        raise plain(f"requesting uid, groups or user-extra for {config.user} without impersonating a user")
     if not _TIMEOUT.fullmatch(arguments.text("request-timeout")):
         raise plain(
             "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a "
@@ -119,6 +127,11 @@ def get_contexts(invocation: Invocation, arguments: Arguments) -> None:
         invocation.line(known.context)
         return
     writer = ColumnWriter()
+    unknown = [name for name in arguments.positional if name != known.context]
+    if unknown:
+        writer.row(["CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"])
+        invocation.write(writer.flush())
+        raise plain(f"context {unknown[0]} not found")
     if not arguments.on("no-headers"):
         writer.row(["CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"])
     namespace = "" if invocation.context_namespace == "default" else invocation.context_namespace

@@ -77,7 +77,8 @@ class Kubectl:
             error = usage(path, f'unknown command "{" ".join(words)}"')
             return CommandResult("", error.text + "\n", 1)
         if path and not any(word in ("-h", "--help") for word in rest):
-            return CommandResult("", help_text(path, found), 1)  # a group alone is an error
+            text = help_text(path, found)  # a group alone is an error; rollout's help goes to standard output
+            return CommandResult(text, "", 1) if path == "rollout" else CommandResult("", text, 1)
         return CommandResult(help_text(path, found))
 
     def _execute(

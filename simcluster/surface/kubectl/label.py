@@ -38,6 +38,8 @@ _COMMON = (
 LABEL_FLAGS = (*_COMMON, manager("kubectl-label"))
 ANNOTATE_FLAGS = (*_COMMON, manager("kubectl-annotate"))
 
+#: Longest value of a label.
+_LONGEST = 63
 _NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_TEXT = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
@@ -84,6 +86,8 @@ class _Marking:
     def run(self) -> None:
         arguments = self.arguments
         files = bool(arguments.texts("filename"))
+        if arguments.on("local") and not files:
+            raise plain("can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set")
         if not self.words and not files and not (self.field == "labels" and (self.wanted or self.removed)):
             raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
         if not self.wanted and not self.removed and not arguments.on("list"):
@@ -157,6 +161,8 @@ class _One:
 
 
 def _check_label(word: str, value: str) -> None:
+    if len(value) > _LONGEST:
+        raise plain(f'invalid label value: "{word}": must be no more than {_LONGEST} characters')
     if value and not re.fullmatch(_NAME, value):
         raise plain(f'invalid label value: "{word}": {_VALUE_TEXT}')
 

@@ -33,7 +33,7 @@ def view(invocation: Invocation, arguments: Arguments) -> None:
         found = last_applied(target.obj)
         if found is None:
             continue  # the real one means to complain and does not (its error has no source)
-        invocation.write(to_yaml(found) if form == "yaml" else to_json(found))
+        invocation.write(to_yaml(found) if form == "yaml" else to_json(found, indent=2))
     failures.raise_all()
 
 
@@ -57,7 +57,7 @@ class _Setting:
         change, entry = self.change, self.entry
         manifest = with_annotation(placed(entry))
         try:
-            live = change.invocation.get(entry.path)
+            live = change.invocation.named(entry.path)
         except StatusError as error:
             raise (
                 error.when("retrieving current configuration of", entry.source)

@@ -83,6 +83,8 @@ class _Logs:
             raise plain(
                 "--all-containers=true should not be specified with container name " + arguments.text("container")
             )
+        if arguments.given("limit-bytes") and arguments.number("limit-bytes") < 0:
+            raise plain("--limit-bytes must be greater than 0")
         if arguments.number("tail") < -1:
             raise plain("--tail must be greater than or equal to -1")
         if arguments.duration_ns("since") and arguments.text("since-time"):
@@ -127,7 +129,7 @@ class _Logs:
 
     def _named(self, words: list[str]) -> list[Json]:
         if self.arguments.on("all-pods"):
-            return pods_behind(self.invocation, words[0])[0]
+            return pods_behind(self.invocation, words[0], for_logs=True)[0]
         try:
             return [choose_pod(self.invocation, words[0])]
         except StatusError as error:
@@ -145,6 +147,8 @@ class _Logs:
         if not name:
             name = default_container(self.invocation, pod, quiet=self.by_label and len(every) < 2)
         known = {container.name: container for container in every}
+        if name not in known:
+            raise plain(f"container {name} is not valid for pod {name_of(pod)}")
         return [_Source(pod, known.get(name, ContainerRef(name, f"spec.containers{{{name}}}")))]
 
     def query(self, source: _Source) -> Query:
@@ -172,7 +176,7 @@ class _Logs:
 
     def show(self, source: _Source, text: str) -> None:
         """Print log text, with the source before each line if wanted."""
-        if not self.arguments.on("prefix"):
+        if not self.arguments.on("prefix") and not self.arguments.on("all-pods"):
             self.invocation.write(text)
             return
         container = source.container

@@ -10,7 +10,7 @@ from simcluster.api.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATC
 from simcluster.api.schema import YamlSyntaxError, decode_yaml
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
@@ -50,7 +50,10 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
 
 
 def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
-    text = arguments.text("patch") or manifests.read(invocation, arguments.text("patch-file"))
+    try:
+        text = arguments.text("patch") or manifests.read(invocation, arguments.text("patch-file"))
+    except KubectlError as error:
+        raise plain(f"unable to read patch file: {error.inner}") from None
     if text.lstrip().startswith("{"):
         # What looks like JSON goes to the server as it is, right or wrong.
         try:
@@ -61,7 +64,16 @@ def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
         documents, _ = decode_yaml(text)
     except YamlSyntaxError as error:
         raise plain(f'unable to parse "{text}": {error}') from None
-    return documents[0] if documents else None
+    patch = documents[0] if documents else None
+    # What can be no patch goes to the server as the JSON it is.
+    return patch if isinstance(patch, (dict, list)) else json.dumps(patch).encode()
+
+
+def _explained(error: StatusError, target: Target, content_type: str) -> KubectlError:
+    if error.reason != "UnsupportedMediaType":
+        return error
+    kind = f"{target.resource.api_version}, Kind={target.resource.kind}"
+    return plain(f"{content_type} is not supported by {kind}: {error.message}")
 
 
 class _Patching:
@@ -76,9 +88,17 @@ class _Patching:
     def run(self) -> None:
         change, target = self.change, self.target
         subresource = change.arguments.text("subresource")
-        changed: Json = change.patch(target, self.patch, self.content_type, subresource=subresource)
+        try:
+            changed: Json = change.patch(target, self.patch, self.content_type, subresource=subresource)
+        except StatusError as error:
+            raise _explained(error, target, self.content_type) from None
         same = changed == target.obj or (
             changed["metadata"].get("resourceVersion") == target.obj["metadata"].get("resourceVersion")
             and change.mode == "none"
         )
-        change.report(target.resource, changed, "patched (no change)" if same else "patched")
+        done = "patched (no change)" if same else "patched"
+        if changed.get("kind", target.resource.kind) == target.resource.kind or change.output.format:
+            change.report(target.resource, changed, done, plain_text=True)
+        else:  # a subresource answers with an object of its own kind
+            group = str(changed.get("apiVersion", "")).partition("/")[0]
+            change.invocation.line(f"{changed['kind'].lower()}.{group}/{target.name} {done}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.authorization import rules
 from simcluster.api.objects import Json
+from simcluster.api.ordering import ordered
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation
@@ -154,7 +155,7 @@ def whoami(invocation: Invocation, arguments: Arguments) -> None:
         raise
     form = arguments.text("output")
     if form in ("yaml", "json"):
-        invocation.write(to_yaml(answer) if form == "yaml" else to_json(answer))
+        invocation.write(to_yaml(answer) if form == "yaml" else to_json(ordered(answer), sort=False))
         return
     info = (answer.get("status") or {}).get("userInfo") or {}
     writer = ColumnWriter()

@@ -32,6 +32,9 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         local, remote = _ports(word)
         if service is not None:
             remote = _target(service, pod, remote)
+        if not remote.isdigit():
+            remote = _named_port(pod, remote)
+            local = local if local.isdigit() else remote
         invocation.line(f"Forwarding from 127.0.0.1:{local} -> {remote}")
         invocation.line(f"Forwarding from [::1]:{local} -> {remote}")
     invocation.forwarding = (namespace_of(pod), name_of(pod))
@@ -42,7 +45,7 @@ def _service(invocation: Invocation, word: str) -> Json | None:
     if "/" not in word:
         return None
     entry = of_arguments(invocation, [word])[0]
-    return invocation.get(entry.path) if entry.resource.name == "services" else None
+    return invocation.named(entry.path) if entry.resource.name == "services" else None
 
 
 def _ports(word: str) -> tuple[str, str]:
@@ -53,6 +56,15 @@ def _ports(word: str) -> tuple[str, str]:
     if not remote or (remote.isdigit() and not 0 < int(remote) < 65536):
         raise plain(f'error parsing remote port: strconv.ParseUint: parsing "{remote}": invalid syntax')
     return local, remote
+
+
+def _named_port(pod: Json, name: str) -> str:
+    """The number of a container's port. Raises KubectlError."""
+    for container in pod["spec"]["containers"]:
+        for declared in container.get("ports") or ():
+            if declared.get("name") == name:
+                return str(declared["containerPort"])
+    raise plain(f"Pod '{name_of(pod)}' does not have a named port '{name}'")
 
 
 def _target(service: Json, pod: Json, wanted: str) -> str:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
-from simcluster.engine import format_rfc3339
-from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.changing import Change, klog_warning
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.invocation import Invocation, object_path, query_of
@@ -118,10 +117,3 @@ def _kind(text: str) -> tuple[str, str]:
         raise plain(f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>")
     group, version, kind = parts
     return (f"{group}/{version}" if group not in ("", "core") else version), kind
-
-
-def klog_warning(now_ns: int, place: str, text: str) -> str:
-    """A warning as klog writes it: `W1121 20:41:43.191385   28827 prune.go:71] ...`."""
-    stamp = format_rfc3339(now_ns)
-    day, time = stamp[5:10].replace("-", ""), stamp[11:19]
-    return f"W{day} {time}.{now_ns // 1000 % 1_000_000:06d}   28827 {place}] {text}"

@@ -8,7 +8,7 @@ from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, VALIDATE, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
-from simcluster.surface.kubectl.selection import Wanted, kind_name, of_files
+from simcluster.surface.kubectl.selection import Wanted, check_files, kind_name, of_files
 from simcluster.surface.kubectl.waiting import wait_until_gone
 
 FLAGS = (
@@ -34,8 +34,11 @@ _OF_THE_OLD = ("resourceVersion", "uid", "creationTimestamp", "generation")
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl replace`."""
-    if not arguments.texts("filename") and not arguments.text("kustomize"):
-        raise plain("must specify one of -f and -k")
+    check_files(arguments)
+    if arguments.number("grace-period") >= 0 and not arguments.on("force"):
+        raise plain("--grace-period must have --force specified")
+    if arguments.duration_ns("timeout") and not arguments.on("force"):
+        raise plain("--timeout must have --force specified")
     change = Change(invocation, arguments)
     failures = Failures()
     wanted = of_files(invocation, arguments, failures)
@@ -65,8 +68,8 @@ class _Replacement:
             self._force(obj)
             return
         try:
-            live = change.invocation.get(entry.path)
             if change.mode != "client":
+                live = change.invocation.get(entry.path)
                 query = change.query(fieldValidation=validation(change.arguments))
                 if not obj["metadata"].get("resourceVersion"):
                     obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]

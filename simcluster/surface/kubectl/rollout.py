@@ -15,6 +15,7 @@ from simcluster.surface.kubectl.describe.page import Page
 from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation
+from simcluster.surface.kubectl.printers.output import Output
 from simcluster.surface.kubectl.printers.tabwriter import align
 from simcluster.surface.kubectl.revisions import (
     CHANGE_CAUSE,
@@ -66,7 +67,7 @@ def status(invocation: Invocation, arguments: Arguments) -> None:
 
 def _follow_rollout(invocation: Invocation, arguments: Arguments, target: Target) -> None:
     if target.resource.name not in _KEPT_KINDS:
-        raise plain(f"no status viewer has been implemented for {target.resource.kind}")
+        raise plain(f"no status viewer has been implemented for {_group_kind(target)}")
     timeout_ns = arguments.duration_ns("timeout") or _FOREVER_NS
     revision = arguments.number("revision")
     for obj in follow(invocation, target.resource, target.namespace, target.name, timeout_ns):
@@ -183,7 +184,7 @@ class _Edit:
 
     def _restart(self, obj: Json) -> str:
         if self.target.resource.name not in _KEPT_KINDS:
-            raise plain(f'{self.target.resource.plural} "{self.target.name}" restarting is not supported')
+            raise plain(f'{self.target.resource.name} "{self.target.name}" restarting is not supported')
         if obj["spec"].get("paused"):
             raise plain(
                 f'{self.target.resource.name} "{self.target.name}" can\'t restart paused deployment '
@@ -256,18 +257,22 @@ def undo(invocation: Invocation, arguments: Arguments) -> None:
 def _undo(change: Change, target: Target, to_revision: int) -> None:
     deployment = target.obj
     if target.resource.name not in _KEPT_KINDS:
-        raise plain(f'no rollbacker has been implemented for "{target.resource.kind}"')
+        raise plain(f'no rollbacker has been implemented for "{_group_kind(target)}"')
     if to_revision < 0:
         raise plain("unable to find specified revision " + str(to_revision) + " in history")
     if target.resource.name in controllerrevisions.KINDS:
         controllerrevisions.undo(change, target, to_revision)
         return
+    chosen = _revision_to_return_to(change.invocation, deployment, to_revision)
+    if change.mode == "client":
+        page = Page(change.invocation)
+        pod_template(page, chosen["spec"]["template"])
+        change.report(target.resource, deployment, page.raw)
+        return
     if deployment["spec"].get("paused"):
         raise plain(
-            f"you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume "
-            f"deployment/{target.name}' and try again"
+            "you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and try again"
         )
-    chosen = _revision_to_return_to(change.invocation, deployment, to_revision)
     template = without_hash(chosen["spec"]["template"])
     if template == without_hash(deployment["spec"]["template"]):
         change.report(
@@ -323,6 +328,11 @@ def _revision_to_return_to(invocation: Invocation, deployment: Json, to_revision
     return by_revision[older[-1]]
 
 
+def _group_kind(target: Target) -> str:
+    """`ReplicaSet.apps`, `Pod`."""
+    return f"{target.resource.kind}.{target.resource.group}" if target.resource.group else target.resource.kind
+
+
 def history(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl rollout history`."""
     targets, errors = _targets(invocation, arguments)
@@ -342,6 +352,7 @@ class _Past:
     def __init__(self, invocation: Invocation, target: Target) -> None:
         self.causes: dict[int, str] = {}
         self._templates: dict[int, Json] = {}
+        self._carriers: dict[int, Json] = {}
         if target.resource.name in controllerrevisions.KINDS:
             for number, revision in controllerrevisions.revisions_of(invocation, target).items():
                 self._put(number, controllerrevisions.template_of(target, revision), revision)
@@ -352,6 +363,13 @@ class _Past:
     def _put(self, number: int, template: Json, carrier: Json) -> None:
         self.causes[number] = (carrier["metadata"].get("annotations") or {}).get(CHANGE_CAUSE) or ""
         self._templates[number] = _with_cause(template, self.causes[number])
+        self._carriers[number] = carrier
+
+    def carrier(self, number: int) -> Json:
+        """The object that holds a revision. Raises KubectlError."""
+        if number not in self._carriers:
+            raise plain("unable to find the specified revision")
+        return self._carriers[number]
 
     def template(self, number: int) -> Json:
         """The pod template of a revision. Raises KubectlError."""
@@ -362,11 +380,16 @@ class _Past:
 
 def _history(invocation: Invocation, arguments: Arguments, target: Target) -> None:
     if target.resource.name not in _KEPT_KINDS:
-        raise plain(f'no history viewer has been implemented for "{target.resource.kind}"')
+        raise plain(f'no history viewer has been implemented for "{_group_kind(target)}"')
     revision = arguments.number("revision")
     if revision < 0:
         raise plain(f"revision must be a positive integer: {revision}")
     past = _Past(invocation, target)
+    output = Output(arguments, invocation.files)
+    if output.format:
+        numbers = [revision] if revision > 0 else sorted(past.causes)
+        invocation.write("---\n".join(output.text([past.carrier(n)], as_list=False) for n in numbers))
+        return
     shown = f"{kind_name(target.resource)}/{target.name}"
     if revision > 0:
         if not past.causes:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import re
 
 from simcluster.api.objects import Json
-from simcluster.api.patch import jsonpatch, merge, strategic
-from simcluster.api.schema import type_of
 from simcluster.surface.kubectl.apply import with_annotation
 from simcluster.surface.kubectl.attaching import ATTACHED_NS, Attachment
 from simcluster.surface.kubectl.changing import Change
@@ -14,6 +12,7 @@ from simcluster.surface.kubectl.create_kinds import metadata_of
 from simcluster.surface.kubectl.errors import KubectlError, plain, usage
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
+from simcluster.surface.kubectl.overrides import overridden
 
 FLAGS = (
     *FILES,
@@ -48,9 +47,16 @@ FLAGS = (
 )
 
 
+#: A reference to an image, as far as the client checks it (distribution/reference).
+_IMAGE = re.compile(
+    r"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d+)?/)?[a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*"
+    r"(?::[\w][\w.-]{0,127})?(?:@[A-Za-z0-9_+.-]+:[0-9a-fA-F]{32,})?"
+)
+
+
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl run`."""
-    if not arguments.text("image"):
+    if not arguments.given("image"):
         raise plain('required flag(s) "image" not set')
     if not arguments.positional or arguments.dash == 0:
         raise usage("run", "NAME is required for run")
@@ -60,16 +66,22 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("-i/--stdin is required for containers with -t/--tty=true")
     if arguments.text("restart") not in ("Always", "OnFailure", "Never"):
         raise usage("run", f"invalid restart policy: {arguments.text('restart')}")
+    if not arguments.text("image"):
+        raise plain("--image is required")
+    if not _IMAGE.fullmatch(arguments.text("image")):
+        raise plain(f'Invalid image name "{arguments.text("image")}": invalid reference format')
+    if arguments.on("expose") and not arguments.text("port"):
+        raise usage("run", "--port must be set when exposing a service")
     change = Change(invocation, arguments)
     pods = invocation.find("pods")
-    pod = _overridden(_pod(arguments), arguments)
+    pod = overridden(_pod(arguments), arguments, "Pod")
     if arguments.on("save-config"):
         pod = with_annotation(pod)
     attach = arguments.on("attach") if arguments.given("attach") else arguments.on("stdin")
     if attach and change.mode != "none":
         raise usage(
             "run",
-            "--dry-run=client|server can't be used with attached containers options (--attach, --stdin, or --tty)",
+            "--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)",
         )
     created = change.create(object_path(pods, invocation.namespace), pod)
     if arguments.on("expose"):
@@ -143,7 +155,7 @@ def _pod(arguments: Arguments) -> Json:
     if arguments.texts("env"):
         container["env"] = [_variable(pair) for pair in arguments.texts("env")]
     if arguments.text("port"):
-        container["ports"] = [{"containerPort": int(arguments.text("port"))}]
+        container["ports"] = [{"containerPort": _port(arguments.text("port"))}]
     if arguments.on("privileged"):
         container["securityContext"] = {"privileged": True}
     labels = _pairs(arguments.text("labels").split(",")) if arguments.text("labels") else {"run": name}
@@ -156,6 +168,12 @@ def _pod(arguments: Arguments) -> Json:
         "restartPolicy": arguments.text("restart"),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
+
+
+def _port(text: str) -> int:
+    if not text.lstrip("+-").isdigit():
+        raise plain(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    return int(text)
 
 
 def _pairs(pairs: list[str]) -> dict[str, str]:
@@ -175,27 +193,7 @@ def _variable(pair: str) -> Json:
     return {"name": name, "value": value}
 
 
-def _overridden(pod: Json, arguments: Arguments) -> Json:
-    text = arguments.text("overrides")
-    if not text:
-        return pod
-    try:
-        overrides = json.loads(text)
-    except ValueError as error:
-        raise plain(f"Invalid JSON Patch: {error}") from None
-    kind = arguments.text("override-type")
-    if kind == "strategic":
-        return strategic.merge(pod, overrides, type_of("", "v1", "Pod"))
-    if kind == "json":
-        patched: Json = jsonpatch.apply(pod, overrides)
-        return patched
-    merged: Json = merge.merge(pod, overrides)
-    return merged
-
-
 def _expose(change: Change, pod: Json, arguments: Arguments) -> None:
-    if not arguments.text("port"):
-        raise plain("--port must be set when exposing a service")
     services = change.invocation.find("services")
     name, port = pod["metadata"]["name"], int(arguments.text("port"))
     service: Json = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.request import MERGE_PATCH
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import plain
+from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
@@ -34,9 +34,10 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("no objects passed to scale " + " ".join(error.inner for error in failures.errors))
     if not targets:
         raise plain("no objects passed to scale")
-    failures = Failures()
+    unknown, failures = failures, Failures()
     for target in targets:
         failures.attempt(_Scaling(change, target).run)
+    failures.errors.extend(unknown.errors)
     failures.raise_all()
 
 
@@ -50,7 +51,7 @@ class _Scaling:
     def run(self) -> None:
         change, target, arguments = self.change, self.target, self.change.arguments
         if "scale" not in target.resource.subresources:
-            raise plain(f"cannot scale {target.resource.plural}: the server could not find the requested resource")
+            raise KubectlError("Error from server (NotFound): the server could not find the requested resource")
         replicas = target.obj["spec"].get("replicas", 1)
         expected = arguments.number("current-replicas")
         if expected >= 0 and expected != replicas:
@@ -76,7 +77,7 @@ class _Reached:
         self.replicas = replicas
 
     def check(self) -> bool:
-        obj = self.invocation.get(self.target.path)
+        obj = self.invocation.named(self.target.path)
         status = obj.get("status") or {}
         observed = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
         return bool(observed and status.get("replicas", 0) == self.replicas)

@@ -11,7 +11,7 @@ from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
 from simcluster.surface.kubectl import kustomize, manifests
 from simcluster.surface.kubectl.discovery import no_kind
-from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain, usage
+from simcluster.surface.kubectl.errors import Aggregate, KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path, query_of
 
@@ -105,11 +105,9 @@ def _slashed(invocation: Invocation, words: list[str], all_namespaces: bool) -> 
         kind, _, name = word.partition("/")
         if not kind or not name or "/" in name:
             raise plain(
-                "arguments in resource/name form must have a single resource and name"
+                "arguments in resource/name form may not have more than one slash"
                 if "/" in name
-                else f"arguments in resource/name form may not have more than one slash: {word}"
-                if name
-                else "resource(s) were provided, but no name was specified"
+                else "arguments in resource/name form must have a single resource and name"
             )
         if all_namespaces:
             raise plain("a resource cannot be retrieved by name across all namespaces")
@@ -135,6 +133,15 @@ def _place(invocation: Invocation, resource: Resource, name: str, all_namespaces
     return Wanted(resource, namespace, name)
 
 
+def check_files(arguments: Arguments) -> None:
+    """Refuse commands on manifests without any, or with both sorts. Raises KubectlError."""
+    files, folder = arguments.texts("filename"), arguments.text("kustomize")
+    if not files and not folder:
+        raise plain("must specify one of -f and -k")
+    if files and folder:
+        raise plain("only one of -f or -k can be specified")
+
+
 def of_files(invocation: Invocation, arguments: Arguments, failures: Failures | None = None) -> list[Wanted]:
     """What `-f` names; errors of single documents go to `failures`, or are raised."""
     kept = failures if failures is not None else Failures()
@@ -155,6 +162,12 @@ def of_files(invocation: Invocation, arguments: Arguments, failures: Failures | 
     if failures is None:
         kept.raise_all()
     return found
+
+
+def nest(failures: Failures) -> None:
+    """Errors of manifests as `get` and `describe` print them: without `error:`, even a single one."""
+    if failures.errors:
+        failures.errors = [Aggregate(failures.errors)]
 
 
 def of_manifest(invocation: Invocation, document: manifests.Manifest) -> Wanted:
@@ -189,9 +202,9 @@ def check_given(arguments: Arguments, words: list[str]) -> None:
     if selector and named:
         raise plain("name cannot be provided when a selector is specified")
     if selector and arguments.has("all") and arguments.on("all"):
-        raise plain("cannot set --all and --selector at the same time")
-    if arguments.has("all") and arguments.on("all") and named:
         raise plain("setting 'all' parameter but found a non empty selector. ")
+    if arguments.has("all") and arguments.on("all") and named:
+        raise plain("name cannot be provided when a selector is specified")
 
 
 def fetch(
@@ -238,7 +251,7 @@ class _Fetch:
 
     def one(self) -> None:
         entry = self.entry
-        obj = self.invocation.get(entry.path)
+        obj = self.invocation.named(entry.path)
         self.targets.append(Target(entry.resource, entry.namespace, entry.name, obj, entry.source))
 
     def many(self) -> None:

@@ -62,11 +62,11 @@ class _Adding:
     def run(self) -> None:
         change, target = self.change, self.target
         if target.resource.name not in _BINDINGS:
-            raise plain("setting subjects is only supported for RoleBinding/ClusterRoleBinding")
+            name = f"{target.resource.plural}/{target.name}"
+            raise plain(f"{name} setting subjects is only supported for RoleBinding/ClusterRoleBinding")
         present = list(target.obj.get("subjects") or ())
         added = [subject for subject in self.subjects if subject not in present]
         if not added:
-            change.invocation.line(f'info: {target.resource.kind.lower()} "{target.name}" was not changed')
             return
         after = thaw(target.obj)
         after["subjects"] = [*(after.get("subjects") or ()), *added]

@@ -6,11 +6,13 @@ import base64
 import re
 from collections.abc import Callable
 
+from simcluster.api import quantity
 from simcluster.api.objects import Json, thaw
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
 from simcluster.surface.kubectl import strategicdiff
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.errors import StatusError, plain, usage
+from simcluster.surface.kubectl.describe.containers import resource_value
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import NOTHING_GIVEN, Target, fetch
@@ -41,6 +43,9 @@ SELECTOR_FLAGS = (
     Flag("resource-version"),
 )
 
+#: Parts of a selector: commas inside of parentheses divide nothing.
+_PARTS = re.compile(r"[^,(]+(?:\([^)]*\))?")
+_SETS = re.compile(r"\s*(!?)\s*([^\s!]+)\s*(?:(in|notin)\s*\(([^)]*)\))?\s*")
 _ENV = re.compile(r"[A-Za-z0-9_.-]+=|[A-Za-z0-9_.-]+-$")
 Mutation = Callable[[Json], None]
 
@@ -55,6 +60,18 @@ def pod_template_spec(obj: Json) -> Json | None:
     template = spec.get("template") or {}
     found = template.get("spec")
     return found if isinstance(found, dict) else None
+
+
+def _no_template(obj: Json) -> KubectlError:
+    version = str(obj.get("apiVersion", "")).rpartition("/")[2]
+    name = f"{plural_of(obj['kind'])}/{obj['metadata']['name']}"
+    return plain(f"{name} the object is not a pod or does not have a pod template: *{version}.{obj['kind']}")
+
+
+def plural_of(kind: str) -> str:
+    """The usual plural of a kind in small letters."""
+    lower = kind.lower()
+    return f"{lower}es" if lower.endswith("s") else f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
 
 
 class _Setting:
@@ -127,7 +144,7 @@ class _Images:
     def __call__(self, obj: Json) -> None:
         pod = pod_template_spec(obj)
         if pod is None:
-            raise plain(f"{obj['kind'].lower()}s/{obj['metadata']['name']}: pod template not found")
+            raise _no_template(obj)
         for name, image in self.images:
             found = [container for container in _containers(pod) if name in ("*", container["name"])]
             if not found:
@@ -157,7 +174,10 @@ def image(invocation: Invocation, arguments: Arguments) -> None:
 class _Environment:
     """Sets and removes variables."""
 
-    def __init__(self, wanted: dict[str, Json], removed: list[str], containers: str, overwrite: bool) -> None:
+    def __init__(
+        self, invocation: Invocation, wanted: dict[str, Json], removed: list[str], containers: str, overwrite: bool
+    ) -> None:
+        self.invocation = invocation
         self.wanted = wanted
         self.removed = removed
         self.containers = containers
@@ -166,14 +186,12 @@ class _Environment:
     def __call__(self, obj: Json) -> None:
         pod = pod_template_spec(obj)
         if pod is None:
-            raise plain(f"{obj['kind'].lower()}s/{obj['metadata']['name']} does not have a pod template")
+            raise _no_template(obj)
         every = [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
         containers = _selected(every, self.containers)
         if not containers:
-            raise plain(
-                f"{obj['kind'].lower()}s/{obj['metadata']['name']} does not have any containers matching "
-                f'"{self.containers}"'
-            )
+            name = f"{obj['kind']}/{obj['metadata']['name']}"
+            self.invocation.note(f'Warning: {name} does not have any containers matching "{self.containers}"')
         for container in containers:
             self._change(container)
 
@@ -182,9 +200,7 @@ class _Environment:
         for name, variable in self.wanted.items():
             places = [i for i, entry in enumerate(variables) if entry["name"] == name]
             if places and not self.overwrite:
-                raise plain(
-                    f"'{name}' already has a value ({variables[places[0]].get('value', '')}), and --overwrite is false"
-                )
+                continue
             if places:
                 variables[places[0]] = variable
             else:
@@ -201,7 +217,7 @@ def env(invocation: Invocation, arguments: Arguments) -> None:
     words, pairs = _split(arguments, _ENV)
     pairs = [*pairs, *arguments.texts("env")]
     if not words and not arguments.texts("filename"):
-        raise usage("set env", "one or more resources must be specified as <resource> <name> or <resource>/<name>")
+        raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
     if arguments.on("list") and not pairs:
         _list_env(invocation, arguments, words)
         return
@@ -209,7 +225,7 @@ def env(invocation: Invocation, arguments: Arguments) -> None:
     if arguments.text("from"):
         wanted.update(_imported(invocation, arguments))
     overwrite = arguments.on("overwrite")
-    mutation = _Environment(wanted, removed, arguments.text("containers"), overwrite)
+    mutation = _Environment(invocation, wanted, removed, arguments.text("containers"), overwrite)
     _run(invocation, arguments, words, mutation, "env updated", "failed to patch env update to pod template")
 
 
@@ -266,21 +282,24 @@ def _list_env(invocation: Invocation, arguments: Arguments, words: list[str]) ->
         for container in _selected(every, arguments.text("containers")):
             invocation.line(f"# {target.resource.kind} {target.name}, container {container['name']}")
             for variable in container.get("env") or ():
-                invocation.line(_listed(invocation, target, variable, arguments.on("resolve")))
+                invocation.line(_listed(invocation, target, variable, container if arguments.on("resolve") else None))
     failures.raise_all()
 
 
-def _listed(invocation: Invocation, target: Target, variable: Json, resolve: bool) -> str:
+def _listed(invocation: Invocation, target: Target, variable: Json, container: Json | None) -> str:
+    """One variable; with a container what it comes to there, as far as a client can tell."""
     name, source = variable["name"], variable.get("valueFrom")
     if not source:
         return f"{name}={variable.get('value', '')}"
     if "fieldRef" in source:
         return f"# {name} from field path {source['fieldRef']['fieldPath']}"
+    if "resourceFieldRef" in source and container is not None:
+        return f"{name}={resource_value(source['resourceFieldRef'], container)}"
     if "resourceFieldRef" in source:
         return f"# {name} from resource field {source['resourceFieldRef']['resource']}"
     is_secret = "secretKeyRef" in source
     reference = source.get("secretKeyRef") or source.get("configMapKeyRef") or {}
-    if resolve:
+    if container is not None:
         plural = "secrets" if is_secret else "configmaps"
         data = invocation.get(f"/api/v1/namespaces/{target.namespace}/{plural}/{reference['name']}").get("data") or {}
         value = data.get(reference["key"], "")
@@ -301,7 +320,8 @@ class _Resources:
 
     def __call__(self, obj: Json) -> None:
         pod = pod_template_spec(obj)
-        found = _selected(list((pod or {}).get("containers") or ()), self.containers)
+        every = [*((pod or {}).get("containers") or ()), *((pod or {}).get("initContainers") or ())]
+        found = _selected(every, self.containers)
         if not found:
             raise plain(f"unable to find container named {self.containers}")
         for container in found:
@@ -330,8 +350,11 @@ def _amounts(text: str) -> dict[str, str]:
     for part in text.split(",") if text else ():
         name, equals, amount = part.partition("=")
         if not equals or not amount:
-            raise plain(f"invalid argument syntax {part}, expected <resource>=<value>")
-        amounts[name] = amount
+            raise plain(f"Invalid argument syntax {part}, expected <resource>=<value>")
+        try:
+            amounts[name] = quantity.canonical(amount)
+        except quantity.QuantityError as error:
+            raise plain(str(error)) from None
     return amounts
 
 
@@ -347,17 +370,29 @@ class _ServiceAccount:
     def __call__(self, obj: Json) -> None:
         pod = pod_template_spec(obj)
         if pod is None:
-            raise plain("the object does not have a pod template")
+            raise _no_template(obj)
         pod["serviceAccountName"] = self.name
 
 
 def service_account(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl set serviceaccount`."""
     *words, name = arguments.positional or [""]
-    if not name or (not words and not arguments.texts("filename")):
+    if not name:
         raise plain("serviceaccount is required")
+    if not words and not arguments.texts("filename"):
+        raise plain(NOTHING_GIVEN)
     failed = "failed to patch ServiceAccountName"
     _run(invocation, arguments, words, _ServiceAccount(name), "serviceaccount updated", failed)
+
+
+def _requirement(part: str) -> str:
+    """A requirement of a set as Go prints the value."""
+    match = _SETS.fullmatch(part)
+    if match is None:
+        return part
+    operator = {"in": "In", "notin": "NotIn", None: "DoesNotExist" if match[1] else "Exists"}[match[3]]
+    values = sorted(value.strip() for value in (match[4] or "").split(",") if value.strip())
+    return f"{{{match[2]} {operator} [{' '.join(values)}]}}"
 
 
 class _Selector:
@@ -377,11 +412,13 @@ def selector(invocation: Invocation, arguments: Arguments) -> None:
     *words, expression = arguments.positional or [""]
     if not expression or not words:
         raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+    if len(words) == 1 and "/" not in words[0]:
+        raise plain("resource(s) were provided, but no name was specified")
     labels = {}
-    for part in expression.split(","):
+    for part in _PARTS.findall(expression):
         key, equals, value = part.partition("=")
         if not equals:
-            raise plain(f"invalid selector: {expression}")
+            raise plain(f"match expression [{_requirement(part)}] not supported on this object")
         labels[key] = value
     change = Change(invocation, arguments)
     targets, failures = fetch(invocation, arguments, words)

@@ -1,4 +1,4 @@
-"""`--sort-by`: order by a field, numbers and quantities by value, names naturally.
+"""`--sort-by`: order by a field, numbers and quantities by value, other texts by their characters.
 
 Source: k8s.io/kubectl/pkg/cmd/get/sorter.go. Equal elements keep their order.
 """
@@ -6,7 +6,6 @@ Source: k8s.io/kubectl/pkg/cmd/get/sorter.go. Equal elements keep their order.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -20,9 +19,6 @@ _Item = TypeVar("_Item")
 
 class NoSuchField(KubectlError):
     """No object has the field to sort by."""
-
-
-_CHUNK = re.compile(r"\d+|\D+")
 
 
 def sort_by(items: Sequence[_Item], field: str, object_of: Callable[[_Item], Json]) -> list[_Item]:
@@ -59,8 +55,7 @@ def compare(a: Any, b: Any) -> int:
         left, right = _quantity(a), _quantity(b)
         if left is not None and right is not None:
             return (left > right) - (left < right)
-        x, y = natural_key(a), natural_key(b)
-        return (x > y) - (x < y)
+        return (a > b) - (a < b)
     try:
         return int(a > b) - int(a < b)
     except TypeError:
@@ -74,8 +69,3 @@ def _quantity(text: str) -> int | None:
         return quantity.parse(text).nano
     except quantity.QuantityError:
         return None
-
-
-def natural_key(text: str) -> list[tuple[int, int, str]]:
-    """A key under which `pod-2` stands before `pod-10`."""
-    return [(0, int(part), part) if part[0].isdigit() else (1, 0, part) for part in _CHUNK.findall(text)]

@@ -20,6 +20,7 @@ _NAME_TEXT = (
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
+_KEY = re.compile(r"(?:[a-z0-9.-]+/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ADD = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
 _REMOVE = re.compile(r"([^=:]+)(?:=([^:]*))?(?::([A-Za-z]+))?-")
@@ -36,13 +37,19 @@ class _Taints:
             if removal:
                 self.removed.append((removal[1], removal[3] or ""))
             elif addition:
-                self._add(addition[1], addition[2] or "", addition[3])
+                self._add(word, addition[1], addition[2] or "", addition[3])
             else:
                 raise usage("taint", f"invalid taint spec: {word}, {_NAME_TEXT}")
+        both = [taint["key"] for taint in self.added if any(key == taint["key"] for key, _ in self.removed)]
+        if both:
+            listed = ",".join(f"{key}=" for key in both)
+            raise plain(f"can not both modify and remove the following taint(s) in the same command: {listed}")
 
-    def _add(self, key: str, value: str, effect: str) -> None:
+    def _add(self, word: str, key: str, value: str, effect: str) -> None:
         if effect not in _EFFECTS:
-            raise plain(f"invalid taint effect: {effect}, unsupported taint effect")
+            raise usage("taint", f"invalid taint effect: {effect}, unsupported taint effect")
+        if not _KEY.fullmatch(key):
+            raise usage("taint", f"invalid taint spec: {word}, {_NAME_TEXT}")
         taint: Json = {"key": key, "effect": effect}
         if value:
             taint["value"] = value
@@ -90,7 +97,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     if not names:
         raise plain("one or more resources must be specified as <resource> <name>")
     if invocation.find(names[0].partition("/")[0]).name != "nodes":
-        raise plain(f"invalid resource type {names[0]}, only node(s) is supported")
+        raise plain(f"invalid resource type {names[0]}, only node types are supported")
     taints = _Taints(changes)
     change = Change(invocation, arguments)
     targets, failures = fetch(invocation, arguments, names)
@@ -113,4 +120,4 @@ class _Tainting:
         done = self.taints.apply(after, overwrite=self.overwrite)
         patch = strategicdiff.two_way(self.target.obj, after, self.target.resource)
         changed = self.change.patch(self.target, patch, STRATEGIC_MERGE_PATCH) if patch else after
-        self.change.report(self.target.resource, changed, done)
+        self.change.report(self.target.resource, changed, done, plain_text=self.change.mode == "client")

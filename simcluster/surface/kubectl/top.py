@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.api import quantity
 from simcluster.api.objects import Json
 from simcluster.engine import SECOND, parse_rfc3339
-from simcluster.surface.kubectl.errors import StatusError, plain
+from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
@@ -41,11 +41,11 @@ def _use(usage: Json) -> _Use:
     return _Use(quantity.to_millicores(usage.get("cpu", "0")), quantity.to_bytes(usage.get("memory", "0")))
 
 
-def _check(invocation: Invocation, arguments: Arguments) -> None:
+def _check(invocation: Invocation, arguments: Arguments, what: str) -> None:
     if arguments.text("sort-by") not in ("", "cpu", "memory"):
         raise plain("--sort-by accepts only cpu or memory")
     if len(arguments.positional) > 1:
-        raise plain(f"Unexpected args: [{' '.join(arguments.positional)}]")
+        raise usage(f"top {what}", f"{what} [NAME | -l label]")
     if arguments.positional and arguments.text("selector"):
         raise plain("only one of NAME or selector can be provided")
     groups = {resource.group for resource in invocation.discovery.all(invocation.send_free)}
@@ -58,7 +58,7 @@ def _check(invocation: Invocation, arguments: Arguments) -> None:
 
 def pods(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl top pod`."""
-    _check(invocation, arguments)
+    _check(invocation, arguments, "pod")
     everywhere = arguments.on("all-namespaces")
     path = f"{_API}/pods" if everywhere else f"{_API}/namespaces/{invocation.namespace}/pods"
     if arguments.positional:
@@ -158,7 +158,7 @@ def _sum(writer: ColumnWriter, uses: list[_Use], columns: int) -> None:
 
 def nodes(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl top node`."""
-    _check(invocation, arguments)
+    _check(invocation, arguments, "node")
     query = query_of(labelSelector=arguments.text("selector"))
     if arguments.positional:
         name = arguments.positional[0]

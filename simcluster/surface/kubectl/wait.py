@@ -124,8 +124,9 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         timeout_ns = 7 * 24 * 3600 * SECOND
     deadline = invocation.clock.now + timeout_ns
     targets, failures = _targets(invocation, arguments, check, deadline)
+    short = arguments.has("output") and arguments.text("output") == "name"
     for target in targets:
-        failures.attempt(_Waiting(invocation, target, check, deadline).run)
+        failures.attempt(_Waiting(invocation, target, check, deadline, short=short).run)
     if not targets and not failures.errors and check is not _is_gone:
         raise plain("no matching resources found")
     failures.raise_all()
@@ -149,7 +150,10 @@ def _targets(
 class _Waiting:
     """Waits for one object."""
 
-    def __init__(self, invocation: Invocation, target: Target, check: Check, deadline: int) -> None:
+    def __init__(
+        self, invocation: Invocation, target: Target, check: Check, deadline: int, *, short: bool = False
+    ) -> None:
+        self.short = short
         self.invocation = invocation
         self.target = target
         self.check = check
@@ -164,7 +168,7 @@ class _Waiting:
             if state is not None and self.check is _is_gone and state["metadata"].get("uid") != uid:
                 state = None
             if self.check(state):
-                invocation.line(f"{target.shown} condition met")
+                invocation.line(target.shown if self.short else f"{target.shown} condition met")
                 return
             if state is None:
                 raise KubectlError(f'Error from server (NotFound): {target.resource.name} "{target.name}" not found')

@@ -47,7 +47,7 @@ def follow(
 
 def _present(invocation: Invocation, path: str) -> Json | None:
     try:
-        return invocation.get(path)
+        return invocation.named(path)
     except StatusError as error:
         if error.reason == "NotFound":
             return None

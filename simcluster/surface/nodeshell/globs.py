@@ -11,9 +11,6 @@ from fnmatch import fnmatchcase
 #: Stand for an unquoted `*` and `?` in a parsed word (a private use area of Unicode).
 MARKS = {"*": "\ue000", "?": "\ue001"}
 
-#: `$?` as it comes out of the parser.
-STATUS = "$" + MARKS["?"]
-
 
 def plain(word: str) -> str:
     """The word as it was typed.
@@ -36,6 +33,7 @@ def expanded(word: str, names_in: Callable[[str], list[str]]) -> list[str]:
     if not any(mark in word for mark in MARKS.values()):
         return [word]
     found = ["/" if word.startswith("/") else ""]
+    matched = False
     for part in word.strip("/").split("/"):
         if any(mark in part for mark in MARKS.values()):
             pattern = plain(part)
@@ -45,6 +43,7 @@ def expanded(word: str, names_in: Callable[[str], list[str]]) -> list[str]:
                 for name in sorted(names_in(base or "/"))
                 if fnmatchcase(name, pattern) and not name.startswith(".")
             ]
+            matched = True
         else:
-            found = [f"{base}{part}/" for base in found]
+            found = [f"{base}{part}/" for base in found if not matched or part in names_in(base)]
     return [path.rstrip("/") for path in found] or [plain(word)]

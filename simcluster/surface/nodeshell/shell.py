@@ -1,24 +1,29 @@
-"""The shell of somebody logged in as root on a node."""
+"""The shell of somebody logged in as root on a node.
+
+A useful part of bash: lists, pipelines, loops, conditions, variables, substitutions, here-documents. Left out:
+functions, jobs, history, what needs a terminal.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from simcluster.engine import parse_duration
-from simcluster.engine.clock import format_rfc3339, month_name
-from simcluster.surface.nodeshell import globs, journalctl, systemctl
-from simcluster.surface.nodeshell.clocktext import stamp
-from simcluster.surface.nodeshell.commandline import Pipeline, ShellSyntaxError, Step, parse
+from simcluster.surface.nodeshell import builtin, journalctl, systemctl
+from simcluster.surface.nodeshell.expansion import Expander
+from simcluster.surface.nodeshell.grammar import Pipeline, Redirection, Step, parse
 from simcluster.surface.nodeshell.textfilters import TEXT_FILTERS
+from simcluster.surface.nodeshell.words import ShellSyntaxError, Word
 from simcluster.surface.protocols import Clock, CommandResult, Host, HostAnswer
 
 _NOT_FOUND = 127
 #: What somebody in a chroot of the node's file system can start as well.
-_ON_DISK = ("systemctl", "service", "journalctl", "date", "hostname", "uptime", "whoami")
-#: Reports that a program with an interval but no count gives before somebody presses ^C.
-_MOST_TURNS = 60
+_ON_DISK = ("systemctl", "service", "journalctl", "hostname", "whoami")
+#: Reports that a program with an interval but no count gives before somebody presses ^C, and rounds of a loop.
+_MOST_TURNS, _MOST_ROUNDS = 60, 1000
 #: Words that only set the scene for the program after them.
 _PREFIXES = ("sudo", "exec", "command", "nohup", "time")
+_NEED_TERMINAL = ("watch", "htop", "iotop", "nmon", "atop", "mc")
 
 
 class NodeShell:
@@ -32,37 +37,56 @@ class NodeShell:
     def __init__(self, host: Host, clock: Clock) -> None:
         self.host = host
         self.clock = clock
+        self._variables: dict[str, str] = {}
+        self._input: list[str] = []  # lines that `read` has not taken yet
+        self._until_ns = -1  # when `timeout` ends what runs
 
     def sh(self, command: str) -> CommandResult:
-        """Run one command line; the exit status is that of the last pipeline that ran."""
+        """Run one command line or a script; the exit status is that of the last pipeline that ran."""
         try:
-            pipelines = parse(command)
+            script = parse(command)
         except ShellSyntaxError as error:
             return CommandResult("", f"bash: -c: line 1: {error}\n", 2)
+        self._variables = {"?": "0", "#": "0", "$": "2003", "HOME": "/root", "USER": "root", "PWD": "/root",
+                           "HOSTNAME": self.host.name, "SHELL": "/bin/bash"}  # fmt: skip
+        self._input = []
+        result = self._script(script)
+        return result._replace(exit_code=result.exit_code % _JUMPS)
+
+    def _script(self, script: Sequence[Pipeline]) -> CommandResult:
         stdout: list[str] = []
         stderr: list[str] = []
         code = 0
-        for pipeline in pipelines:
+        for pipeline in script:
             if (pipeline.operator == "&&" and code) or (pipeline.operator == "||" and not code):
                 continue
-            result = self._pipeline(self._expanded(pipeline, code))
+            result = self._pipeline(pipeline)
             stdout.append(result.stdout)
             stderr.append(result.stderr)
             code = result.exit_code
+            if code >= _JUMPS:
+                break
+            self._variables["?"] = str(code)
         return CommandResult("".join(stdout), "".join(stderr), code)
 
-    def _expanded(self, pipeline: Pipeline, code: int) -> Pipeline:
-        """The pipeline with `$?` replaced by the last exit status, and patterns by the files that match."""
-        steps = []
-        for step in pipeline.steps:
-            words = [word.replace(globs.STATUS, str(code)) for word in step.words]
-            words = [path for word in words for path in globs.expanded(word, self._names_in)]
-            steps.append(Step(tuple(words), step.redirections))
-        return Pipeline(pipeline.operator, tuple(steps))
+    def _expander(self) -> Expander:
+        return Expander(self._variables, self._substituted, self._names_in)
+
+    def _substituted(self, text: str) -> str:
+        """What a command prints, run in a copy of the shell."""
+        variables = dict(self._variables)
+        try:
+            result = self._script(parse(text))
+        except ShellSyntaxError:
+            return ""
+        finally:
+            self._variables = variables
+        return result.stdout
 
     def _names_in(self, folder: str) -> list[str]:
         answer = self.host.run(["ls", folder])
-        return answer.stdout.split("\n")[:-1] if answer is not None and not answer.code else []
+        names = answer.stdout.split("\n")[:-1] if answer is not None and not answer.code else []
+        return [] if names == [folder] else names  # a file lists itself
 
     def program(self, argv: Sequence[str]) -> CommandResult | None:
         """Run a program that lies on the node's disk but is not the host's here; None if it is none of them."""
@@ -74,37 +98,116 @@ class NodeShell:
 
     def _pipeline(self, pipeline: Pipeline) -> CommandResult:
         text, errors, code = "", "", 0
-        for step in pipeline.steps:
-            result = self._step(step, text)
+        for number, step in enumerate(pipeline.steps):
+            result = self._step(step, text, piped=number > 0)
             text, code = result.stdout, result.exit_code
             errors += result.stderr
-        return CommandResult(text, errors, code)
+        return CommandResult(text, errors, int(not code) if pipeline.negated else code)
 
-    def _step(self, step: Step, stdin: str) -> CommandResult:
+    def _step(self, step: Step, stdin: str, *, piped: bool) -> CommandResult:
+        expander = self._expander()
         for redirection in step.redirections:
             if redirection.stream == 0:
-                found = self._read(redirection.target)
+                target = expander.text(redirection.target)
+                found = target if redirection.here else self._read(target)
                 if found is None:
-                    return CommandResult("", f"bash: {redirection.target}: No such file or directory\n", 1)
-                stdin = found
-        result = self._program(list(step.words), stdin) if step.words else CommandResult("")
+                    return CommandResult("", f"bash: {target}: No such file or directory\n", 1)
+                stdin, piped = found, True
+        if step.kind == "simple":
+            result = self._simple(step.words, stdin)
+        else:
+            before = self._input
+            self._input = stdin.split("\n")[: -1 if stdin.endswith("\n") else None] if piped else self._input
+            result = self._compound(step)
+            self._input = before
+        return self._redirected(step.redirections, result, expander)
+
+    def _redirected(
+        self, redirections: tuple[Redirection, ...], result: CommandResult, expander: Expander
+    ) -> CommandResult:
         stdout, stderr = result.stdout, result.stderr
-        for redirection in step.redirections:
-            if redirection == (2, "&1"):
-                stdout, stderr = stdout + stderr, ""
-            elif redirection == (1, "&2"):
+        for redirection in redirections:
+            if redirection.onto == "&1":
+                # Left to right, as bash does: standard error goes where standard output goes now.
+                sent = redirection is not redirections[0] and any(r.stream == 1 and not r.onto for r in redirections)
+                stdout, stderr = (stdout, "") if sent else (stdout + stderr, "")
+            elif redirection.onto == "&2":
                 stdout, stderr = "", stderr + stdout
             elif redirection.stream in (1, 2):
-                problem = self._save(redirection.target, stdout if redirection.stream == 1 else stderr)
+                text = stdout if redirection.stream == 1 else stderr
+                both = redirection.stream == 1 and any(r.onto == "&1" for r in redirections)
+                problem = self._save(
+                    expander.text(redirection.target), text + (stderr if both else ""), redirection.append
+                )
                 if problem:
                     return CommandResult("", problem, 1)
-                stdout, stderr = ("", stderr) if redirection.stream == 1 else (stdout, "")
+                stdout, stderr = ("", "" if both else stderr) if redirection.stream == 1 else (stdout, "")
         return CommandResult(stdout, stderr, result.exit_code)
+
+    def _compound(self, step: Step) -> CommandResult:
+        if step.kind == "group":
+            return self._script(step.bodies[0])
+        if step.kind == "if":
+            return self._condition(step)
+        rounds = [*self._expander().arguments(step.words)] if step.kind == "for" else [""] * _MOST_ROUNDS
+        stdout, stderr, code = "", "", 0
+        for value in rounds:
+            if step.kind == "for":
+                self._variables[step.name] = value
+            else:
+                result = self._script(step.bodies[0])
+                stdout, stderr = stdout + result.stdout, stderr + result.stderr
+                if (result.exit_code != 0) == (step.kind == "while"):
+                    break
+            result = self._script(step.bodies[-1])
+            stdout, stderr, code = stdout + result.stdout, stderr + result.stderr, result.exit_code
+            if code == _CONTINUE:
+                code = 0
+            if 0 <= self._until_ns <= self.clock.now or code >= _JUMPS:
+                code = 0 if code == _BREAK else code
+                break
+        return CommandResult(stdout, stderr, code)
+
+    def _condition(self, step: Step) -> CommandResult:
+        stdout, stderr, bodies = "", "", list(step.bodies)
+        while len(bodies) > 1:
+            result = self._script(bodies.pop(0))
+            stdout, stderr = stdout + result.stdout, stderr + result.stderr
+            then = bodies.pop(0)
+            if result.exit_code == 0:
+                bodies = [then]
+                break
+        if not bodies:
+            return CommandResult(stdout, stderr, 0)
+        result = self._script(bodies[0])
+        return CommandResult(stdout + result.stdout, stderr + result.stderr, result.exit_code)
+
+    def _simple(self, words: tuple[Word, ...], stdin: str) -> CommandResult:
+        expander, rest = self._expander(), list(words)
+        assigned: dict[str, str] = {}
+        while rest and _assignment(rest[0]):
+            name, value = _split(rest.pop(0))
+            assigned[name] = expander.text(value)
+        argv = expander.arguments(tuple(rest))
+        if not argv:
+            self._variables.update(assigned)
+            return CommandResult("", "", int(self._variables["?"]) if not assigned else 0)
+        return self._program(argv, stdin)
 
     def _program(self, argv: list[str], stdin: str) -> CommandResult:
         while len(argv) > 1 and argv[0] in _PREFIXES:
             argv = argv[1:]
         name = argv[0].rpartition("/")[2] if argv[0].startswith(("/bin/", "/usr/bin/", "/usr/sbin/")) else argv[0]
+        if name == "xargs":
+            return self._xargs(argv, stdin)
+        if name == "grep" and any(word in ("-r", "-R", "-rn", "-ri", "-rl", "--recursive") for word in argv):
+            argv = self._files_below(argv)
+        if name == "timeout" and len(argv) > 2:
+            return self._timeout(argv, stdin)
+        if name == "read":
+            return self._take_line(argv[1:])
+        if name in _NEED_TERMINAL:
+            return CommandResult("", f"{name}: Error opening terminal: unknown.\n", 1)
         own = self._own(name)
         if own is not None:
             return own(argv)
@@ -119,11 +222,64 @@ class NodeShell:
             return CommandResult("", f"bash: {argv[0]}: command not found\n", _NOT_FOUND)
         return self._waited_for(answer)
 
+    def _xargs(self, argv: Sequence[str], stdin: str) -> CommandResult:
+        wanted = builtin.batches(argv, stdin)
+        if wanted.problem:
+            return CommandResult("", wanted.problem, 1)
+        results = [self._program(command, "") for command in wanted.commands]
+        failed = any(result.exit_code for result in results)
+        # xargs(1): 123 if any invocation failed, 127 if the command cannot be found.
+        code = 0 if not failed else 127 if any(result.exit_code == _NOT_FOUND for result in results) else 123
+        return CommandResult("".join(r.stdout for r in results), "".join(r.stderr for r in results), code)
+
+    def _files_below(self, argv: list[str]) -> list[str]:
+        """`grep -r`: the folders among its words are replaced by the files in them."""
+        found: list[str] = []
+        for word in argv:
+            answer = self.host.run(["find", word, "-type", "f"]) if word.startswith("/") else None
+            paths = answer.stdout.split() if answer is not None and not answer.code else []
+            found += paths or [word]
+        named = [] if any(word in ("-h", "-l") for word in argv) else ["-H"]
+        flags = [word.replace("r", "", 1).replace("R", "", 1) if word in ("-r", "-R", "-rn", "-ri", "-rl") else word
+                 for word in found[1:] if word != "--recursive"]  # fmt: skip
+        return [found[0], *named, *(word for word in flags if word != "-")]
+
+    def _timeout(self, argv: list[str], stdin: str) -> CommandResult:
+        rest = argv[1:]
+        while rest and rest[0].startswith("-"):
+            rest = rest[2:] if rest[0] in ("-s", "-k", "--signal", "--kill-after") else rest[1:]
+        try:
+            limit_ns = parse_duration(rest[0] if rest[0][-1:].isalpha() else rest[0] + "s")
+        except (ValueError, IndexError):
+            return CommandResult("", f"timeout: invalid time interval ‘{rest[0] if rest else ''}’\n"
+                                     "Try 'timeout --help' for more information.\n", 125)  # fmt: skip
+        before, self._until_ns = self._until_ns, self.clock.now + limit_ns
+        try:
+            result = self._program(rest[1:], stdin) if len(rest) > 1 else CommandResult("")
+            late = self.clock.now >= self._until_ns
+        finally:
+            self._until_ns = before
+        return result._replace(exit_code=124) if late and result.exit_code == 0 else result
+
+    def _take_line(self, names: Sequence[str]) -> CommandResult:
+        """`read NAME...`: the next line of what was piped into the loop."""
+        wanted = [name for name in names if not name.startswith("-")] or ["REPLY"]
+        if not self._input:
+            self._variables.update(dict.fromkeys(wanted, ""))
+            return CommandResult("", "", 1)
+        words = self._input.pop(0).strip().split(None, len(wanted) - 1)
+        self._variables.update({name: words[i] if i < len(words) else "" for i, name in enumerate(wanted)})
+        return CommandResult("")
+
     def _waited_for(self, answer: HostAnswer) -> CommandResult:
         """The whole output of a program that waits in between (for a drive, for the next interval)."""
         stdout, stderr, turns = answer.stdout, answer.stderr, 0
         while (pause_ns := getattr(answer, "pause_ns", 0)) and turns < _MOST_TURNS:
+            if self._until_ns >= 0:
+                pause_ns = min(pause_ns, max(0, self._until_ns - self.clock.now))
             self.clock.advance(pause_ns)
+            if 0 <= self._until_ns <= self.clock.now:
+                break
             argv = getattr(answer, "argv", ())
             following = self.host.run(list(argv), getattr(answer, "stdin", "")) if argv else None
             if following is None:
@@ -138,19 +294,28 @@ class NodeShell:
             "service": self._service,
             "journalctl": self._journalctl,
             "sleep": self._sleep,
-            "date": self._date,
             "hostname": self._hostname,
-            "uptime": self._uptime,
             "whoami": self._whoami,
+            "pwd": self._pwd,
             "true": self._true,
             ":": self._true,
             "false": self._false,
+            "[": self._test,
+            "[[": self._test,
+            "test": self._test,
+            "printf": self._printf,
+            "export": self._export,
+            "local": self._export,
+            "set": self._true,
+            "cd": self._true,
+            "break": self._break,
+            "continue": self._continue,
+            "exit": self._exit,
         }
         return found.get(name)
 
-    def _save(self, target: str, text: str) -> str:
-        """Write to the file of a redirection (`>>` has a `+` before its name); an error text or ""."""
-        append, path = target.startswith("+"), target.removeprefix("+")
+    def _save(self, path: str, text: str, append: bool) -> str:
+        """Write to the file of a redirection; an error text or ""."""
         if path == "/dev/null":
             return ""
         answer = self.host.run(["tee", "-a", path] if append else ["tee", path], text)
@@ -184,15 +349,19 @@ class NodeShell:
         return answer.stdout if answer is not None and answer.code == 0 else None
 
     def _systemctl(self, argv: Sequence[str]) -> CommandResult:
-        return systemctl.run(self.host, argv, self.clock.now)
+        return systemctl.run(self.host, argv, self._wall_ns())
+
+    def _wall_ns(self) -> int:
+        """What the node's clock shows."""
+        return self.clock.now + getattr(self.host, "clock_error_ns", 0)
 
     def _service(self, argv: Sequence[str]) -> CommandResult:
         if len(argv) < 3:
             return CommandResult("", "Usage: service < option > | --status-all | [ service_name [ command ] ]\n", 1)
-        return systemctl.run(self.host, ["systemctl", argv[2], argv[1]], self.clock.now)
+        return systemctl.run(self.host, ["systemctl", argv[2], argv[1]], self._wall_ns())
 
     def _journalctl(self, argv: Sequence[str]) -> CommandResult:
-        return journalctl.run(self.host, argv, self.clock.now)
+        return journalctl.run(self.host, argv, self._wall_ns())
 
     def _sleep(self, argv: Sequence[str]) -> CommandResult:
         if len(argv) < 2:
@@ -202,53 +371,83 @@ class NodeShell:
                 duration_ns = parse_duration(word if word[-1:].isalpha() else word + "s")
             except ValueError:
                 return CommandResult("", f"sleep: invalid time interval '{word}'\n", 1)
+            if self._until_ns >= 0:
+                duration_ns = min(duration_ns, self._until_ns - self.clock.now)
             self.clock.advance(max(0, duration_ns))
         return CommandResult("")
-
-    def _date(self, argv: Sequence[str]) -> CommandResult:
-        setting = self.host.run(argv) if argv[1:2] in (["-s"], ["--set"]) else None
-        if setting is not None:
-            return CommandResult(setting.stdout, setting.stderr, setting.code)
-        now = self.clock.now + getattr(self.host, "clock_error_ns", 0)
-        text = format_rfc3339(now)
-        for word in argv[1:]:
-            if word.startswith("+"):
-                for code, value in (
-                    ("%F", text[:10]),
-                    ("%T", text[11:19]),
-                    ("%Y", text[:4]),
-                    ("%m", text[5:7]),
-                    ("%d", text[8:10]),
-                    ("%H", text[11:13]),
-                    ("%M", text[14:16]),
-                    ("%S", text[17:19]),
-                    ("%Z", "UTC"),
-                ):
-                    word = word.replace(code, value)
-                return CommandResult(word[1:] + "\n")
-            if word in ("-Is", "--iso-8601=seconds", "-Iseconds"):
-                return CommandResult(text[:-1] + "+00:00\n")
-        day, date, clock, zone = stamp(now).split()
-        month = month_name(int(date[5:7]))
-        return CommandResult(f"{day} {month} {int(date[8:10]):2} {clock} {zone} {date[:4]}\n")
 
     def _hostname(self, argv: Sequence[str]) -> CommandResult:
         return CommandResult(self.host.name + "\n")
 
-    def _uptime(self, argv: Sequence[str]) -> CommandResult:
-        answer = self.host.run(list(argv))
-        if answer is not None:
-            return CommandResult(answer.stdout, answer.stderr, answer.code)
-        now = self.clock.now
-        minutes = now // 60_000_000_000
-        spent = f"{minutes // 60:2}:{minutes % 60:02}" if minutes >= 60 else f"{minutes} min"
-        return CommandResult(f" {format_rfc3339(now)[11:19]} up {spent},  0 users\n")
-
     def _whoami(self, argv: Sequence[str]) -> CommandResult:
         return CommandResult("root\n")
+
+    def _pwd(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult("/root\n")
 
     def _true(self, argv: Sequence[str]) -> CommandResult:
         return CommandResult("")
 
     def _false(self, argv: Sequence[str]) -> CommandResult:
         return CommandResult("", "", 1)
+
+    def _break(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult("", "", _BREAK)
+
+    def _continue(self, argv: Sequence[str]) -> CommandResult:
+        return CommandResult("", "", _CONTINUE)
+
+    def _exit(self, argv: Sequence[str]) -> CommandResult:
+        given = argv[1] if len(argv) > 1 else self._variables["?"]
+        return CommandResult("", "", _EXIT + (int(given) % 256 if given.isdigit() else 2))
+
+    def _test(self, argv: Sequence[str]) -> CommandResult:
+        closer = {"[": "]", "[[": "]]"}.get(argv[0], "")
+        if closer and argv[-1] != closer:
+            return CommandResult("", f"bash: {argv[0]}: missing `{closer}'\n", 2)
+        words = argv[1:-1] if closer else argv[1:]
+        try:
+            return CommandResult("", "", 0 if builtin.holds(words, self._exists) else 1)
+        except builtin.WrongTest as error:
+            return CommandResult("", f"bash: {argv[0]}: {error}\n", 2)
+
+    def _exists(self, letter: str, path: str) -> bool:
+        folder = self.host.run(["ls", "-d", path + "/."]) if letter == "d" else None
+        if folder is not None:
+            return folder.code == 0
+        answer = self.host.run(["ls", "-d", path])
+        return answer is not None and answer.code == 0
+
+    def _printf(self, argv: Sequence[str]) -> CommandResult:
+        if len(argv) < 2:
+            return CommandResult("", "printf: usage: printf [-v var] format [arguments]\n", 2)
+        return CommandResult(builtin.printf(argv[1:]))
+
+    def _export(self, argv: Sequence[str]) -> CommandResult:
+        for word in argv[1:]:
+            name, equals, value = word.partition("=")
+            if equals:
+                self._variables[name] = value
+        return CommandResult("")
+
+
+#: Exit statuses by which `break`, `continue` and `exit` leave what they stand in.
+_JUMPS = 1 << 16
+_BREAK, _CONTINUE, _EXIT = _JUMPS, 2 * _JUMPS, 3 * _JUMPS
+
+
+def _assignment(word: Word) -> bool:
+    """Whether a word is `NAME=...`."""
+    name = ""
+    for part in word:
+        if part.kind != "text" or part.quoted:
+            return False
+        if part.text == "=":
+            return name.isidentifier()
+        name += part.text
+    return False
+
+
+def _split(word: Word) -> tuple[str, Word]:
+    at = next(index for index, part in enumerate(word) if part.text == "=" and not part.quoted)
+    return "".join(part.text for part in word[:at]), word[at + 1 :]

@@ -13,6 +13,11 @@ from simcluster.surface.protocols import CommandResult, Host, Unit
 
 #: Lines of the journal under `systemctl status`.
 _STATUS_LINES = 10
+#: Options that have a meaning here, or change nothing that is shown.
+_FLAGS = ("--no-pager", "--no-legend", "--failed", "--state", "--type", "-t", "--all", "-a", "--full", "-l", "-n",
+          "--lines", "-p", "--property", "--value", "-P", "--now", "--quiet", "-q", "--plain", "-o", "--output",
+          "--no-block", "--force", "-f", "--no-ask-password", "--system", "--signal", "-s")  # fmt: skip
+_TAKING = ("-t", "-p", "-P", "-n", "-o", "-s", "--type", "--property", "--state", "--lines", "--output", "--signal")
 _CHANGES = ("start", "stop", "restart", "enable", "disable", "reload", "try-restart", "reload-or-restart")
 _MISSING = 4
 _INACTIVE = 3
@@ -20,11 +25,21 @@ _INACTIVE = 3
 
 def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
     """Run `systemctl ARGS`."""
-    words = [word for word in argv[1:] if not word.startswith("-")]
-    flags = [word for word in argv[1:] if word.startswith("-")]
+    flags, words = _split(argv[1:])
+    unknown = next((flag for flag in flags if not flag.startswith(_FLAGS)), "")
+    if unknown:
+        what = f"unrecognized option '{unknown}'" if unknown[:2] == "--" else f"invalid option -- '{unknown[1:2]}'"
+        return CommandResult("", f"systemctl: {what}\n", 1)
     verb, names = (words[0], words[1:]) if words else ("list-units", [])
     if verb in ("daemon-reload", "daemon-reexec", "reset-failed"):
         return CommandResult("")
+    if verb in ("poweroff", "reboot", "halt"):
+        done = host.run((verb, *flags))
+        return CommandResult("") if done is not None else CommandResult("", f"Unknown command verb '{verb}'.\n", 1)
+    if verb in ("list-timers", "list-sockets"):
+        kind = verb.removeprefix("list-")
+        head = "NEXT LEFT LAST PASSED UNIT ACTIVATES" if kind == "timers" else "LISTEN UNIT ACTIVATES"
+        return CommandResult(f"{head}\n\n0 {kind} listed.\n")
     if verb in ("list-units", "list-unit-files"):
         return _list(host, flags, verb == "list-unit-files")
     if verb == "is-system-running":
@@ -40,6 +55,21 @@ def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
     separator = "\n" if verb == "status" else ""
     text = separator.join(result.stdout for result in results if result.stdout)
     return CommandResult(text, "".join(result.stderr for result in results), max(r.exit_code for r in results))
+
+
+def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options, each with its value after a `=`, and operands."""
+    flags: list[str] = []
+    words: list[str] = []
+    rest = list(args)
+    while rest:
+        word = rest.pop(0)
+        if word in _TAKING and rest:
+            long = {"-t": "--type", "-p": "--property", "-P": "--property", "-n": "--lines", "-o": "--output"}
+            flags += [f"{long.get(word, word)}={rest.pop(0)}", *(["--value"] if word == "-P" else [])]
+        else:
+            (flags if word.startswith("-") and len(word) > 1 else words).append(word)
+    return flags, words
 
 
 def _one(host: Host, verb: str, name: str, flags: Sequence[str], now_ns: int) -> CommandResult:
@@ -83,6 +113,11 @@ def _missing(verb: str, full: str) -> CommandResult:
     return CommandResult("", f"Unit {full} could not be found.\n", _MISSING)
 
 
+def _error(host: Host) -> int:
+    """How far the node's clock is off."""
+    return int(getattr(host, "clock_error_ns", 0))
+
+
 def _state(unit: Unit) -> str:
     return "failed" if unit.failed else "active" if unit.active else "inactive"
 
@@ -98,7 +133,8 @@ def _program(unit: Unit) -> str:
 def _status(host: Host, unit: Unit, flags: Sequence[str], now_ns: int) -> CommandResult:
     mark = "×" if unit.failed else "●" if unit.active else "○"
     enabled = "enabled" if unit.enabled else "disabled"
-    since = f"since {stamp(unit.changed_ns)}; {ago(now_ns - unit.changed_ns)}"
+    changed = unit.changed_ns + _error(host)
+    since = f"since {stamp(changed)}; {ago(now_ns - changed)}"
     lines = [
         f"{mark} {unit.name} - {unit.description}",
         f"     Loaded: loaded ({_path(unit)}; {enabled}; preset: enabled)",
@@ -145,7 +181,7 @@ def _overview(host: Host, now_ns: int) -> CommandResult:
         f"    Units: {len(units)} loaded (incl. loaded aliases)",
         "     Jobs: 0 queued",
         f"   Failed: {failed} units",
-        f"    Since: {stamp(0)}; {ago(now_ns)}",
+        f"    Since: {stamp(_error(host))}; {ago(now_ns - _error(host))}",
     ]
     return CommandResult("\n".join(lines) + "\n")
 
@@ -193,11 +229,25 @@ def _list(host: Host, flags: Sequence[str], files: bool) -> CommandResult:
         units = [unit for unit in units if unit.failed]
     elif "--all" not in flags and "-a" not in flags:
         units = [unit for unit in units if unit.active or unit.failed]
+    kinds = [flag.partition("=")[2] for flag in flags if flag.startswith("--type=")]
+    units = [unit for unit in units if not kinds or unit.name.rpartition(".")[2] in kinds[0].split(",")]
+    wanted = [flag.partition("=")[2] for flag in flags if flag.startswith("--state=")]
+    if wanted and not failed_only:
+        states = wanted[0].split(",")
+        units = [unit for unit in units if _state(unit) in states or ("running" in states and unit.active)]
     width = max([len(unit.name) for unit in units] + [4])
-    lines = [f"  {'UNIT':<{width}} LOAD   ACTIVE   SUB     DESCRIPTION"] if units else []
+    legend = "--no-legend" not in flags
+    lines = [f"  {'UNIT':<{width}} LOAD   ACTIVE   SUB     DESCRIPTION"] if units and legend else []
     for unit in units:
         mark = "●" if unit.failed else " "
         sub = "failed" if unit.failed else "running" if unit.active else "dead"
         lines.append(f"{mark} {unit.name:<{width}} loaded {_state(unit):<8} {sub:<7} {unit.description}")
-    lines += ["", f"{len(units)} loaded units listed."]
-    return CommandResult("\n".join(lines) + "\n")
+    if legend and units:
+        lines += [
+            "", "Legend: LOAD   → Reflects whether the unit definition was properly loaded.",
+            "        ACTIVE → The high-level unit activation state, i.e. generalization of SUB.",
+            "        SUB    → The low-level unit activation state, values depend on unit type.",
+        ]  # fmt: skip
+    if legend:
+        lines += ["", f"{len(units)} loaded units listed."]
+    return CommandResult("\n".join(lines) + "\n" if lines else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from simcluster.api.client import Client
 from simcluster.api.events import EventRecorder
-from simcluster.api.objects import thaw
+from simcluster.api.objects import Json, thaw
 from simcluster.api.store import Store
 from simcluster.control.kubelet import Kubelet, KubeletConfig
 from simcluster.control.kubelet.kubelet import ContainerUsage, PodUsage
@@ -181,7 +181,20 @@ class RecordedWorld(World):
         assert isinstance(self.metrics, StandaloneMetricsServer)
         self.metrics.installed = True
         self.api.metrics = self.metrics
-        apiservices.register_metrics(self.client("kubernetes-admin", "kubectl-client-side-apply"), self.sim.now)
+        client = self.client("kubernetes-admin", "kubectl-client-side-apply")
+        self._publish_metrics_server(client)
+        apiservices.register_metrics(client, self.sim.now)
+
+    def _publish_metrics_server(self, client: Client) -> None:
+        """The Service that the aggregator asks; its address is that of the process beside the cluster."""
+        metadata = {"name": "metrics-server", "namespace": "kube-system"}
+        port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 4443}
+        service: Json = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [port]}}
+        client.create("services", "kube-system", service)
+        ports = [{"name": "https", "port": 4443, "protocol": "TCP"}]
+        subsets = [{"addresses": [{"ip": "10.0.0.10"}], "ports": ports}]
+        endpoints: Json = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets}
+        client.create("endpoints", "kube-system", endpoints)
 
     def kill_kubelet(self, node: str) -> None:
         """kill -9 of a node's kubelet; nothing starts it again."""

@@ -29,7 +29,7 @@ _RULES: tuple[tuple[str, str], ...] = (
         SAMPLING,
         r"horizontalpodautoscaler|cpu: (\d+%|<unknown>)/|Failed(GetResource|ComputeMetrics)|resource cpu on pods",
     ),
-    (SAMPLING, r"^(AbleToScale|ScalingActive|ScalingLimited)\b|SuccessfulRescale"),
+    (SAMPLING, r"^(AbleToScale|ScalingActive|ScalingLimited)\b|SuccessfulRescale|^Deployment pods:"),
     (VOLUME, r"(?=.*\b(Bound|Released|Available)\b).*\b(R[WO][OX]|RWOP)\b|^Volume:"),
     (NODE, r"^Node: <WORKER>/|\b(hostIP|ip): \"?10\.|\"hostIPs?\":|<WORKER> .*Mi\b|Non-terminated Pods"),
     (NODE, r"^(hotel|sched|default|tiny|faults) \S+.*\(\d+%\)|^(cpu|memory) \S+ \(\d+%\)"),

@@ -2,7 +2,8 @@
 
 What is seen has the form of the recording's lines. The cluster is of another age with every
 seed, because the recorded cluster's heartbeats, leases and periodic checks had a phase that
-nobody chose.
+nobody chose. Nor was it empty: by where the recorded scheduler put the pods, two of the three workers had
+a pod or two of somebody else's. So here, in every other run, each worker has up to two of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import yaml
 from simcluster.api.objects import ApiObject, name_of
 from simcluster.api.store import Change
 from simcluster.engine import MILLISECOND, SECOND, Simulation
+from simcluster.engine.streams import mix
 from simcluster.testing.golden.cluster import RecordedWorld
 from simcluster.testing.timeline.recording import Line, Recording
 
@@ -26,6 +28,8 @@ HEAD_START_NS = 2 * SECOND
 YOUNGEST_NS, SPREAD_NS = 15 * SECOND, 300 * SECOND
 #: Steps of the golden ratio leave no gap: ages of few seeds lie as far apart as they can.
 _GOLDEN, _PARTS = 618_033_989, 1_000_000_000
+#: Pods of others on a worker: none to this many less one.
+_OTHERS = 3
 
 _WATCHED = {
     "pods": "pod",
@@ -67,6 +71,7 @@ def play(recording: Recording, seed: int, *, until_ns: int = 0) -> list[Line]:
     first = next(index for index, document in enumerate(documents) if document["kind"] == "Deployment")
     namespace = str(documents[first]["metadata"]["namespace"])
     world = RecordedWorld(seed)
+    _occupy(world, seed)
     world.run_for(YOUNGEST_NS + seed * _GOLDEN % _PARTS * SPREAD_NS // _PARTS)
     for document in documents[:first]:
         _create(world, document)
@@ -85,6 +90,19 @@ def play(recording: Recording, seed: int, *, until_ns: int = 0) -> list[Line]:
             _operate(world, namespace, documents, words)
     _run_until(world, watch.begin_ns + end_ns)
     return watch.lines
+
+
+def _occupy(world: RecordedWorld, seed: int) -> None:
+    """Pods of others, which idle and ask for nothing; none in every other run."""
+    if seed % 2 == 0:
+        return
+    workers = [name_of(node) for node in world.api.store.objects("nodes") if not node["spec"].get("taints")]
+    for index, node in enumerate(sorted(workers)):
+        for number in range(mix(seed, index) % _OTHERS):
+            container = {"name": "c", "image": "hotel/other:1.0", "command": ["sh", "-c", "sleep 100000"]}
+            metadata = {"name": f"other-{index}-{number}", "namespace": "default"}
+            spec = {"nodeName": node, "containers": [container]}
+            _create(world, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 
 def _run_until(world: RecordedWorld, at_ns: int) -> None:

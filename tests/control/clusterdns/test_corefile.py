@@ -79,6 +79,18 @@ def test_hosts_and_rewrites(server):
     assert server.query("a.b").addresses == ("10.96.0.20",)
 
 
+def test_templates_with_fields_and_aliases(server):
+    configure(
+        server,
+        "template IN A example.org {\n match ^ip-(?P<a>[0-9]+)-(?P<b>[0-9]+)\\.example\\.org\\.$\n"
+        ' answer "{{ .Name }} 60 IN A 10.0.{{ .Group.a }}.{{ index .Match 2 }}"\n fallthrough\n}\n'
+        'template IN A shop.test {\n answer "{{ .Name }} 60 IN CNAME web.shop.svc.cluster.local."\n}',
+    )
+    assert server.query("ip-3-4.example.org").addresses == ("10.0.3.4",)
+    assert server.query("www.shop.test").addresses == ("10.96.0.20",)
+    assert server.query("other.example.org").code == "NXDOMAIN"
+
+
 def test_zones_without_forwarder_fail(server):
     server.blocks = parse_corefile(".:53 {\n kubernetes other.local\n}\n")
     assert server.query("web.shop.svc.cluster.local").code == "SERVFAIL"

@@ -232,3 +232,44 @@ def test_a_running_rollout_survives_a_pickle(cluster: Cluster) -> None:
         copy.sim.run_for(30 * SECOND)
     assert fork.sim.digest.hex() == cluster.sim.digest.hex()
     assert [p["metadata"]["name"] for p in fork.pods] == [p["metadata"]["name"] for p in cluster.pods]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "surge", "unavailable", "bounds"),
+    [
+        (3, "25%", "25%", (3, 4)),  # up and down: a surge of one, nobody may be missing
+        (10, "25%", "25%", (8, 13)),
+        (4, 0, "10%", (3, 4)),  # both would be zero: one may be missing
+        (5, "50%", 0, (5, 8)),
+    ],
+)
+def test_percentages_are_rounded_up_for_the_surge_and_down_for_the_loss(
+    cluster: Cluster, replicas: int, surge: Any, unavailable: Any, bounds: tuple[int, int]
+) -> None:
+    rolling = {"maxSurge": surge, "maxUnavailable": unavailable}
+    start(cluster, replicas, strategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+    watch = Bounds(cluster.api)
+    watch.on = True
+    cluster.change(image="shop/app:2.0")
+    cluster.sim.run_for(60 * SECOND)
+    assert (watch.least_ready, watch.most_pods) == bounds
+
+
+def test_a_rollout_past_its_deadline_goes_on_when_it_can(cluster: Cluster) -> None:
+    start(cluster, 2, progressDeadlineSeconds=30)
+    cluster.kubelets.broken["shop/app:2.0"] = None
+    cluster.change(image="shop/app:2.0")
+    cluster.sim.run_for(40 * SECOND)
+    late = condition(cluster.deployment, "Progressing")
+    assert late is not None
+    assert (late["status"], late["reason"]) == ("False", "ProgressDeadlineExceeded")
+    assert late["message"].endswith("has timed out progressing.")
+    del cluster.kubelets.broken["shop/app:2.0"]
+    for pod in cluster.pods:
+        if not is_pod_ready(pod):
+            cluster.kubelets.report(pod, ready=True)
+    cluster.sim.run_for(20 * SECOND)
+    done = condition(cluster.deployment, "Progressing")
+    assert done is not None
+    assert (done["status"], done["reason"]) == ("True", "NewReplicaSetAvailable")
+    assert {pod["spec"]["containers"][0]["image"] for pod in cluster.pods} == {"shop/app:2.0"}

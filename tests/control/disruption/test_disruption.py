@@ -140,3 +140,22 @@ def test_an_empty_budget_says_so_and_clusters_without_budgets_pay_nothing(cluste
     assert cluster.events("NoPods") == ["No matching pods found"]
     with pytest.raises(ApiError):
         cluster.user.get("poddisruptionbudgets.policy", "default", "other")
+
+
+@pytest.mark.parametrize(("policy", "code"), [("IfHealthyBudget", 429), ("AlwaysAllow", 201)])
+def test_pods_that_are_not_ready_may_go_if_the_budget_says_so(cluster: Cluster, policy: str, code: int) -> None:
+    cluster.kubelets.broken["shop/app:1.0"] = None
+    cluster.start(3, minAvailable=2, unhealthyPodEvictionPolicy=policy)
+    assert cluster.evict(cluster.pods[0]).code == code
+
+
+def test_a_pod_with_two_budgets_cannot_be_evicted(cluster: Cluster) -> None:
+    cluster.start(3, minAvailable=1)
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 3}
+    cluster.user.create("poddisruptionbudgets.policy", "default", {"metadata": {"name": "other"}, "spec": spec})
+    cluster.sim.run_for(SECOND)
+    answer = cluster.evict(cluster.pods[0])
+    assert answer.code == 500
+    assert answer.body["message"] == (
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+    )

@@ -117,3 +117,25 @@ def test_an_object_of_an_owner_of_an_unknown_kind_stays(cluster: Cluster) -> Non
     cluster.delete("root")
     assert cluster.names == ["child"]
     assert len(cluster.get("child")["metadata"]["ownerReferences"]) == 2
+
+
+def test_an_owner_of_another_namespace_is_an_absent_one(cluster: Cluster) -> None:
+    owner = cluster.create("owner")
+    metadata = {"name": "far", "namespace": "other", "ownerReferences": [owner_reference(owner)]}
+    cluster.user.create("configmaps", "other", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    cluster.sim.run_for(5 * SECOND)
+    assert cluster.api.store.get("configmaps", "other", "far") is None
+    (event,) = [e for e in cluster.api.store.objects("events") if e["reason"] == "OwnerRefInvalidNamespace"]
+    what = f"[v1/ConfigMap, namespace: other, name: owner, uid: {owner['metadata']['uid']}]"
+    assert event["message"] == f'ownerRef {what} does not exist in namespace "other"'
+    assert event["source"]["component"] == "garbage-collector-controller"
+
+
+def test_nothing_is_decided_of_a_cluster_wide_object_with_a_namespaced_owner(cluster: Cluster) -> None:
+    owner = cluster.create("owner")
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+    metadata = {"name": "wide", "ownerReferences": [owner_reference(owner)]}
+    cluster.user.create("persistentvolumes", "", {"metadata": metadata, "spec": spec})
+    cluster.delete("owner")
+    cluster.sim.run_for(60 * SECOND)
+    assert cluster.api.store.get("persistentvolumes", "", "wide") is not None

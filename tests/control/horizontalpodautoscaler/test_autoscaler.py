@@ -207,3 +207,59 @@ def test_two_autoscalers_of_the_same_pods_block_each_other(cluster: Cluster) -> 
     assert cluster.reasons()["ScalingActive"] == ("False", "AmbiguousSelector")
     message = "pods by selector app=web are controlled by multiple HPAs: [default/two default/web]"
     assert ("AmbiguousSelector", message) in cluster.events()
+
+
+def described(kind: str, **metric: Any) -> dict[str, Any]:
+    return {"metrics": [{"type": kind[0].upper() + kind[1:], kind: metric}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "cause"),
+    [
+        (
+            described("external", metric={"name": "queue"}, target={"type": "AverageValue", "averageValue": "5"}),
+            "FailedGetExternalMetric",
+            "unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API: "
+            "the server could not find the requested resource (get queue.external.metrics.k8s.io)",
+        ),
+        (
+            described(
+                "object",
+                metric={"name": "rps"},
+                describedObject={"kind": "Service", "name": "web"},
+                target={"type": "Value", "value": "5"},
+            ),
+            "FailedGetObjectMetric",
+            "unable to get metric rps: Service on default web/unable to fetch metrics from custom metrics API: "
+            "no custom metrics API (custom.metrics.k8s.io) registered",
+        ),
+    ],
+)
+def test_metrics_of_an_adapter_that_is_not_there(
+    cluster: Cluster, spec: dict[str, Any], reason: str, cause: str
+) -> None:
+    cluster.start(3, **spec)
+    cluster.sim.run_for(60 * SECOND)
+    assert cluster.size == 3
+    assert cluster.reasons()["ScalingActive"] == ("False", reason)
+    assert (reason, cause) in cluster.events()
+
+
+def test_one_container_can_be_the_measure(cluster: Cluster) -> None:
+    target = {"type": "Utilization", "averageUtilization": 50}
+    cluster.metrics.millicores = 100
+    cluster.start(3, **described("containerResource", name="cpu", container="c", target=target))
+    cluster.sim.run_for(20 * SECOND)
+    assert cluster.size == 6
+    reasons = [message for reason, message in cluster.events() if reason == "SuccessfulRescale"]
+    assert reasons == ["New size: 6; reason: cpu container resource utilization (percentage of request) above target"]
+
+
+def test_a_direction_can_be_disabled(cluster: Cluster) -> None:
+    cluster.metrics.millicores = 5
+    cluster.start(6, behavior={"scaleDown": {"selectPolicy": "Disabled"}})
+    cluster.sim.run_for(20 * MINUTE)
+    assert cluster.size == 6
+    cluster.metrics.millicores = 100
+    cluster.sim.run_for(MINUTE)
+    assert cluster.size == 10

@@ -17,6 +17,7 @@ from simcluster.engine import SECOND, Simulation, format_rfc3339, parse_rfc3339
 from simcluster.testing.controlplane import FakeKubelets, FakeScheduler
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
+INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def job(**spec: Any) -> Json:
@@ -255,3 +256,53 @@ def test_equal_seeds_give_equal_runs_and_forks_go_on_alike() -> None:
         cluster.sim.run_for(12 * SECOND)
         cluster.end_all(0)
     assert one.sim.digest.hex() == two.sim.digest.hex() == twin.sim.digest.hex()
+
+
+def test_a_success_policy_ends_a_job_before_all_indexes_are_done(cluster: Cluster) -> None:
+    rules = [{"succeededIndexes": "0-1", "succeededCount": 1}]
+    cluster.start(completions=4, parallelism=4, completionMode="Indexed", successPolicy={"rules": rules})
+    first = next(pod for pod in cluster.running if pod["metadata"]["labels"][INDEX] == "1")
+    cluster.end(first, 0)
+    cluster.sim.run_for(40 * SECOND)
+    assert cluster.conditions == [("SuccessCriteriaMet", "SuccessPolicy"), ("Complete", "SuccessPolicy")]
+    assert cluster.job["status"]["conditions"][0]["message"] == "Matched rules at index 0"
+    assert cluster.running == []
+
+
+def test_a_replacement_may_have_to_wait_until_its_predecessor_is_gone(cluster: Cluster) -> None:
+    cluster.kubelets.stop_ns = 20 * SECOND
+    cluster.start(podReplacementPolicy="Failed")
+    (pod,) = cluster.running
+    cluster.user.delete("pods", "default", name_of(pod))
+    cluster.sim.run_for(15 * SECOND)
+    assert cluster.running == []
+    assert cluster.job["status"]["terminating"] == 1
+    (left,) = cluster.pods
+    cluster.end(left, 143)  # its kubelet's last report
+    cluster.sim.run_for(40 * SECOND)
+    assert len(cluster.running) == 1
+
+
+def test_a_job_of_another_manager_is_left_alone(cluster: Cluster) -> None:
+    cluster.start(managedBy="example.com/queue")
+    cluster.sim.run_for(60 * SECOND)
+    assert cluster.pods == []
+    assert "startTime" not in (cluster.job.get("status") or {})
+
+
+def test_the_failure_policy_can_give_up_an_index_at_once(cluster: Cluster) -> None:
+    rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}}
+    cluster.start(
+        completions=2,
+        parallelism=2,
+        completionMode="Indexed",
+        backoffLimitPerIndex=3,
+        podFailurePolicy={"rules": [rule]},
+    )
+    lost = next(pod for pod in cluster.running if pod["metadata"]["labels"][INDEX] == "0")
+    cluster.end(lost, 42)
+    cluster.sim.run_for(5 * SECOND)
+    cluster.end_all(0)
+    cluster.sim.run_for(10 * SECOND)
+    assert (cluster.job["status"]["failedIndexes"], cluster.job["status"]["completedIndexes"]) == ("0", "1")
+    assert cluster.conditions[-1] == ("Failed", "FailedIndexes")

@@ -202,3 +202,60 @@ def test_post_start_hook_that_fails_kills_the_container(bench):
     bench.run(8)
     assert "FailedPostStartHook" in reasons(bench)
     assert bench.container_status()["restartCount"] >= 1
+
+
+def test_the_app_waits_until_a_sidecar_has_passed_its_startup_probe(bench):
+    sidecar = {
+        "name": "s",
+        "image": "acme/app:1.0",
+        "restartPolicy": "Always",
+        "startupProbe": {"exec": {"command": ["false"]}, "periodSeconds": 2, "failureThreshold": 2},
+    }
+    bench.pod(spec={"initContainers": [sidecar]})
+    bench.run(60)
+    reasons = [message for reason, message, _ in bench.events() if reason == "Killing"]
+    assert reasons == ["Container s failed startup probe, will be restarted"]
+    assert bench.container_status()["state"]["waiting"]["reason"] == "PodInitializing"
+
+
+@pytest.mark.parametrize(
+    ("mount", "message"),
+    [
+        ({"subPathExpr": "$(NOBODY)"}, "missing value for NOBODY"),
+        ({"subPathExpr": "$(WHERE)"}, "unable to provision SubPath `../x`: must not contain '..'"),
+        ({"subPathExpr": "$(ROOT)"}, "error SubPath `/etc` must not be an absolute path"),
+    ],
+)
+def test_sub_paths_made_of_variables_that_cannot_be(bench, mount, message):
+    volumes = {"volumes": [{"name": "d", "emptyDir": {}}]}
+    mounts = [{"name": "d", "mountPath": "/d", **mount}]
+    bench.pod(env={"WHERE": "../x", "ROOT": "/etc"}, volumeMounts=mounts, spec=volumes)
+    bench.run(8)
+    waiting = bench.container_status()["state"]["waiting"]
+    assert (waiting["reason"], waiting["message"]) == ("CreateContainerConfigError", message)
+    assert ("Failed", f"Error: {message}") in [event[:2] for event in bench.events()]
+
+
+@pytest.mark.parametrize(
+    ("volume", "message"),
+    [
+        (
+            {"nfs": {"server": "nfs.example.com", "path": "/x"}},
+            "Output: mount.nfs: Failed to resolve server nfs.example.com: Name or service not known",
+        ),
+        ({"nfs": {"server": "192.0.2.9", "path": "/x"}}, "Output: mount.nfs: Connection timed out"),
+        (
+            {"csi": {"driver": "inline.example.com"}},
+            "kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name inline.example.com not found in "
+            "the list of registered CSI drivers",
+        ),
+    ],
+)
+def test_volumes_that_nobody_can_mount(bench, volume, message):
+    mounts = [{"name": "d", "mountPath": "/d"}]
+    bench.pod(volumeMounts=mounts, spec={"volumes": [{"name": "d", **volume}]})
+    bench.run(5)
+    ((reason, text, _),) = bench.events()
+    assert reason == "FailedMount"
+    assert text.startswith('MountVolume.SetUp failed for volume "d" : ')
+    assert text.rstrip().endswith(message)

@@ -5,6 +5,7 @@ import pytest
 from simcluster.api.objects import condition
 from simcluster.engine import MINUTE, SECOND
 from simcluster.engine.clock import DAY
+from simcluster.models.machine.network import ServiceKey
 from simcluster.world import World
 
 POD = """apiVersion: v1
@@ -77,3 +78,42 @@ def test_without_any_of_it_none_of_its_lines_appear(booted):
     world.run_for(2 * MINUTE)
     assert "timeout" not in log(world)
     assert not log(world, "kernel")
+
+
+WEB = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeName: worker-2
+      containers: [{name: c, image: "docker.io/library/nginx:1.27", ports: [{containerPort: 80}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, clusterIP: 10.96.0.77, ports: [{port: 80}]}
+"""
+
+
+def test_rules_of_a_cut_off_node_are_stale_until_it_is_back(booted):
+    world = booted.fork()
+    world.apply(WEB)
+    world.run_for(20 * SECOND)
+    key = ServiceKey("10.96.0.77", 80)
+    before = world.network.rules_of("worker-1", key)
+    assert before == world.network.rules_of("worker-2", key) != ()
+    world.network.links.partition("rack", ["worker-1"], ["control-plane"])
+    world.kubectl().run("delete pod -l app=web --grace-period=1 --wait=false")
+    world.run_for(20 * SECOND)
+    after = world.network.rules_of("worker-2", key)
+    assert after not in (before, ())
+    assert world.network.rules_of("worker-1", key) == before  # a pod that is gone
+    assert [world.network.connect(backend) for backend in before] == ["timeout"]
+    assert [world.network.connect(backend) for backend in after] == ["ok"]
+    world.network.links.heal("rack")
+    world.run_for(5 * SECOND)
+    assert world.network.rules_of("worker-1", key) == after

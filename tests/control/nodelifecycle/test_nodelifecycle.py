@@ -38,7 +38,7 @@ class Cluster:
         ]
         self.kubelets = FakeKubelets(self.sim, self.api)
         self.sim.every(10 * SECOND, self.renew)
-        self.sim.run_for(20 * SECOND)
+        self.sim.run_for(20 * SECOND + SECOND // 2)  # between two looks
 
     def renew(self) -> None:
         for name in self.names:
@@ -101,9 +101,9 @@ def test_a_dead_node_step_by_step(cluster: Cluster) -> None:
     cluster.pod("a", "n1")
     cluster.sim.run_for(5 * SECOND)
     cluster.kill("n1")
-    cluster.sim.run_for(49 * SECOND)
+    cluster.sim.run_for(44 * SECOND)
     assert ready_of(cluster.node("n1"))[0] == "True"
-    cluster.sim.run_for(12 * SECOND)
+    cluster.sim.run_for(5 * SECOND)
     expected = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
     assert ready_of(cluster.node("n1")) == expected
     assert "node.kubernetes.io/unreachable:NoSchedule" in cluster.taints("n1")
@@ -140,7 +140,7 @@ def test_a_node_that_returns_keeps_its_pods(cluster: Cluster) -> None:
     cluster.sim.run_for(120 * SECOND)
     assert len(cluster.taints("n1")) == 2
     cluster.revive("n1")
-    cluster.sim.run_for(12 * SECOND)
+    cluster.sim.run_for(16 * SECOND)
     assert cluster.taints("n1") == []
     assert cluster.events("TaintManagerEviction") == [("Pod", "Cancelling deletion of Pod default/a")]
     cluster.sim.run_for(400 * SECOND)
@@ -248,7 +248,7 @@ def test_when_nobody_is_heard_evictions_stop_and_taints_go(cluster: Cluster) -> 
     assert unreachable not in cluster.taints("n0")  # three of four are down: a small zone is left alone
     for name in ("n2", "n3"):
         cluster.revive(name)
-    cluster.sim.run_for(20 * SECOND)
+    cluster.sim.run_for(30 * SECOND)
     assert unreachable in cluster.taints("n0")
 
 

@@ -255,3 +255,73 @@ def test_only_paths_below_tmp_are_deleted(cluster: Cluster) -> None:
     volume = cluster.api.store.get(PV, "", "kept")
     assert volume is not None
     assert volume["status"]["message"] == "host_path deleter only supports /tmp/.+ but received provided /srv/x"
+
+
+def test_a_claim_whose_volume_vanishes_is_lost(cluster: Cluster) -> None:
+    cluster.volume("v", "2Gi")
+    cluster.claim("c", "1Gi")
+    cluster.run(20)
+    cluster.user.patch(PV, "", "v", {"metadata": {"finalizers": None}}, kind="merge")
+    cluster.user.delete(PV, "", "v")
+    cluster.run(20)
+    assert cluster.phase(PVC, "c") == "Lost"
+    assert cluster.messages("ClaimLost") == ["Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
+    cluster.pod("p", "c")
+    cluster.run()
+    entry = condition(cluster.get("pods", "p"), "PodScheduled")
+    assert entry is not None
+    assert 'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"' in entry["message"]
+
+
+def test_a_volume_can_be_reserved_for_a_claim_and_a_claim_for_a_volume(cluster: Cluster) -> None:
+    cluster.volume("reserved", "1Gi", claimRef={"namespace": "default", "name": "mine"})
+    cluster.volume("named", "9Gi")
+    cluster.run()
+    cluster.claim("other", "1Gi", volumeName="named")
+    cluster.claim("mine", "1Gi")
+    cluster.run(20)
+    assert cluster.get(PVC, "other")["spec"]["volumeName"] == "named"
+    assert cluster.get(PVC, "mine")["spec"]["volumeName"] == "reserved"
+    assert cluster.get(PV, "reserved")["spec"]["claimRef"]["uid"] == cluster.get(PVC, "mine")["metadata"]["uid"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"size": "5Gi"}, "requested PV is too small"),
+        ({"size": "1Gi", "cls": "cloud"}, "storageClassName does not match"),
+        ({"size": "1Gi", "modes": "ReadWriteMany"}, "incompatible accessMode"),
+        ({"size": "1Gi", "volumeMode": "Block"}, "incompatible volumeMode"),
+    ],
+)
+def test_a_named_volume_that_does_not_suit_is_told(cluster: Cluster, spec: dict[str, Any], why: str) -> None:
+    cluster.volume("v", "2Gi")
+    cluster.run()
+    cluster.claim("c", volumeName="v", **spec)
+    cluster.run(3)
+    assert cluster.phase(PVC, "c") == "Pending"
+    assert cluster.messages("VolumeMismatch") == [f'Cannot bind to requested volume "v": {why}']
+
+
+def test_a_released_volume_is_not_given_to_the_next_claim(cluster: Cluster) -> None:
+    cluster.volume("v", "2Gi")
+    cluster.claim("c", "1Gi")
+    cluster.run(20)
+    cluster.user.delete(PVC, "default", "c")
+    cluster.run(5)
+    cluster.claim("c", "1Gi")
+    cluster.run(20)
+    assert (cluster.phase(PV, "v"), cluster.phase(PVC, "c")) == ("Released", "Pending")
+    cluster.user.patch(PV, "", "v", {"spec": {"claimRef": None}}, kind="merge")
+    cluster.run(20)
+    assert (cluster.phase(PV, "v"), cluster.phase(PVC, "c")) == ("Bound", "Bound")
+
+
+def test_a_claim_without_a_class_gets_the_default_one_and_one_with_an_empty_class_none(cluster: Cluster) -> None:
+    mark = {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}
+    cluster.user.patch(CLASSES, "", "cloud", mark, kind="merge")
+    body = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    cluster.user.create(PVC, "default", {"metadata": {"name": "c"}, "spec": body})
+    cluster.claim("none", "1Gi", cls="")
+    assert cluster.get(PVC, "c")["spec"]["storageClassName"] == "cloud"
+    assert cluster.get(PVC, "none")["spec"]["storageClassName"] == ""

@@ -242,3 +242,33 @@ def test_equal_seeds_give_equal_runs_and_forks_go_on_alike() -> None:
     for cluster in (one, two, twin):
         cluster.change(image="db:2")
     assert one.sim.digest.hex() == two.sim.digest.hex() == twin.sim.digest.hex()
+
+
+def test_a_broken_rollout_is_not_mended_by_a_better_template_alone(cluster: Cluster) -> None:
+    cluster.start(3)
+    cluster.kubelets.broken["db:2"] = None
+    cluster.change(image="db:2")
+    cluster.sim.run_for(60 * SECOND)
+    assert cluster.images == {"db-0": "db:1", "db-1": "db:1", "db-2": "db:2"}
+    cluster.change(image="db:3")
+    cluster.sim.run_for(600 * SECOND)
+    assert cluster.images["db-2"] == "db:2"  # it waits for a pod that can never be ready
+    cluster.user.delete("pods", "default", "db-2", grace_period_s=0)
+    cluster.sim.run_for(60 * SECOND)
+    assert set(cluster.images.values()) == {"db:3"}
+
+
+def test_ordinals_may_begin_elsewhere(cluster: Cluster) -> None:
+    cluster.start(2, ordinals={"start": 5})
+    assert list(cluster.pods) == ["db-5", "db-6"]
+    cluster.change(ordinals={"start": 6})
+    cluster.sim.run_for(30 * SECOND)
+    assert list(cluster.pods) == ["db-6", "db-7"]
+
+
+def test_how_many_may_be_unavailable_is_not_asked_by_default(cluster: Cluster) -> None:
+    cluster.start(4, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}})
+    cluster.order.clear()
+    cluster.change(image="db:2")
+    cluster.sim.run_for(30 * SECOND)
+    assert cluster.order == [f"{sign}db-{n}" for n in (3, 2, 1, 0) for sign in "-+"]

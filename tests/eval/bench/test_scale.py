@@ -24,7 +24,7 @@ def test_growth_is_judged_against_the_smallest() -> None:
     figures = {figure.name: figure for figure in [*_figures(small, small), *_figures(large, small)]}
     assert figures["100 nodes, 3000 pods: scheduled"].holds
     assert not figures["300 nodes, 9000 pods: scheduled"].holds
-    assert not figures["300 nodes, 9000 pods: time"].holds
+    assert not figures["300 nodes, 9000 pods: time until Ready"].holds
     assert figures["300 nodes, 9000 pods: memory"].holds
 
 

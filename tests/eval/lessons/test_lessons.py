@@ -116,10 +116,13 @@ def test_every_lesson_of_the_package_can_be_read() -> None:
 #: Which answer is right with the seed of the file.
 RIGHT = {
     "retry_storm": 3,
+    "fail_stop": 2,
+    "fail_slow": 2,
+    "sector_errors": 2,
+    "collapse_in_a_cluster": 3,
     "metastable_load_spike": 2,
     "metastable_capacity": 3,
     "remedies": 1,
-    "collapse_in_a_cluster": 3,
 }
 
 

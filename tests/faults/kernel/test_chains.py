@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from simcluster.tasks import load
 from simcluster.world import World
 
 NAMESPACE = "boutique"
-LONG_NS = 100 * SECOND
+LONG_NS = 75 * SECOND
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +45,15 @@ def node_of(world: World) -> str:
     return str(pod_of(world, "frontend")["spec"]["nodeName"])
 
 
-def break_it(calm: Snapshot[World], fault_id: str, kind: str, name: str = "", **params: Any) -> World:
+def break_it(
+    calm: Snapshot[World], fault_id: str, kind: str, name: str = "", *, lasts_ns: int = LONG_NS, **params: Any
+) -> World:
     world = calm.restore()
     ref = ObjectRef(kind=kind, name=name or node_of(world))
     mechanism = registry.build(registry.load(fault_id), ref, NAMESPACE, params)
     mechanism.check(world)
     mechanism.inject(world)
-    world.run_for(LONG_NS)
+    world.run_for(lasts_ns)
     assert mechanism.still_present(world)
     return world
 
@@ -99,17 +102,41 @@ def test_a_bad_interface_makes_tcp_repeat(calm: Snapshot[World], spared: World) 
 
 
 @pytest.mark.slow
-def test_a_wrong_clock_makes_the_kubelet_refuse_certificates(calm: Snapshot[World], spared: World) -> None:
-    world = break_it(calm, "clock_wrong", "Node", offset_s=-10_800)
-    machine = world.machines[node_of(world)]
-    assert lines(world, "x509: certificate has expired or is not yet valid")
+def test_a_drifted_clock_makes_the_kubelet_refuse_a_new_certificate(calm: Snapshot[World], spared: World) -> None:
+    world = calm.restore()
+    node, drift = node_of(world), Fraction(-410, 1_000_000)
+    params = {"drift_ppm": -410.0, "unattended": "4800h"}
+    mechanism = registry.build(registry.load("clock_drift"), ObjectRef(kind="Node", name=node), NAMESPACE, params)
+    mechanism.inject(world)  # as it would have been from the beginning
+    machine, other = world.machines[node], next(m for m in world.machines.values() if m.name != node)
+    offset_ns = machine.os.clock.offset_ns()
+    assert offset_ns == int(drift * 4800 * 3600 * SECOND)
+    world.run_for(LONG_NS)
+    assert machine.os.clock.offset_ns() - offset_ns == pytest.approx(float(drift * LONG_NS), abs=1000)
+    assert ready(world, node) == "True"  # drifting alone harms nobody
+    assert succeeded(world) > 0.99
+    lease = world.api.store.get("leases.coordination.k8s.io", "kube-node-lease", node)
+    fine = world.api.store.get("leases.coordination.k8s.io", "kube-node-lease", other.name)
+    assert lease is not None
+    assert fine is not None
+    assert lease["spec"]["renewTime"] < fine["spec"]["renewTime"][:13]  # two hours earlier
+    assert not lines(world, "x509")
+
+    world.api.renew_certificate()
+    world.run_for(LONG_NS)
+    refused = lines(world, "x509: certificate has expired or is not yet valid: current time 2026-03-02T07:")
+    assert " is before 2026-03-02T0" in refused[0]
     unit = machine.unit("kubelet")
     assert unit is not None
     assert unit.active
-    assert ready(world, machine.name) == "Unknown"
+    assert ready(world, node) == "Unknown"
     assert succeeded(world) < 0.9
     assert not lines(spared, "x509")
-    assert ready(spared, machine.name) == "True"
+    machine.files.write("/etc/chrony/chrony.conf", other.files.read("/etc/chrony/chrony.conf"))
+    machine.control("restart", "chrony")
+    world.run_for(LONG_NS)
+    assert abs(machine.os.clock.offset_ns()) < SECOND
+    assert ready(world, node) == "True"
 
 
 @pytest.mark.slow
@@ -139,7 +166,7 @@ def test_too_few_descriptors_keep_users_waiting(calm: Snapshot[World], spared: W
 @pytest.mark.slow
 def test_a_neighbour_takes_the_cpu_of_the_pods(calm: Snapshot[World], spared: World) -> None:
     params = {"unit": "scan", "description": "Scan", "command": "/usr/bin/scan /", "cores": 4, "weight": 10_000}
-    world = break_it(calm, "neighbour_process", "Node", **params)
+    world = break_it(calm, "neighbour_process", "Node", lasts_ns=45 * SECOND, **params)
     machine = world.machines[node_of(world)]
     assert machine.cpu.granted("host/scan") > 3.0
     top = machine.run(["top", "-b", "-n", "1"])
@@ -149,3 +176,21 @@ def test_a_neighbour_takes_the_cpu_of_the_pods(calm: Snapshot[World], spared: Wo
     assert succeeded(spared) > 0.99
     machine.run(["pkill", "scan"])
     assert "scan" not in machine.processes
+
+
+@pytest.mark.slow
+def test_a_backlog_that_overflows_drops_connections(calm: Snapshot[World], spared: World) -> None:
+    world = calm.restore()
+    machine = world.machines[node_of(world)]
+    server = next(
+        c for c in machine.runtime.containers() if c.spec.pod_name == pod_of(world, "frontend")["metadata"]["name"]
+    )
+    machine.os.descriptors.set_limit(server, 14)  # it accepts nobody new
+    world.traffic.users["boutique/frontend"].rps = 300.0
+    assert machine.run(["sysctl", "-w", "net.core.somaxconn=4"]).code == 0
+    world.run_for(LONG_NS)
+    assert machine.os.counter("TcpExtListenOverflows") > 0
+    assert "TcpExtListenDrops" in machine.run(["nstat"]).stdout
+    assert lines(world, "Possible SYN flooding on port 8080")
+    assert succeeded(world) < 0.9
+    assert spared.machines[machine.name].os.counter("TcpExtListenDrops") == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simcluster.engine import MILLISECOND, SECOND, fork
@@ -187,6 +189,27 @@ def test_an_entry_point_that_a_described_image_does_not_have() -> None:
 
     with pytest.raises(StartFailure, match='exec: "/no-such": stat /no-such: no such file or directory'):
         cluster.pod("x", DEMO + "adservice:v0.10.3", command=("/no-such",))
+
+
+@pytest.mark.parametrize(
+    ("image", "command", "why"),
+    [
+        ("busybox:1.36", "nosuchtool", 'exec: "nosuchtool": executable file not found in $PATH'),
+        ("nginx:1.25", "/bin/nosuch", 'exec: "/bin/nosuch": stat /bin/nosuch: no such file or directory'),
+    ],
+)
+def test_an_entry_point_that_an_image_everybody_knows_does_not_have(image: str, command: str, why: str) -> None:
+    cluster = HandmadeCluster()
+    with pytest.raises(StartFailure, match=re.escape(why)):
+        cluster.pod("x", image, command=(command,))
+
+
+def test_a_well_known_server_listens_where_it_always_does() -> None:
+    cluster = HandmadeCluster()
+    cluster.pod("web", "nginx:1.25", ports=(8080,))
+    cluster.run(1)
+    assert cluster.pods["web"].listens_on(80)
+    assert not cluster.pods["web"].listens_on(8080)
 
 
 def test_redis_answers_its_own_client() -> None:

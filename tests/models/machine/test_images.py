@@ -33,13 +33,12 @@ def test_references_are_normalised(text, full):
     assert str(parse_image(text)) == full
 
 
-def test_upper_case_is_refused_in_the_parsers_words():
+@pytest.mark.parametrize(("name", "shown"), [("Hotel/Frontend:1.0", "Frontend"), ("NGINX:1.25", "library/NGINX")])
+def test_upper_case_is_refused_in_the_parsers_words(name, shown):
     with pytest.raises(InvalidImageName) as error:
-        parse_image("Hotel/Frontend:1.0")
-    assert str(error.value) == (
-        'couldn\'t parse image name "Hotel/Frontend:1.0": '
-        "invalid reference format: repository name (Frontend) must be lowercase"
-    )
+        parse_image(name)
+    why = f"invalid reference format: repository name ({shown}) must be lowercase"
+    assert str(error.value) == f'couldn\'t parse image name "{name}": {why}'
 
 
 @pytest.mark.parametrize("text", ["a b", "redis:", "redis:!", "a//b", ""])

@@ -24,7 +24,7 @@ class Node:
 
     def __init__(self) -> None:
         self.network = Network()
-        self.container_memory = self.host_memory = 0
+        self.container_memory = self.host_memory = self.throttled_ns = 0
         self.cpu_speed = 1.0
         self.memory_bytes = 1 << 40
 

@@ -195,7 +195,7 @@ def test_copying_files(cluster: Cluster) -> None:
     missing = cluster.run(f"cp {pod}:/nope /dev/stdout")
     assert missing.exit_code == 1
     assert "tar: nope: No such file or directory\n" in missing.stderr
-    assert cluster.run("cp a b").stderr == "error: one of src or dest must be a remote file specification: [a b]\n"
+    assert cluster.run("cp a b").stderr == "error: one of src or dest must be a remote file specification\n"
     assert cluster.run("cp a:/x b").stderr == 'Error from server (NotFound): pods "a" not found\n'
 
 

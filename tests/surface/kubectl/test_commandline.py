@@ -43,8 +43,7 @@ ERRORS = [
     ("rollout foo", "error: unknown command \"foo\"\nSee 'kubectl rollout -h' for help and examples\n"),
     (
         "create foo",
-        "Error: must specify one of -f and -k\n\n"
-        "error: unknown command \"foo\"\nSee 'kubectl create -h' for help and examples\n",
+        "error: Unexpected args: [foo]\nSee 'kubectl create -h' for help and examples\n",
     ),
     ("get widgets", 'error: the server doesn\'t have a resource type "widgets"\n'),
     ("get pod foo -A", "error: a resource cannot be retrieved by name across all namespaces\n"),
@@ -80,8 +79,14 @@ def test_what_is_not_here_refuses(kubectl: Kubectl) -> None:
 
 def test_a_group_alone_prints_its_commands_and_fails(kubectl: Kubectl) -> None:
     assert kubectl.run("rollout").exit_code == 1
-    assert kubectl.run("rollout --help").stdout == kubectl.run("rollout").stderr
-    assert "  status\n" in kubectl.run("rollout").stderr
+    assert kubectl.run("rollout --help").stdout == kubectl.run("rollout").stdout
+    assert "\n  status        Show the status of the rollout\n" in kubectl.run("rollout").stdout
+    assert kubectl.run("create secret").stderr.endswith(
+        "Usage:\n  kubectl create secret (docker-registry | generic | tls) [options]\n\n"
+        'Use "kubectl create secret <command> --help" for more information about a given command.\n'
+        'Use "kubectl options" for a list of global command-line options (applies to all commands).\n'
+    )
+    assert "\nDeploy Commands:\n  rollout         Manage the rollout of a resource\n" in kubectl.run("").stdout
 
 
 def test_errors_name_the_command_and_not_its_alias(kubectl: Kubectl) -> None:

@@ -56,7 +56,7 @@ def test_versions_and_groups(kubectl: Kubectl) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("widgets", 'error: the server doesn\'t have a resource type "widgets"\n'),
+        ("widgets", 'the server doesn\'t have a resource type "widgets"\n'),
         ("pods --output=nope", "error: unrecognized format: nope\n"),
     ],
 )

@@ -23,7 +23,9 @@ def run(world: World, command: str, stdin: str = "") -> str:
 
 
 def test_run_with_expose_prints_two_documents(world: World) -> None:
-    service, pod = yaml.safe_load_all(run(world, "run p --image=nginx --port=80 --expose --dry-run=client -o yaml"))
+    text = run(world, "run p --image=nginx --port=80 --expose --dry-run=client -o yaml")
+    assert "\n---\n---\n" in text  # kubectl sets them apart twice
+    service, pod = (document for document in yaml.safe_load_all(text) if document)
     assert service["metadata"] == {"creationTimestamp": None, "name": "p"}
     assert service["status"] == {"loadBalancer": {}}
     assert pod["kind"] == "Pod"

@@ -57,9 +57,7 @@ def test_kustomizations(kubectl: Kubectl) -> None:
     assert built.stdout.endswith("kind: ConfigMap\nmetadata:\n  name: c-89g4tffbfk\n")
     assert kubectl.run("apply -k k", files=files).stdout == "configmap/c-89g4tffbfk created\n"
     assert kubectl.run("delete -k k", files=files).stdout == 'configmap "c-89g4tffbfk" deleted\n'
-    assert kubectl.run("apply -k k -f x", files=files).stderr == (
-        "error: only one of '--filename' or '--kustomize' allowed\n"
-    )
+    assert kubectl.run("apply -k k -f x", files=files).stderr == ("error: only one of -f or -k can be specified\n")
 
 
 def test_reconciling_roles(kubectl: Kubectl) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simcluster.api import codec, conversion
+from simcluster.api import conversion, jsontext
 from simcluster.api.admission.matching import (
     admission_request,
     is_exempt,
@@ -125,7 +125,7 @@ def _response(reply: WebhookReply, uid: str) -> Mapping[str, Any]:
     try:
         review = json.loads(reply.body)
     except json.JSONDecodeError as error:
-        why = codec.go_json_error(reply.body, error)
+        why = jsontext.syntax_error(reply.body, error)
         raise CallFailure(f"failed to call webhook: couldn't get version/kind; json parse error: {why}") from None
     return _verified(review, reply.body, uid)
 

@@ -24,6 +24,25 @@ def requires_node(info: PodInfo, node: NodeInfo) -> bool:
     return not required or node_selector_matches(required, node.labels, node.name)
 
 
+def named_nodes(info: PodInfo) -> tuple[str, ...] | None:
+    """The nodes that the pod's affinity names (`metadata.name`), or None if any node may do.
+
+    Every other node is left out before the filters, as for the pods of DaemonSets (PreFilter).
+    """
+    required = info.affinity("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")
+    names: dict[str, None] = {}
+    for term in (required or {}).get("nodeSelectorTerms") or ():
+        fields = [
+            entry["values"]
+            for entry in term.get("matchFields") or ()
+            if entry["key"] == "metadata.name" and entry["operator"] == "In"
+        ]
+        if not fields:
+            return None
+        names.update(dict.fromkeys(name for name in fields[0] if all(name in values for values in fields)))
+    return tuple(names) if required else None
+
+
 class NodeAffinity(Plugin):
     """Only nodes whose labels the pod asks for; preferred ones score."""
 
@@ -31,6 +50,7 @@ class NodeAffinity(Plugin):
     weight = 2
     woken_by = ("node",)
     REASON = "node(s) didn't match Pod's node affinity/selector"
+    REASON_ABSENT = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
     def prepare(self, cycle: Cycle) -> Rejection | None:
         """Only pods with a selector or required affinity matter."""

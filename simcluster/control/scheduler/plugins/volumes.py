@@ -1,6 +1,6 @@
 """VolumeBinding: claims must be bound, or bindable where the pod goes.
 
-Leaves out CSI capacity.
+Claims that a provisioner serves go where the class allows and the driver has room.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding.
 """
 
@@ -20,6 +20,7 @@ from simcluster.control.persistentvolume.matching import (
 )
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.nodeinfo import NodeInfo
+from simcluster.control.scheduler.plugins.storagecapacity import allows, has_capacity
 
 #: In `Cycle.volumes`, in place of a volume: a provisioner makes one after the node is chosen.
 PROVISION = ""
@@ -53,6 +54,7 @@ class VolumeBinding(Plugin):
     REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
     REASON_AFFINITY = "node(s) had volume node affinity conflict"
     REASON_NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+    REASON_FULL = "node(s) did not have enough free storage"
     REASON_LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
     def prepare(self, cycle: Cycle) -> Rejection | None:
@@ -108,6 +110,10 @@ class VolumeBinding(Plugin):
             storage_class = cycle.store.get(STORAGE_CLASSES, "", class_of(claim))
             if storage_class is None or storage_class.get("provisioner") == NO_PROVISIONER:
                 return Rejection((self.REASON_NO_VOLUME,), final=True)
+            if not allows(storage_class, node.node):
+                return Rejection((self.REASON_NO_VOLUME,), final=True)
+            if not has_capacity(cycle.store, claim, storage_class, node.node):
+                return Rejection((self.REASON_FULL,), final=True)
             chosen.append((name_of(claim), PROVISION))
         cycle.volumes[node.name] = chosen
         return None

@@ -17,22 +17,61 @@ def role(page: Page, obj: Json) -> None:
         ("Resources", "Non-Resource URLs", "Resource Names", "Verbs"),
         ("---------", "-----------------", "--------------", "-----"),
     ]
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for rule in obj.get("rules") or ():
-        names = rule.get("resourceNames") or ()
-        urls = _listed(rule.get("nonResourceURLs") or ())
-        shown = [
-            f"{resource}.{group}" if group else resource
-            for group in rule.get("apiGroups") or ("",)
-            for resource in rule.get("resources") or ()
-        ]
-        for resource in shown or [""]:
-            for name in names or ("",):
-                key = (resource, urls, f"[{name}]")
-                verbs = found.setdefault(key, [])
-                verbs.extend(verb for verb in rule.get("verbs") or () if verb not in verbs)
-    rows.extend((*key, _listed(found[key])) for key in sorted(found))
+    found = _compact([piece for rule in obj.get("rules") or () for piece in _pieces(rule)])
+    for piece in sorted(found, key=_printed):
+        resource, slash, part = piece["resource"].partition("/")
+        group = f".{piece['group']}" if piece["group"] else ""
+        rows.append(
+            (
+                f"{resource}{group}{slash}{part}",
+                _listed(piece["urls"]),
+                _listed(piece["names"]),
+                _listed(piece["verbs"]),
+            )
+        )
     page.rows(rows)
+
+
+def _pieces(rule: Json) -> list[Json]:
+    """A rule broken down to one verb and one resource, name or URL each (validation.BreakdownRule)."""
+    pieces: list[Json] = [
+        {"group": group, "resource": resource, "names": [name] if name else [], "urls": [], "verbs": [verb]}
+        for group in rule.get("apiGroups") or ()
+        for resource in rule.get("resources") or ()
+        for verb in rule.get("verbs") or ()
+        for name in rule.get("resourceNames") or ("",)
+    ]
+    pieces.extend(
+        {"group": "", "resource": "", "names": [], "urls": [url], "verbs": [verb]}
+        for url in rule.get("nonResourceURLs") or ()
+        for verb in rule.get("verbs") or ()
+    )
+    return pieces
+
+
+def _compact(pieces: Sequence[Json]) -> list[Json]:
+    """Pieces about one resource become one rule; those about URLs stay apart (validation.CompactRules)."""
+    found: list[Json] = []
+    simple: dict[tuple[str, ...], Json] = {}
+    for piece in pieces:
+        key = (piece["group"], piece["resource"], *piece["names"])
+        if piece["urls"] or key not in simple:
+            found.append(piece)
+            if not piece["urls"]:
+                simple[key] = piece
+        elif piece["verbs"][0] not in simple[key]["verbs"]:
+            simple[key]["verbs"].append(piece["verbs"][0])
+    return found
+
+
+def _printed(piece: Json) -> str:
+    """The rule as its message prints itself: kubectl sorts by this text."""
+    resources = [] if piece["urls"] else [piece["resource"]]
+    groups = [] if piece["urls"] else [piece["group"]]
+    return (
+        f"{{Verbs:{_listed(piece['verbs'])},APIGroups:{_listed(groups)},Resources:{_listed(resources)},"
+        f"ResourceNames:{_listed(piece['names'])},NonResourceURLs:{_listed(piece['urls'])},}}"
+    )
 
 
 def binding(page: Page, obj: Json) -> None:

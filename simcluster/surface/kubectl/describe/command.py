@@ -9,6 +9,7 @@ from simcluster.surface.kubectl.describe import (
     access,
     autoscaling,
     batch,
+    certificates,
     config,
     generic,
     namespace,
@@ -29,6 +30,7 @@ from simcluster.surface.kubectl.selection import (
     Target,
     Wanted,
     check_given,
+    nest,
     of_arguments,
     of_files,
 )
@@ -44,6 +46,7 @@ FLAGS = (
 Describer = Callable[[Page, Json], None]
 
 DESCRIBERS: dict[str, Describer] = {
+    "certificatesigningrequests.certificates.k8s.io": certificates.signing_request,
     "clusterrolebindings.rbac.authorization.k8s.io": access.binding,
     "clusterroles.rbac.authorization.k8s.io": access.role,
     "configmaps": config.config_map,
@@ -53,6 +56,7 @@ DESCRIBERS: dict[str, Describer] = {
     "endpoints": network.endpoints,
     "endpointslices.discovery.k8s.io": network.endpoint_slice,
     "horizontalpodautoscalers.autoscaling": autoscaling.autoscaler,
+    "ingressclasses.networking.k8s.io": policies.ingress_class,
     "ingresses.networking.k8s.io": policies.ingress,
     "jobs.batch": batch.job,
     "limitranges": namespace.limit_range,
@@ -91,6 +95,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures = Failures()
     if files:
         wanted = of_files(invocation, arguments, failures)
+        nest(failures)
     else:
         wanted = of_arguments(invocation, words, all_namespaces=everywhere)
     targets: list[Target] = []
@@ -127,7 +132,7 @@ class _Gather:
             self._take(self.invocation.items(entry.path, self.query))
             return
         try:
-            self._take([self.invocation.get(entry.path)])
+            self._take([self.invocation.named(entry.path)])
         except StatusError as error:
             if error.reason != "NotFound" or not self.by_prefix:
                 raise

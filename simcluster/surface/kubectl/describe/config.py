@@ -6,6 +6,7 @@ import base64
 
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl.describe.page import Page, events_of
+from simcluster.surface.kubectl.errors import StatusError
 
 
 def config_map(page: Page, obj: Json) -> None:
@@ -41,16 +42,39 @@ def secret(page: Page, obj: Json) -> None:
 
 
 def service_account(page: Page, obj: Json) -> None:
-    """A service account with its secrets."""
+    """A service account with its secrets, and which of them do not exist."""
     page.head(obj)
     page.meta(obj)
+    existing, tokens = _secrets(page, obj)
     groups = (
         ("Image pull secrets:", obj.get("imagePullSecrets")),
         ("Mountable secrets: ", obj.get("secrets")),
-        ("Tokens:            ", None),
+        ("Tokens:            ", [{"name": name} for name in tokens]),
     )
     for title, references in groups:
-        names = [reference["name"] for reference in references or ()] or ["<none>"]
-        for i, name in enumerate(names):
+        names = [reference["name"] for reference in references or ()]
+        if existing is not None:
+            names = [name if name in existing else f"{name} (not found)" for name in names]
+        for i, name in enumerate(names or ["<none>"]):
             page.line(f"{title if i == 0 else ' ' * len(title)}\t{name}")
     page.events(events_of(page.invocation, obj))
+
+
+def _secrets(page: Page, obj: Json) -> tuple[list[str] | None, list[str]]:
+    """Names of the namespace's secrets, None if they may not be read; and of those that are the account's tokens."""
+    metadata = obj["metadata"]
+    try:
+        found = page.invocation.items(f"/api/v1/namespaces/{metadata['namespace']}/secrets")
+    except StatusError:
+        return None, []
+    tokens = [secret["metadata"]["name"] for secret in found if _is_token_of(secret, metadata)]
+    return [secret["metadata"]["name"] for secret in found], tokens
+
+
+def _is_token_of(secret: Json, account: Json) -> bool:
+    if secret.get("type") != "kubernetes.io/service-account-token":
+        return False
+    annotations = secret["metadata"].get("annotations") or {}
+    return annotations.get("kubernetes.io/service-account.name") == account["name"] and annotations.get(
+        "kubernetes.io/service-account.uid", account.get("uid")
+    ) == account.get("uid")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from simcluster.api import quantity
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl.describe.page import Page, format_selector, rfc1123, truth
+from simcluster.surface.kubectl.describe.volumesources import source
 
 
 def containers(page: Page, title: str, specs: Sequence[Json], pod: Json | None, space: str, statuses: str = "") -> None:
@@ -139,10 +139,10 @@ def _env_from(page: Page, spec: Json) -> None:
     if not sources:
         return
     page.line("Environment Variables from:", 2)
-    for source in sources:
-        kind = "ConfigMap" if "configMapRef" in source else "Secret"
-        reference = source.get("configMapRef") or source.get("secretRef") or {}
-        prefix = f" with prefix '{source['prefix']}'" if source.get("prefix") else ""
+    for entry in sources:
+        kind = "ConfigMap" if "configMapRef" in entry else "Secret"
+        reference = entry.get("configMapRef") or entry.get("secretRef") or {}
+        prefix = f" with prefix '{entry['prefix']}'" if entry.get("prefix") else ""
         page.line(f"{reference.get('name', '')}\t{kind}{prefix}\tOptional: {truth(reference.get('optional'))}", 3)
 
 
@@ -150,47 +150,45 @@ def _env(page: Page, spec: Json, pod: Json | None) -> None:
     variables = spec.get("env") or ()
     page.line("Environment:" + ("" if variables else "\t<none>"), 2)
     for variable in variables:
-        source = variable.get("valueFrom")
-        if not source:
+        given = variable.get("valueFrom")
+        if not given:
             first, *rest = str(variable.get("value", "")).split("\n")
             page.pair(variable["name"], first, 3)
             for part in rest:
                 page.line(f"\t{part}", 3)
         else:
-            page.pair(variable["name"], _env_source(source, spec, pod), 3)
+            page.pair(variable["name"], _env_source(given, spec, pod), 3)
 
 
-def _env_source(source: Json, spec: Json, pod: Json | None) -> str:
-    if "fieldRef" in source:
-        reference = source["fieldRef"]
+def _env_source(origin: Json, spec: Json, pod: Json | None) -> str:
+    if "fieldRef" in origin:
+        reference = origin["fieldRef"]
         value = field_value(pod, reference["fieldPath"]) if pod is not None else ""
         return f"{value} ({reference.get('apiVersion', 'v1')}:{reference['fieldPath']})"
-    if "resourceFieldRef" in source:
-        resource = source["resourceFieldRef"]["resource"]
-        return f"{_resource_value(source['resourceFieldRef'], spec)} ({resource})"
-    if "secretKeyRef" in source:
-        reference = source["secretKeyRef"]
+    if "resourceFieldRef" in origin:
+        resource = origin["resourceFieldRef"]["resource"]
+        return f"{resource_value(origin['resourceFieldRef'], spec)} ({resource})"
+    if "secretKeyRef" in origin:
+        reference = origin["secretKeyRef"]
         where = f"in secret '{reference.get('name', '')}'"
     else:
-        reference = source.get("configMapKeyRef") or {}
+        reference = origin.get("configMapKeyRef") or {}
         where = f"of config map '{reference.get('name', '')}'"
     return f"<set to the key '{reference.get('key', '')}' {where}>\tOptional: {truth(reference.get('optional'))}"
 
 
 def field_value(pod: Json, path: str) -> str:
-    """The value of a downward API field, as the client can know it."""
-    metadata, key = pod["metadata"], path.partition("['")[2].removesuffix("']")
-    if path.startswith("metadata.labels["):
-        return str((metadata.get("labels") or {}).get(key, ""))
-    if path.startswith("metadata.annotations["):
-        return str((metadata.get("annotations") or {}).get(key, ""))
-    value: Any = pod
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return "" if value is None else str(value)
+    """The value of a downward API field, as the client knows it: its scheme has only two of them.
+
+    Source: describe.EnvValueRetriever and runtime.DefaultMetaV1FieldSelectorConversion.
+    """
+    if path not in ("metadata.name", "metadata.namespace"):
+        return ""
+    return str(pod["metadata"].get(path.removeprefix("metadata."), ""))
 
 
-def _resource_value(reference: Json, spec: Json) -> str:
+def resource_value(reference: Json, spec: Json) -> str:
+    """What a reference to a container's own requests or limits comes to."""
     side, _, name = reference["resource"].partition(".")
     amount = ((spec.get("resources") or {}).get(side) or {}).get(name)
     if amount is None:
@@ -229,91 +227,6 @@ def volumes(page: Page, specs: Sequence[Json], space: str) -> None:
     for spec in specs:
         page.line(f"{' ' if space else ''}{spec['name']}:", 1)
         source(page, spec)
-
-
-def source(page: Page, volume: Json) -> None:
-    """Where a volume comes from, at level 2."""
-    for key, title, fields in _SOURCES:
-        if key in volume:
-            page.pair("Type", title, 2)
-            value = volume[key] or {}
-            for shown, field, default in fields:
-                found = value.get(field, default)
-                page.pair(shown, truth(found) if isinstance(found, bool) else found, 2)
-            return
-    if "projected" in volume:
-        _projected(page, volume["projected"])
-    elif "downwardAPI" in volume:
-        page.pair("Type", "DownwardAPI (a volume populated by information about the pod)", 2)
-        page.line("Items:", 2)
-        for item in volume["downwardAPI"].get("items") or ():
-            reference = item.get("fieldRef") or item.get("resourceFieldRef") or {}
-            page.line(f"{reference.get('fieldPath') or reference.get('resource', '')} -> {item['path']}", 3)
-    else:
-        page.line("<unknown>", 1)
-
-
-def _projected(page: Page, projected: Json) -> None:
-    page.pair("Type", "Projected (a volume that contains injected data from multiple sources)", 2)
-    for part in projected.get("sources") or ():
-        if "secret" in part:
-            page.pair("SecretName", part["secret"].get("name", ""), 2)
-            page.pair("SecretOptionalName", _pointer(part["secret"].get("optional")), 2)
-        elif "downwardAPI" in part:
-            page.pair("DownwardAPI", "true", 2)
-        elif "configMap" in part:
-            page.pair("ConfigMapName", part["configMap"].get("name", ""), 2)
-            page.pair("ConfigMapOptional", _pointer(part["configMap"].get("optional")), 2)
-        elif "serviceAccountToken" in part:
-            page.pair("TokenExpirationSeconds", part["serviceAccountToken"].get("expirationSeconds", 3600), 2)
-
-
-def _pointer(value: bool | None) -> str:
-    return "<nil>" if value is None else truth(value)
-
-
-_SOURCES: tuple[tuple[str, str, tuple[tuple[str, str, Any], ...]], ...] = (
-    (
-        "hostPath",
-        "HostPath (bare host directory volume)",
-        (("Path", "path", ""), ("HostPathType", "type", "<none>")),
-    ),
-    (
-        "emptyDir",
-        "EmptyDir (a temporary directory that shares a pod's lifetime)",
-        (("Medium", "medium", ""), ("SizeLimit", "sizeLimit", "<unset>")),
-    ),
-    (
-        "secret",
-        "Secret (a volume populated by a Secret)",
-        (("SecretName", "secretName", ""), ("Optional", "optional", False)),
-    ),
-    (
-        "configMap",
-        "ConfigMap (a volume populated by a ConfigMap)",
-        (("Name", "name", ""), ("Optional", "optional", False)),
-    ),
-    (
-        "persistentVolumeClaim",
-        "PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)",
-        (("ClaimName", "claimName", ""), ("ReadOnly", "readOnly", False)),
-    ),
-    (
-        "nfs",
-        "NFS (an NFS mount that lasts the lifetime of a pod)",
-        (("Server", "server", ""), ("Path", "path", ""), ("ReadOnly", "readOnly", False)),
-    ),
-    (
-        "local",
-        "LocalVolume (a persistent volume backed by local storage on a node)",
-        (("Path", "path", ""),),
-    ),
-    (
-        "csi",
-        "CSI (a Container Storage Interface (CSI) volume source)",
-        (("Driver", "driver", ""), ("FSType", "fsType", ""), ("ReadOnly", "readOnly", False)),
-    ),
-)
 
 
 def tolerations(page: Page, title: str, entries: Sequence[Json] | None) -> None:

@@ -53,9 +53,11 @@ def label_for(field: str) -> str:
 
     >>> label_for("creationTimestamp"), label_for("apiVersion"), label_for("uid")
     ('Creation Timestamp', 'API Version', 'UID')
+    >>> label_for("x-kubernetes-map-type"), label_for("openAPIV3Schema")
+    ('X - Kubernetes - Map - Type', 'openAPIV3Schema')
     """
-    # A name like `example.com/x` is shown as it is.
-    if re.search(r"[^A-Za-z0-9]", field):
+    # A name with anything but letters and hyphens is shown as it is.
+    if re.search(r"[^A-Za-z-]", field):
         return field
     words = [word for word in _WORDS.findall(field) if word.strip()]
     shown = [word.upper() if word.lower() in _ACRONYMS else word[:1].upper() + word[1:] for word in words]

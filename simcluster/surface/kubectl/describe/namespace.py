@@ -14,6 +14,18 @@ _LIMIT_HEAD = (
     ("----", "--------", "---", "---", "---------------", "-------------", "-----------------------"),
 )
 
+#: What kubectl says of a quota's scopes.
+_SCOPES = {
+    "Terminating": "Matches all pods that have an active deadline. These pods have a limited lifespan on a node "
+    "before being actively terminated by the system.",
+    "NotTerminating": "Matches all pods that do not have an active deadline. These pods usually include long running "
+    "pods whose container command is not expected to terminate.",
+    "BestEffort": "Matches all pods that do not have resource requirements set. These pods have a best effort "
+    "quality of service.",
+    "NotBestEffort": "Matches all pods that have at least one resource requirement set. These pods have a burstable "
+    "or guaranteed quality of service.",
+}
+
 
 def namespace(page: Page, obj: Json) -> None:
     """A namespace with its quotas and limits."""
@@ -57,6 +69,7 @@ def _quotas(page: Page, quotas: Sequence[Json]) -> None:
     page.line("Resource Quotas")
     for obj in quotas:
         page.pair("Name", obj["metadata"]["name"], 1)
+        _scopes(page, obj, 1, "* ")
         page.rows([("Resource", "Used", "Hard"), ("--------", "---", "---"), *_usage(obj)])
 
 
@@ -66,12 +79,20 @@ def _usage(obj: Json) -> list[tuple[str, str, str]]:
     return [(name, used.get(name, "0"), hard[name]) for name in sorted(hard)]
 
 
+def _scopes(page: Page, obj: Json, level: int, mark: str) -> None:
+    scopes = sorted((obj.get("spec") or {}).get("scopes") or ())
+    if not scopes:
+        return
+    page.pair("Scopes", ", ".join(scopes), level)
+    for scope in scopes:
+        if scope in _SCOPES:
+            page.line(mark + _SCOPES[scope], level)
+
+
 def quota(page: Page, obj: Json) -> None:
     """A resource quota."""
     page.head(obj)
-    scopes = obj["spec"].get("scopes") or ()
-    if scopes:
-        page.pair("Scopes", ", ".join(sorted(scopes)))
+    _scopes(page, obj, 0, " * ")
     page.rows([("Resource", "Used", "Hard"), ("--------", "----", "----"), *_usage(obj)], 0)
 
 

@@ -22,8 +22,7 @@ def service(page: Page, obj: Json) -> None:
     page.pair("Type", spec.get("type", ""))
     if spec.get("ipFamilyPolicy"):
         page.pair("IP Family Policy", spec["ipFamilyPolicy"])
-    if spec.get("ipFamilies"):
-        page.pair("IP Families", ",".join(spec["ipFamilies"]))
+    page.pair("IP Families", ",".join(spec.get("ipFamilies") or ()) or "<none>")
     page.pair("IP", spec.get("clusterIP", ""))
     page.pair("IPs", ",".join(spec.get("clusterIPs") or ()) or "<none>")
     if spec.get("externalIPs"):

@@ -106,7 +106,8 @@ def _pods(page: Page, obj: Json) -> None:
     status = obj.get("status") or {}
     allocatable = status.get("allocatable") or status.get("capacity") or {}
     page.line(f"Non-terminated Pods:\t({len(pods)} in total)")
-    head = ("Namespace", "Name", "CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits", "Age")
+    # An empty column follows the names.
+    head = ("Namespace", "Name", "", "CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits", "Age")
     rows: list[Sequence[str]] = [head, tuple("-" * len(title) for title in head)]
     totals: dict[str, dict[str, Quantity]] = {"requests": {}, "limits": {}}
     for pod in pods:
@@ -120,7 +121,8 @@ def _pods(page: Page, obj: Json) -> None:
             for side in ("requests", "limits")
         ]
         metadata = pod["metadata"]
-        rows.append((metadata["namespace"], metadata["name"], *shares, page.age(metadata.get("creationTimestamp"))))
+        age = page.age(metadata.get("creationTimestamp"))
+        rows.append((metadata["namespace"], metadata["name"], "", *shares, age))
     page.rows(rows)
     _allocated(page, allocatable, totals)
 

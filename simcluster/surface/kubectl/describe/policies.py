@@ -81,7 +81,8 @@ def _rules(page: Page, rules: Sequence[Json], words: tuple[str, str, str]) -> No
             page.line("To Port: <any> (traffic allowed to all ports)", 2)
         for port in ports:
             shown = "<any>" if port.get("port") is None else port["port"]
-            page.line(f"To Port: {shown}/{port.get('protocol', 'TCP')}", 2)
+            title_of, until = ("To Port Range", f"-{port['endPort']}") if port.get("endPort") else ("To Port", "")
+            page.line(f"{title_of}: {shown}{until}/{port.get('protocol', 'TCP')}", 2)
         peers = rule.get(peers_key) or ()
         if not peers:
             where = "source" if title == "From" else "destination"
@@ -132,6 +133,21 @@ def ingress(page: Page, obj: Json) -> None:
     if not rules:
         page.line(f"*\t*\t{default}", 1)
     page.annotations("Annotations", obj["metadata"].get("annotations"))
+    page.events(events_of(page.invocation, obj))
+
+
+def ingress_class(page: Page, obj: Json) -> None:
+    """An IngressClass and its parameters."""
+    page.head(obj, namespace=False)
+    page.meta(obj)
+    page.pair("Controller", (obj.get("spec") or {}).get("controller", ""))
+    parameters = (obj.get("spec") or {}).get("parameters")
+    if parameters is not None:
+        page.line("Parameters:")
+        if parameters.get("apiGroup") is not None:
+            page.pair("APIGroup", parameters["apiGroup"], 1)
+        page.pair("Kind", parameters.get("kind", ""), 1)
+        page.pair("Name", parameters.get("name", ""), 1)
     page.events(events_of(page.invocation, obj))
 
 

@@ -43,16 +43,16 @@ def _claims(page: Page, templates: Sequence[Json]) -> None:
         beta = annotations.get("volume.beta.kubernetes.io/storage-class")
         page.pair("StorageClass", beta or spec.get("storageClassName") or "", 1)
         page.labels("  Labels", metadata.get("labels"))
-        page.annotations("  Annotations", annotations)
+        page.labels("  Annotations", annotations)
         requests = (spec.get("resources") or {}).get("requests") or {}
         page.pair("Capacity", requests.get("storage", "<default>"), 1)
         page.pair("Access Modes", f"[{' '.join(spec.get('accessModes') or ())}]", 1)
 
 
 def daemon_set(page: Page, obj: Json) -> None:
-    """A daemon set and how many nodes run it."""
+    """A daemon set and how many nodes run it; kubectl 1.32 leaves out its namespace."""
     spec, status = obj["spec"], obj.get("status") or {}
-    page.head(obj)
+    page.head(obj, namespace=False)
     page.pair("Selector", format_selector(spec.get("selector")))
     page.pair("Node-Selector", format_map(spec["template"]["spec"].get("nodeSelector")))
     page.meta(obj)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simcluster.api.objects import Json
-from simcluster.surface.kubectl.describe.containers import source
 from simcluster.surface.kubectl.describe.page import Page, events_of, rfc1123, truth
+from simcluster.surface.kubectl.describe.volumesources import source
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
@@ -40,11 +40,22 @@ def claim(page: Page, obj: Json) -> None:
     page.pair("Access Modes", _modes(status.get("accessModes")) if bound else "")
     if spec.get("volumeMode"):
         page.pair("VolumeMode", spec["volumeMode"])
+    _data_source(page, spec.get("dataSource"))
     namespace = obj["metadata"]["namespace"]
     pods = page.invocation.items(f"/api/v1/namespaces/{namespace}/pods")
     page.listed("Used By", [pod["metadata"]["name"] for pod in pods if _uses(pod, obj["metadata"]["name"])])
     _claim_conditions(page, status)
     page.events(events_of(page.invocation, obj))
+
+
+def _data_source(page: Page, reference: Json | None) -> None:
+    if reference is None:
+        return
+    page.line("DataSource:")
+    if reference.get("apiGroup") is not None:
+        page.pair("APIGroup", reference["apiGroup"], 1)
+    page.pair("Kind", reference.get("kind", ""), 1)
+    page.pair("Name", reference.get("name", ""), 1)
 
 
 def _claim_conditions(page: Page, status: Json) -> None:
@@ -63,8 +74,10 @@ def _claim_conditions(page: Page, status: Json) -> None:
 
 
 def _uses(pod: Json, name: str) -> bool:
+    """Whether a pod mounts a claim, by its name or as the claim of an ephemeral volume."""
     return any(
         (volume.get("persistentVolumeClaim") or {}).get("claimName") == name
+        or ("ephemeral" in volume and f"{pod['metadata']['name']}-{volume['name']}" == name)
         for volume in pod["spec"].get("volumes") or ()
     )
 
@@ -108,8 +121,19 @@ def _affinity(page: Page, affinity: Json | None) -> None:
             if expression.get("values"):
                 text += f" [{', '.join(expression['values'])}]"
             shown.append(text)
-        for i, text in enumerate(shown or ["<none>"]):
-            page.line(f"Term {number}:\t{text}" if i == 0 else f"\t{text}", 2)
+        _term(page, number, shown, 2)
+
+
+def _term(page: Page, number: int, shown: list[str], level: int) -> None:
+    for i, text in enumerate(shown or ["<none>"]):
+        page.line(f"Term {number}:\t{text}" if i == 0 else f"\t{text}", level)
+
+
+def _topologies(page: Page, terms: list[Json]) -> None:
+    page.line("AllowedTopologies:\t")
+    for number, term in enumerate(terms):
+        shown = [f"{entry['key']} in [{', '.join(entry['values'])}]" for entry in term["matchLabelExpressions"]]
+        _term(page, number, shown, 1)
 
 
 def storage_class(page: Page, obj: Json) -> None:
@@ -133,4 +157,6 @@ def storage_class(page: Page, obj: Json) -> None:
         page.pair("MountOptions", "<none>")
     page.pair("ReclaimPolicy", obj.get("reclaimPolicy", ""))
     page.pair("VolumeBindingMode", obj.get("volumeBindingMode", ""))
+    if obj.get("allowedTopologies"):
+        _topologies(page, obj["allowedTopologies"])
     page.events(events_of(page.invocation, obj))

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 
-def to_json(value: Any) -> str:
+def to_json(value: Any, *, indent: int = 4, sort: bool = True) -> str:
     """The value as `-o json` prints it, ended by a newline. Source: printers.JSONPrinter."""
-    return _escape(json.dumps(value, indent=4, sort_keys=True, ensure_ascii=False)) + "\n"
+    return _escape(json.dumps(value, indent=indent, sort_keys=sort, ensure_ascii=False)) + "\n"
 
 
 def compact_json(value: Any, *, sort: bool = True) -> str:

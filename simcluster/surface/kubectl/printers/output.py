@@ -61,7 +61,7 @@ class Output:
         if value in ("", "json", "yaml", "name") or (value == "wide" and "wide" in formats):
             return value
         if name in ("custom-columns", "custom-columns-file") and "custom-columns" in formats:
-            spec = from_file(_file(files, rest)) if name.endswith("-file") else rest
+            spec = from_file(_file(files, rest, "template")) if name.endswith("-file") else rest
             no_headers = arguments.has("no-headers") and arguments.on("no-headers")
             self.columns = CustomColumns(spec, no_headers=no_headers)
             return "custom-columns"
@@ -90,20 +90,21 @@ class Output:
         """Whether `get` asks the server for a Table."""
         return self.format in ("", "wide")
 
-    def text(self, objects: Sequence[Json], *, as_list: bool, names: Sequence[str] = ()) -> str:
-        """The objects in this format; with `as_list` wrapped in a v1 List.
+    def text(self, objects: Sequence[Json], *, as_list: bool, names: Sequence[str] = (), bare: bool = False) -> str:
+        """The objects in this format; with `as_list` wrapped in a v1 List (`bare`: without a version).
 
         Raises:
             KubectlError: the template does not fit.
         """
         if self.format == "name":
             return "".join(f"{name}\n" for name in names)
-        cleaned = [self._clean(obj) for obj in objects]
+        cleaned = [self.clean(obj) for obj in objects]
         if self.format == "custom-columns" and self.columns is not None:
             return self.columns.text(cleaned)
         value: Json
         if as_list:
-            value = {"apiVersion": "v1", "items": cleaned, "kind": "List", "metadata": {"resourceVersion": ""}}
+            version = {} if bare else {"resourceVersion": ""}
+            value = {"apiVersion": "v1", "items": cleaned, "kind": "List", "metadata": version}
         else:
             value = cleaned[0]
         if self.format == "json":
@@ -137,15 +138,16 @@ class Output:
         except GoExecutionError as error:
             raise plain(f"error executing template {json.dumps(self.source)}: {error}") from None
 
-    def _clean(self, obj: Json) -> Json:
+    def clean(self, obj: Json) -> Json:
+        """The object without managed fields, unless they are asked for."""
         if self.keep_managed or "managedFields" not in obj.get("metadata", {}):
             return obj
         metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
         return {**thaw(obj), "metadata": metadata}
 
 
-def _file(files: Any, path: str) -> str:
+def _file(files: Any, path: str, what: str = "--template") -> str:
     try:
         return str(files[path])
     except KeyError:
-        raise plain(f"error reading --template {path}, open {path}: no such file or directory\n") from None
+        raise plain(f"error reading {what} {path}, open {path}: no such file or directory\n") from None

@@ -145,7 +145,7 @@ def test_a_configuration_file() -> None:
     made.run_pod("store", "redis:7", args=("redis-server", "/etc/redis/redis.conf"), mounts=(mount,))
     made.run(2)
     assert cli(made, "CONFIG", "GET", "maxmemory*").split() == [
-        *("maxmemory", "10mb", "maxmemory-policy", "allkeys-lru"),
+        *("maxmemory", "10485760", "maxmemory-policy", "allkeys-lru"),
     ]
 
 

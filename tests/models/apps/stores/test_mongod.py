@@ -239,3 +239,43 @@ def test_a_fork_goes_the_same_way() -> None:
         each.run(20)
     assert made.text() == other.text()
     assert made.sim.now == other.sim.now
+
+
+def test_what_an_application_has_of_years_is_there_once() -> None:
+    made = StoreBench()
+    described = {**SHOP["stores"][0], "data": {"shop": {"size": "2Gi", "fresh": "64Ki", "hot": "8Mi"}}}  # type: ignore[dict-item]
+    made.catalog.add(Application.model_validate({**SHOP, "stores": (described,)}))
+    sizes: list[int] = []
+    for volume in ("data", "other", "data"):
+        made.run_pod("store", "mongo:4.4.6", mounts=(made.volume("/data/db", volume),))
+        made.run(3)
+        if not sizes:
+            made.caller(27017, "mgo", "read", rps=5, database="shop")
+        made.run(3)
+        storage = made.store().storage
+        assert storage is not None
+        sizes.append(storage.contents.databases["shop"].size)
+        made.container("store").exit(0)
+    assert sizes == [2 << 30, 64 << 10, 2 << 30]
+
+
+def test_few_reads_are_put_to_the_disk_as_they_come_in_life() -> None:
+    made = bench()
+    made.caller(27017, "mgo", "read", rps=3, database="shop")
+    made.run(60)
+    storage = made.store().storage
+    assert storage is not None
+    assert storage.totals["reads"] == pytest.approx(180, rel=0.3)
+    counted = made.disk.disk.counted()
+    assert counted.read_ns / counted.reads < 20e6  # each alone, not all of a tick at once
+
+
+def test_one_thread_writes_the_journal() -> None:
+    made = bench()
+    made.disk.disk.fail_slow(slow.constant(100.0))
+    made.caller(27017, "mgo", "write", rps=20, database="shop")
+    made.run(30)
+    storage = made.store().storage
+    assert storage is not None
+    assert storage.totals["fsyncs"] < 60  # a flush takes seconds: what comes meanwhile goes with the next
+    assert storage.totals["log_bytes"] > 0

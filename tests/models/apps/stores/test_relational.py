@@ -184,7 +184,7 @@ def test_a_lock_that_is_held_blocks_others_until_its_session_ends() -> None:
 
 def test_psql_shows_what_there_is() -> None:
     made = bench()
-    assert psql(made, "select 1") == " ?column? \n----------\n 1\n(1 row)\n\n"
+    assert psql(made, "select 1") == " ?column? \n----------\n        1\n(1 row)\n\n"
     assert "catalog" in psql(made, "\\l")
     assert "Superuser" in psql(made, "\\du")
     assert psql(made, "select count(*) from catalog.products", "-tA") == f"{(1 << 30) // 1024}\n"
@@ -218,11 +218,11 @@ def test_mysql_serves_asks_for_passwords_and_dies_of_its_disk() -> None:
     users = made.caller(3306, "mysql-go", "products", rps=40, user="shop", password="p", database="catalog")
     made.run(4)
     assert lately(made, users, 2).failed == 0
-    made.store().run(("mysql", "-e", "ALTER USER 'shop'@'%' IDENTIFIED BY 'q'"))
+    made.store().run(("mysql", "-uroot", "-pr", "-e", "ALTER USER 'shop'@'%' IDENTIFIED BY 'q'"))
     made.run(3)
     assert "Access denied for user 'shop'@'10.244.1." in made.text()
     assert lately(made, users, 2).ok == 0
-    made.store().run(("mysql", "-e", "ALTER USER 'shop'@'%' IDENTIFIED BY 'p'"))
+    made.store().run(("mysql", "-uroot", "-pr", "-e", "ALTER USER 'shop'@'%' IDENTIFIED BY 'p'"))
     made.disk.spoil_random(data_file(made), 1_500, "bad")
     made.run(30)
     assert "Error number 5 means 'Input/output error'" in made.text()

@@ -71,3 +71,47 @@ def test_date_can_be_set_by_hand():
     node.control("stop", "chrony")
     node.run(["date", "-s", "2030-01-01 00:00:00"])
     assert node.run(["date", "-Iseconds"]).stdout == "2030-01-01T00:00:00+00:00\n"
+
+
+def test_a_server_that_is_gone_leaves_the_clock_to_its_crystal():
+    node = one_machine()
+    text = node.files.read("/etc/chrony/chrony.conf")
+    assert "^* 169.254.169.123               3   6   377" in node.run(["chronyc", "sources"]).stdout
+    node.files.write("/etc/chrony/chrony.conf", text.replace("169.254.169.123", "10.0.0.9"))
+    node.control("restart", "chrony")
+    node.os.clock.neglect(-410.0, 200 * DAY)
+    node.sim.run_for(1000 * SECOND)
+    assert node.os.clock.offset_ns() == -7084 * SECOND - 800_000_000 - 410_000_000
+    sources = node.run(["chronyc", "sources"]).stdout.splitlines()
+    assert sources[2] == "^? 10.0.0.9                      0   6     0     -     +0ns[   +0ns] +/-    0ns"
+    tracking = node.run(["chronyc", "tracking"]).stdout
+    assert "Reference ID    : 00000000 ()\nStratum         : 0\n" in tracking
+    assert "Leap status     : Not synchronised\n" in tracking
+    status = node.run(["timedatectl"]).stdout
+    assert "System clock synchronized: no\n              NTP service: active\n" in status
+    assert node.run(["chronyc", "makestep"]).stdout == "200 OK\n"
+    assert node.os.clock.offset_ns() < -7000 * SECOND
+    assert node.run(["chronyc", "add", "server", "169.254.169.123", "iburst"]).stdout == "200 OK\n"
+    node.sim.run_for(10 * SECOND)
+    assert "System clock was stepped by 7085." in said(node, "chronyd")[-1]
+    assert abs(node.os.clock.offset_ns()) < SECOND
+
+
+def test_a_boot_takes_the_time_from_the_board():
+    node = one_machine()
+    node.files.write("/etc/chrony/chrony.conf", "server 10.0.0.9 iburst\n")
+    node.control("restart", "chrony")
+    node.os.clock.neglect(100.0, 100 * DAY)
+    node.run(["date", "-s", "2026-03-02 09:00:10"])
+    assert node.run(["hwclock"]).stdout.startswith("2026-03-02 09:14:2")
+    node.power.cut()
+    node.power.give()
+    node.sim.run_for(80 * SECOND)
+    assert node.os.clock.offset_ns() // SECOND == 864
+
+
+def test_date_reads_dates():
+    node = one_machine()
+    assert node.run(["date", "-d", "@0", "+%F %T"]).stdout == "1970-01-01 00:00:00\n"
+    assert node.run(["date", "-u", "-R"]).stdout == "Mon, 02 Mar 2026 09:00:00 +0000\n"
+    assert node.run(["date", "-x"]) == ("", "date: invalid option -- 'x'\nTry 'date --help' for more information.\n", 1)

@@ -1,5 +1,7 @@
 """Connection tracking: entries live on after their connections; a full table drops new ones and says so."""
 
+from itertools import pairwise
+
 import pytest
 
 from simcluster.engine import SECOND, fork
@@ -81,3 +83,28 @@ def test_a_fork_goes_its_own_way():
     other.sim.run_for(11 * SECOND)
     node.sim.run_for(11 * SECOND)
     assert len(said(other)) > len(said(node))
+
+
+def test_a_table_that_is_nearly_full_swings_between_refusing_and_admitting():
+    node = one_machine()
+    server = start(node, "web")
+    node.os.sysctls.set("net.netfilter.nf_conntrack_max", 3000)
+    node.os.connections(server, 25.0, 20.0)  # 26 a second for 120 s, and 180 that are open: a tenth too much
+    seen = []
+    for _ in range(120):
+        node.sim.run_for(5 * SECOND)
+        seen.append(node.os.conntrack.dropped_share > 0.0)
+    changes = sum(a != b for a, b in pairwise(seen))
+    assert changes >= 6  # what came in before the table was full ends together two minutes later
+    assert 0.02 < sum(seen) / len(seen) < 0.5
+    assert FULL in said(node)
+
+
+def test_flushing_empties_a_table_of_what_is_over():
+    node = one_machine()
+    server = start(node, "web")
+    node.os.connections(server, 50.0, 20.0)
+    node.sim.run_for(100 * SECOND)
+    assert node.os.conntrack.count > 4000
+    assert "has been emptied" in node.run(["conntrack", "-F"]).stderr
+    assert node.os.conntrack.count == 180

@@ -78,7 +78,8 @@ def test_everybodys_load_counts_and_lapses():
     assert disk.load("a", Rates(random_reads=20.0), SECOND).answer.read.mean_ns > 1.3 * alone
     disk.sim.run_for(5 * SECOND)
     assert disk.load("a", Rates(random_reads=20.0), SECOND).answer.read.mean_ns == alone
-    assert disk.counted().reads == pytest.approx(150.0)
+    disk.sim.run_for(SECOND)
+    assert disk.counted().reads == pytest.approx(130.0)  # the first of a's loads was replaced at once
     assert disk.counted().busy_ns > 0
 
 

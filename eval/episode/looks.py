@@ -1,0 +1,148 @@
+"""Which command lines on a node certainly change nothing.
+
+A command that may have changed the world counts as the operator's first write in the trajectory. What is not
+known here to only look is taken for a write.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+#: Programs that only look, whatever their arguments.
+_ALWAYS = frozenset(
+    (
+        *(
+            "cat",
+            "ls",
+            "stat",
+            "file",
+            "find",
+            "du",
+            "df",
+            "free",
+            "uptime",
+            "uname",
+            "hostname",
+            "whoami",
+            "id",
+            "echo",
+        ),
+        *("grep", "egrep", "head", "tail", "sort", "uniq", "wc", "cut", "tr", "awk", "less", "more", "jq", "true"),
+        *("ps", "top", "pgrep", "lsof", "vmstat", "iostat", "mpstat", "pidstat", "sar", "nproc", "lscpu", "findmnt"),
+        *("lsblk", "blkid", "ss", "netstat", "nstat", "ping", "dig", "nslookup", "journalctl", "last", "w", "which"),
+        "hostname",
+    )
+)
+#: Words after a program that make it look.
+_WORDS: dict[str, tuple[str, ...]] = {
+    "systemctl": ("status", "is-active", "is-enabled", "is-failed", "list-units", "list-timers", "show", "cat"),
+    "crictl": ("ps", "pods", "images", "inspect", "inspectp", "inspecti", "logs", "stats", "statsp", "info", "version"),
+    "chronyc": ("tracking", "sources", "sourcestats", "activity"),
+    "timedatectl": ("status", "show", "timesync-status"),
+    "nvme": ("list", "smart-log", "error-log", "id-ctrl"),
+}
+#: Options that make an otherwise looking program write.
+_WRITING: dict[str, tuple[str, ...]] = {
+    "find": ("-delete", "-exec", "-execdir", "-ok"),
+    "journalctl": ("--rotate", "--flush", "--sync"),
+    "awk": ("-i",),
+    "sort": ("-o",),
+}
+
+
+def _sysctl(words: list[str]) -> bool:
+    return not any("=" in word or word in ("-w", "-p", "--write", "--load", "--system") for word in words)
+
+
+def _smartctl(words: list[str]) -> bool:
+    return not any(word.startswith(("-t", "-X", "-s", "-o", "-S", "--test", "--set")) for word in words)
+
+
+def _dmesg(words: list[str]) -> bool:
+    return not any(word in ("-c", "-C", "--clear", "--read-clear", "-D", "-E", "-n") for word in words)
+
+
+def _conntrack(words: list[str]) -> bool:
+    return bool(words) and words[0] in ("-L", "-S", "-C", "-G", "--dump", "--stats", "--count", "--get")
+
+
+def _show(words: list[str]) -> bool:
+    """`ip` and `tc`: an object, and then nothing or a word that shows."""
+    plain = [word for word in words if not word.startswith("-")]
+    return len(plain) < 2 or plain[1] in ("show", "list", "ls", "get", "s", "sh")
+
+
+def _no_words(words: list[str]) -> bool:
+    return not words
+
+
+def _ethtool(words: list[str]) -> bool:
+    return (
+        not words
+        or not words[0].startswith("-")
+        or words[0] in ("-S", "-i", "-k", "-g", "-a", "-c", "-T", "--statistics")
+    )
+
+
+def _sed(words: list[str]) -> bool:
+    return not any(word.startswith(("-i", "--in-place")) for word in words)
+
+
+def _date(words: list[str]) -> bool:
+    return all(word.startswith("+") or word in ("-u", "-R", "-Is", "--utc") for word in words)
+
+
+_JUDGED: dict[str, Callable[[list[str]], bool]] = {
+    "sysctl": _sysctl,
+    "smartctl": _smartctl,
+    "dmesg": _dmesg,
+    "conntrack": _conntrack,
+    "ip": _show,
+    "tc": _show,
+    "mount": _no_words,
+    "ethtool": _ethtool,
+    "sed": _sed,
+    "date": _date,
+}
+
+
+#: What separates the programs of a command line.
+_BETWEEN = frozenset(("|", "||", "&&", ";", "&"))
+
+
+def only_looks(command: str) -> bool:
+    """Whether a command line on a node certainly changes nothing: each of its programs only looks."""
+    if "`" in command or "$(" in command:
+        return False
+    parts = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
+    parts.whitespace_split = True
+    parts.commenters = ""
+    programs: list[list[str]] = [[]]
+    redirected = False
+    try:
+        for part in parts:
+            if redirected and part not in ("/dev/null", "1", "2"):
+                return False
+            redirected = part.startswith(">")
+            if part in _BETWEEN:
+                programs.append([])
+            else:
+                programs[-1].append(part)
+    except ValueError:  # unbalanced quotes
+        return False
+    return all(_looks(program) for program in programs)
+
+
+def _looks(words: list[str]) -> bool:
+    if not words:
+        return True
+    name, rest = words[0].rpartition("/")[2], words[1:]
+    if name == "sudo":
+        return _looks(rest)
+    if name in _JUDGED:
+        return _JUDGED[name](rest)
+    if name in _WORDS:
+        plain = [word for word in rest if not word.startswith("-")]
+        return not plain or plain[0] in _WORDS[name]
+    return name in _ALWAYS and not any(word in _WRITING.get(name, ()) for word in rest)

@@ -1,0 +1,164 @@
+"""`ip`: interfaces, addresses, routes and neighbours. Format: iproute2 6.1 (Ubuntu 24.04).
+
+Left out: changes, IPv6, rules, namespaces, JSON.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from simcluster.models.machine.links.nic import Nic
+from simcluster.models.machine.program import ExecResult
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+_FLAGS = {"-s": "s", "-stats": "s", "-statistics": "s", "-br": "br", "-brief": "br", "-4": "4", "-6": "6", "-d": "d",
+          "-details": "d", "-o": "o", "-oneline": "o", "-c": "c", "-color": "c", "-h": "h", "-human": "h", "-r": "r",
+          "-p": "p"}  # fmt: skip
+
+
+class Interface(NamedTuple):
+    """One interface: `place` is where it can be shaped (a node's name, a pod's address, "" for lo)."""
+
+    number: int
+    name: str
+    place: str
+    nic: Nic | None = None
+
+
+def interfaces(machine: Machine) -> list[Interface]:
+    """The node's interfaces: lo, its card, and the node's ends of its pods' pairs."""
+    found = [Interface(1, "lo", ""), Interface(2, "eth0", machine.name, machine.nics["eth0"])]
+    for number, sandbox in enumerate((s for s in machine.runtime.sandboxes.values() if not s.host_network), 3):
+        found.append(Interface(number, f"veth{sandbox.sandbox_id[:8]}", sandbox.address))
+    return found
+
+
+def discipline(machine: Machine, one: Interface) -> str:
+    """Name of the queueing discipline at the way out."""
+    shaping = machine.network.links.shapes.get(one.place) if one.place else None
+    if shaping is None:
+        return "mq" if one.nic is not None else "noqueue"
+    return "tbf" if shaping.rate_bps and not shaping.delay_ns and not shaping.loss else "netem"
+
+
+def ip(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """ip [OPTIONS] { address | link | route | neighbour } [show] [dev NAME]."""
+    options = [word for word in args if word.startswith("-")]
+    wrong = next((word for word in options if word not in _FLAGS), "")
+    if wrong:
+        return ExecResult("", f'Option "{wrong}" is unknown, try "ip -help".\n', 255)
+    flags = [_FLAGS[word] for word in options]
+    words = [word for word in args if not word.startswith("-")]
+    kind = words.pop(0) if words else ""
+    verb = words.pop(0) if words and words[0] in ("show", "list", "ls", "s", "l", "get") else "show"
+    if words and words[0] not in ("dev", "up", "master", "type", "to", "table", "default", "main", "all") and (
+        kind in ("route", "r", "ro") or words[0] not in [one.name for one in interfaces(machine)]
+    ) and verb != "get":  # fmt: skip
+        known = "address".startswith(kind) or "link".startswith(kind)
+        if known and words[0] not in ("add", "del", "set", "replace", "flush", "change"):
+            return ExecResult("", f'Device "{words[0]}" does not exist.\n', 1)
+        return ExecResult("", f'Command "{words[0]}" is unknown, try "ip {kind} help".\n', 255)
+    device = words[words.index("dev") + 1] if "dev" in words[:-1] else words[0] if words and kind[:1] in "al" else ""
+    shown = [one for one in interfaces(machine) if not device or device in (one.name, "up")]
+    if not shown:
+        return ExecResult("", f'Device "{device}" does not exist.\n', 1)
+    if kind and "address".startswith(kind):
+        return ExecResult("".join(_brief(machine, o, True) if "br" in flags else _address(machine, o) for o in shown))
+    if kind and "link".startswith(kind):
+        plain = [_link(machine, one, "s" in flags) for one in shown]
+        return ExecResult("".join([_brief(machine, one, False) for one in shown] if "br" in flags else plain))
+    if kind and "route".startswith(kind):
+        return _routes(machine, verb, words)
+    if kind and ("neighbour".startswith(kind) or "neighbor".startswith(kind)):
+        others = [(a, n) for a, n in machine.network.nodes.items() if a != machine.address]
+        return ExecResult("".join(f"{a} dev eth0 lladdr {hardware(a)} REACHABLE \n" for a, _ in others))
+    return ExecResult("", f'Object "{kind}" is unknown, try "ip help".\n', 1)
+
+
+def hardware(address: str) -> str:
+    """The card's address of a node's address."""
+    return "02:42:" + ":".join(f"{int(part):02x}" for part in address.split("."))
+
+
+def _head(machine: Machine, one: Interface) -> str:
+    if one.name == "lo":
+        return "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN"
+    up = one.nic is None or one.nic.carrier
+    flags = "BROADCAST,MULTICAST,UP,LOWER_UP" if up else "NO-CARRIER,BROADCAST,MULTICAST,UP"
+    name = one.name if one.nic is not None else f"{one.name}@if2"
+    return f"{one.number}: {name}: <{flags}> mtu 1500 qdisc {discipline(machine, one)} state {'UP' if up else 'DOWN'}"
+
+
+def _ether(machine: Machine, one: Interface) -> str:
+    if one.name == "lo":
+        return "    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00\n"
+    peer = f" link-netns cni-{one.name[4:]}" if one.nic is None else ""
+    return f"    link/ether {hardware(one.place if one.nic is None else one.nic.address)} brd ff:ff:ff:ff:ff:ff{peer}\n"
+
+
+def _nets(machine: Machine, one: Interface) -> list[tuple[str, str]]:
+    """Addresses with their lengths, and what follows them."""
+    if one.name == "lo":
+        return [("127.0.0.1/8", "scope host lo")]
+    if one.nic is None:
+        return []
+    broadcast = f"{'.'.join(one.nic.address.split('.')[:2])}.255.255"
+    return [(f"{one.nic.address}/16", f"brd {broadcast} scope global eth0")]
+
+
+def _address(machine: Machine, one: Interface) -> str:
+    text = f"{_head(machine, one)} group default qlen 1000\n{_ether(machine, one)}"
+    for net, rest in _nets(machine, one):
+        text += f"    inet {net} {rest}\n       valid_lft forever preferred_lft forever\n"
+    return text
+
+
+def _brief(machine: Machine, one: Interface, addresses: bool) -> str:
+    up = one.nic is None or one.nic.carrier
+    state = "UNKNOWN" if one.name == "lo" else "UP" if up else "DOWN"
+    name = one.name if one.name == "lo" or one.nic is not None else f"{one.name}@if2"
+    if addresses:
+        return f"{name:<16} {state:<14} {' '.join(net for net, _ in _nets(machine, one))} \n"
+    mac = "00:00:00:00:00:00" if one.name == "lo" else hardware(one.place if one.nic is None else one.nic.address)
+    return f"{name:<16} {state:<14} {mac} <{_head(machine, one).partition('<')[2].partition('>')[0]}> \n"
+
+
+def _link(machine: Machine, one: Interface, statistics: bool) -> str:
+    text = f"{_head(machine, one)} mode DEFAULT group default qlen 1000\n{_ether(machine, one)}"
+    if not statistics:
+        return text
+    zero = dict.fromkeys(machine.nics["eth0"].counters(), 0)
+    n, lost = (zero, 0) if one.nic is None else (one.nic.counters(), one.nic.carrier_changes - 1)
+    return (
+        text + "    RX:  bytes packets errors dropped  missed   mcast           \n"
+        f"    {n['rx_bytes']:>10} {n['rx_packets']:>7} {n['rx_errors']:>6} {n['rx_dropped']:>7} {0:>7} {0:>7} \n"
+        "    TX:  bytes packets errors dropped carrier collsns           \n"
+        f"    {n['tx_bytes']:>10} {n['tx_packets']:>7} {n['tx_errors']:>6} {n['tx_dropped']:>7} {lost:>7} {0:>7} \n"
+    )
+
+
+def _routes(machine: Machine, verb: str, words: list[str]) -> ExecResult:
+    pods = [one for one in interfaces(machine) if one.nic is None and one.place]
+    net = machine.address.split(".")
+    gateway = f"{'.'.join(net[:3])}.1"
+    if verb == "get":
+        wanted = words[0] if words else ""
+        near = next((one.name for one in pods if one.place == wanted), "")
+        if wanted.count(".") != 3:
+            return ExecResult("", f'Error: any valid prefix is expected rather than "{wanted}".\n', 1)
+        inside = wanted.split(".")[:2] == net[:2]
+        way = f"dev {near}" if near else "dev eth0" if inside else f"via {gateway} dev eth0"
+        return ExecResult(f"{wanted} {way} src {machine.address} uid 0 \n    cache \n")
+    lines = [f"default via {gateway} dev eth0 \n"]
+    for address, name in machine.network.nodes.items():
+        if name != machine.name:
+            cidr = f"10.244.{max(0, int(address.rpartition('.')[2]) - 2)}.0/24"
+            lines.append(f"{cidr} via {address} dev eth0 \n")
+    lines += [f"{one.place} dev {one.name} scope host \n" for one in pods]
+    lines.append(f"{net[0]}.{net[1]}.0.0/16 dev eth0 proto kernel scope link src {machine.address} \n")
+    return ExecResult("".join(lines))
+
+
+TOOLS = {"ip": ip}

@@ -1,0 +1,92 @@
+"""What the CPUs of a machine do now: who uses them, who waits for a drive; the same truth for every tool."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from simcluster.models.machine.cpu import NANOCORES, SPINNING
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.container import Container
+    from simcluster.models.machine.machine import Machine
+
+#: How the CPU time of servers splits into user and system time (as in `cpu.stat`).
+USER_SHARE = 0.85
+
+
+class Split(NamedTuple):
+    """Where CPU time goes, in per cent of all cores."""
+
+    user: float
+    system: float
+    idle: float
+    iowait: float
+    steal: float
+
+
+def blocked(machine: Machine) -> dict[str, float]:
+    """Tasks in uninterruptible sleep, on average, by the owner of the load (a container's id)."""
+    if machine.built_storage is None:
+        return {}
+    found: dict[str, float] = {}
+    for disk in machine.disks.values():
+        for owner, waiting in disk.waiting().items():
+            if waiting > 0.0:
+                process = owner_of(owner)
+                found[process] = found.get(process, 0.0) + waiting
+    return found
+
+
+def owner_of(load: str) -> str:
+    """Whose a load on a drive is: `sda1/<container>/data` is a container's."""
+    parts = load.split("/")
+    return parts[1] if len(parts) > 1 else load
+
+
+def wanted(container: Container, demand: int) -> int:
+    """Nanocores that a container would use if nobody else were there: its quota stops the rest."""
+    limit = container.spec.cpu_limit
+    return demand if limit is None else min(demand, int(limit * NANOCORES))
+
+
+def runnable(machine: Machine) -> int:
+    """Nanocores that tasks want which nothing but a lack of CPUs keeps from running."""
+    cpu = machine.cpu
+    total = cpu.system + cpu.demand_of(SPINNING)
+    total += cpu.asked
+    for process in machine.processes.values():
+        total += int(process.cores * NANOCORES)
+    return total
+
+
+def busy(machine: Machine) -> int:
+    """Nanocores in use."""
+    return min(runnable(machine), machine.cpu.available)
+
+
+def split(machine: Machine) -> Split:
+    """Where the CPU time goes now."""
+    return of(machine, busy(machine) / NANOCORES)
+
+
+def of(machine: Machine, used: float) -> Split:
+    """The same when so many cores are in use."""
+    cores = machine.cpu.capacity / NANOCORES
+    steal = machine.cpu.stolen / NANOCORES
+    used = min(used, cores - steal)
+    idle = max(0.0, cores - steal - used)
+    waits = min(idle, math.fsum(blocked(machine).values()))
+    parts = (used * USER_SHARE, used * (1.0 - USER_SHARE), idle - waits, waits, steal)
+    return Split(*(100.0 * part / cores for part in parts))
+
+
+def since_boot(machine: Machine) -> Split:
+    """The average since the machine booted, by its counters."""
+    cores = machine.cpu.capacity / NANOCORES
+    age = max(1, machine.sim.now - machine.booted_ns)
+    used = machine.cpu_ns() / age
+    waits = machine.os.load.iowait_ns / age
+    steal = machine.cpu.stolen / NANOCORES
+    parts = (used * USER_SHARE, used * (1.0 - USER_SHARE), max(0.0, cores - steal - used - waits), waits, steal)
+    return Split(*(100.0 * part / cores for part in parts))

@@ -1,0 +1,90 @@
+"""An orderly shutdown of a machine: whoever asked for a delay gets it, then every process is told to end.
+
+systemd-logind holds a shutdown back as long as an inhibitor of mode "delay" asks for it (a kubelet
+with `shutdownGracePeriod` does). Then the units stop and what is left is signalled: SIGTERM, and
+SIGKILL after DefaultTimeoutStopSec. Left out: scheduled shutdowns (`shutdown +5`) that are cancelled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from simcluster.engine import SECOND
+
+if TYPE_CHECKING:
+    from simcluster.models.machine.machine import Machine
+
+#: DefaultTimeoutStopSec of systemd 255.
+_STOP_NS = 90 * SECOND
+#: From the last process to the end of power: unmounting, the kernel's own shutdown.
+_LAST_NS = 3 * SECOND
+_LOGIND_PID = 712
+
+
+class Inhibitor(Protocol):
+    """Somebody who delays a shutdown to do something first."""
+
+    def prepare(self) -> int:
+        """The machine is about to go down; how long that may take at most, in nanoseconds."""
+
+    def is_done(self) -> bool:
+        """Whether it has done what it wanted."""
+
+
+class Shutdown:
+    """A shutdown under way.
+
+    Args:
+        reboot: power comes back at once.
+    """
+
+    def __init__(self, machine: Machine, *, reboot: bool) -> None:
+        self._machine = machine
+        self._reboot = reboot
+        self._limit_ns = 0
+
+    def begin(self) -> None:
+        """Ask whoever delays it."""
+        machine = self._machine
+        what = "reboot" if self._reboot else "power off"
+        _say(machine, f"The system will {what} now!")
+        inhibitor = machine.power.inhibitor
+        self._limit_ns = machine.sim.now + (inhibitor.prepare() if inhibitor is not None else 0)
+        self._wait()
+
+    def _wait(self) -> None:
+        machine = self._machine
+        if not machine.power.running:
+            return  # somebody pulled the plug meanwhile
+        inhibitor = machine.power.inhibitor
+        if inhibitor is not None and not inhibitor.is_done() and machine.sim.now < self._limit_ns:
+            machine.sim.after(SECOND, self._wait)
+            return
+        _say(machine, "System is rebooting." if self._reboot else "System is powering down.")
+        for name in ("kubelet.service", "containerd.service"):
+            machine.units.control("stop", name)
+        for container in machine.runtime.containers():
+            if container.running:
+                container.terminate()
+        self._limit_ns = machine.sim.now + _STOP_NS
+        self._end()
+
+    def _end(self) -> None:
+        machine = self._machine
+        if not machine.power.running:
+            return
+        if any(container.running for container in machine.runtime.containers()) and machine.sim.now < self._limit_ns:
+            machine.sim.after(SECOND, self._end)
+        else:
+            machine.sim.after(_LAST_NS, self._off)
+
+    def _off(self) -> None:
+        power = self._machine.power
+        if power.running:
+            power.cut()
+            if self._reboot:
+                power.give()
+
+
+def _say(machine: Machine, text: str) -> None:
+    machine.log.write(machine.sim.now, "systemd-logind.service", "systemd-logind", _LOGIND_PID, text)

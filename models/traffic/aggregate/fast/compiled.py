@@ -1,0 +1,312 @@
+"""Compiled twins of the loops of a tick: judging attempts, queues, and when who began.
+
+Every function does, number by number, what the NumPy code named in its docstring does, in the same order:
+no fast-math, no fused operations, sums from the first to the last. A test compares the bits.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    _HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    vars(numba.config)["CACHE_DIR"] = str(_HOME / "simcluster" / "numba")
+
+_FLOATS, _TABLE = "float64[::1]", "float64[:, ::1]"
+_INDEX, _FLAGS = "int64[::1]", "boolean[::1]"
+NEVER = 1e300
+_GRID = 1024
+_ATTEMPTS = 12
+
+
+def _compiled(signature: str) -> Any:
+    return numba.njit(signature, cache=True, fastmath=False, error_model="numpy", nogil=True)
+
+
+@_compiled(f"float64({_TABLE}, {_INDEX}, {_INDEX}, {_FLOATS}, int64, float64)")
+def _profile_at(profile, ages, age_index, age_gap, edge, age):  # type: ignore[no-untyped-def]
+    """`Outcomes._look`."""
+    if age < 0.0:
+        return 0.0
+    last = len(ages) - 1
+    at = min(age, float(ages[last]))
+    index = age_index[int(at)]
+    low = profile[edge, index]
+    high = profile[edge, min(index + 1, last)]
+    part = (at - ages[index]) / age_gap[min(index, len(age_gap) - 1)]
+    return low + min(part, 1.0) * (high - low)
+
+
+@_compiled(
+    f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
+    f"{_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE})"
+)
+def judge_height(  # type: ignore[no-untyped-def]
+    lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts, with_calls,
+    own, left, lane_own, others, limit, period, attempts, times, inner, branch_share,
+    weight, there, ages, age_index, age_gap, quality, profile,
+):  # fmt: skip
+    """`Outcomes._judge_height`, with `_calls` and `call_success`."""
+    columns = left.shape[1]
+    mine = np.empty((len(lanes), columns))
+    for i in range(len(lanes)):
+        for c in range(columns):
+            mine[i, c] = own[lanes[i], c]
+    calls = len(called)
+    fine = np.empty((calls, columns))
+    for r in range(calls):
+        lane, edge = lanes[row[r]], called[r]
+        base = lane_own[lane] + others[edge]
+        most, wait = limit[edge], max(period[edge], 1e-9)
+        for c in range(columns):
+            x = left[lane, c] - base
+            ok = _profile_at(profile, ages, age_index, age_gap, edge, min(x, most))
+            if x > most:
+                finished = max(min(math.floor(x / wait), float(attempts[edge] - 1)), 0.0)
+                rest = min(max(x - finished * wait, 0.0), most)
+                last = _profile_at(profile, ages, age_index, age_gap, edge, rest)
+                fail, power = 1.0 - quality[edge], 1.0
+                for number in range(1, _ATTEMPTS):
+                    if finished >= number:
+                        power = power * fail
+                ok = 1.0 - power * (1.0 - last)
+            count = times[edge]
+            if count > 1:
+                whole = 1.0
+                while count > 0:
+                    if count & 1:
+                        whole = whole * ok
+                    ok, count = ok * ok, count >> 1
+                ok = whole
+            fine[r, c] = 1.0 - inner[edge] * (1.0 - ok)
+    branches, groups = len(branch_starts), len(group_starts)
+    for node in range(len(node_starts)):
+        first_group = node_starts[node]
+        end_group = node_starts[node + 1] if node + 1 < len(node_starts) else groups
+        for c in range(columns):
+            result = 1.0
+            for group in range(first_group, end_group):
+                end_branch = group_starts[group + 1] if group + 1 < groups else branches
+                lost = 0.0
+                for branch in range(group_starts[group], end_branch):
+                    end = branch_starts[branch + 1] if branch + 1 < branches else calls
+                    product = fine[branch_starts[branch], c]
+                    for r in range(branch_starts[branch] + 1, end):
+                        product = product * fine[r, c]
+                    lost = lost + branch_share[branch_first[branch]] * (1.0 - product)
+                kept = max(1.0 - lost, 0.0)
+                result = kept if group == first_group else result * kept
+            mine[with_calls[node], c] = mine[with_calls[node], c] * result
+    both = np.zeros((len(edges), columns))
+    for i in range(len(lanes)):
+        for c in range(columns):
+            both[place[i], c] += mine[i, c] * weight[lanes[i]]
+    for i in range(len(edges)):
+        if there[edges[i]]:
+            quality[edges[i]] = both[i, 0]
+        for c in range(1, columns):
+            profile[edges[i], c - 1] = both[i, c]
+
+
+@_compiled(f"float64({_TABLE}, float64, int64, float64)")
+def _table_at(table, top, row, x):  # type: ignore[no-untyped-def]
+    """`Distribution._look`."""
+    at = _GRID * math.sqrt(min(max(x / top, 0.0), 1.0))
+    index = int(at)
+    part = at - index
+    low = table[row, index]
+    found = low + part * (table[row, index + 1] - low)
+    return found if x >= 0.0 else 0.0
+
+
+@_compiled(f"float64({_TABLE}, float64, int64, float64)")
+def _integral(area, top, row, x):  # type: ignore[no-untyped-def]
+    """`Distribution._integral`."""
+    return _table_at(area, top, row, min(max(x, 0.0), top)) + max(x - top, 0.0)
+
+
+@_compiled(f"float64({_TABLE}, {_TABLE}, float64, int64, float64, float64)")
+def _mean_below(cdf, area, top, row, low, high):  # type: ignore[no-untyped-def]
+    """`Distribution.mean_below`."""
+    width = high - low
+    if abs(width) < 1e-6 * top:
+        result = _table_at(cdf, top, row, 0.5 * (low + high))
+    else:
+        result = (_integral(area, top, row, high) - _integral(area, top, row, low)) / width
+    return min(max(result, 0.0), 1.0)
+
+
+@_compiled(f"float64(int64, int64, int64, float64, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS})")
+def _left_at(border, pod, tick, budget, borders, instants, begun, position, rate):  # type: ignore[no-untyped-def]
+    """`Outcomes._left` for one border, with `_instant`."""
+    slot = border % len(borders)
+    known = instants[slot, pod]
+    if border >= tick:
+        when = tick + max(position[pod] - begun[pod], 0.0) / max(rate[pod], 1e-12)
+    elif known >= NEVER:
+        when = tick + max(borders[slot, pod] - begun[pod], 0.0) / max(rate[pod], 1e-12)
+    else:
+        when = known
+    return budget - (max(when, float(border)) - border)
+
+
+@_compiled(
+    f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_INDEX}, {_TABLE}, {_TABLE},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE},"
+    f"{_TABLE}, {_FLOATS})"
+)
+def own_success(  # type: ignore[no-untyped-def]
+    tick, lane_ticks, lane_budget, lane_way, lane_speed, lane_pod, lane_node, ages, borders, instants,
+    begun, position, rate, waiting, cdf, area, top, share, lane_edge, own,
+    left, waited,
+):  # fmt: skip
+    """`Outcomes._own_success` of queues that serve first come, first served."""
+    slots = len(borders)
+    for lane in range(len(lane_pod)):
+        pod, node = lane_pod[lane], lane_node[lane]
+        first = _left_at(
+            tick - lane_ticks[lane], pod, tick, lane_budget[lane], borders, instants, begun, position, rate
+        )
+        last = _left_at(
+            tick - lane_ticks[lane] + 1, pod, tick, lane_budget[lane], borders, instants, begun, position, rate
+        )
+        last = min(last, first + 1.0)
+        left[lane, 0] = 0.5 * (first + last)
+        speed = lane_speed[lane]
+        own[lane, 0] = _mean_below(cdf, area, top[node], node, last * speed, first * speed)
+        waited[lane_edge[lane]] += (lane_budget[lane] - left[lane, 0]) * share[lane]
+        for c in range(1, left.shape[1]):
+            border = tick - ages[c - 1]
+            known = instants[border % slots, pod]
+            if c == 1:
+                known = NEVER if waiting[pod] > 0.0 else float(tick)
+            elif border < 0:
+                known = NEVER
+            x = max(tick - known, -1e9) - lane_way[lane]
+            left[lane, c] = x
+            own[lane, c] = _table_at(cdf, top[node], node, x * speed)
+
+
+@_compiled(
+    f"void(int64, int64, int64, int64, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64)"
+)
+def _step(  # type: ignore[no-untyped-def]
+    first_pod, end_pod, first_lane, end_lane, lane_edge, lane_pod, calls, share, relative, low, drift,
+    shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
+    waiting, queued, finished, content, refused, left, most_inside, whole,
+):  # fmt: skip
+    """`Queues.step` with `_bound` and `_leave`, of one level."""
+    for pod in range(first_pod, end_pod):
+        arrived[pod] = 0.0
+    for lane in range(first_lane, end_lane):
+        come = calls[lane_edge[lane]] * share[lane]
+        left[lane] = come
+        arrived[lane_pod[lane]] += come * relative[lane]
+    for pod in range(first_pod, end_pod):
+        x = arrived[pod] + drift[pod]
+        squared = x * x
+        here = number[pod]
+        up = max(here + x, 0.5 * (x + math.sqrt(squared + low[pod])))
+        lost = 0.0
+        if whole > 0.0 and held_back[pod]:
+            most = min(places[pod] + room[pod], most_inside[pod]) + 1.0
+            highest = here + 0.5 * (x + math.sqrt(squared + high[pod] * variance2[pod]))
+            beyond = max(max(highest, up) - most, 0.0)
+            admitted = offered[pod]
+            beyond = beyond + min(beyond, 1.0 + admitted) / (1.0 + whole * admitted)
+            beyond = min(beyond, arrived[pod])
+            up = max(min(up - beyond, max(most, here)), 0.0)
+            if arrived[pod] > 0.0:
+                lost = beyond / max(arrived[pod], 1e-300)
+            arrived[pod] = arrived[pod] - beyond
+        number[pod] = 0.0 if infinite[pod] else up
+        waiting[pod] = lost
+    if whole > 0.0:
+        for lane in range(first_lane, end_lane):
+            refused[lane] = left[lane] * waiting[lane_pod[lane]]
+            left[lane] = left[lane] - refused[lane]
+    for pod in range(first_pod, end_pod):
+        everything = queued[pod] + arrived[pod]
+        rest = min(number[pod], everything)
+        queued[pod] = rest
+        finished[pod] = everything - rest
+        waiting[pod] = 1.0 - rest / max(everything, 1e-300)
+    for lane in range(first_lane, end_lane):
+        there = content[lane] + left[lane]
+        left[lane] = there * waiting[lane_pod[lane]]
+        content[lane] = there - left[lane]
+    for pod in range(first_pod, end_pod):
+        waiting[pod] = max(number[pod] - shift[pod], 0.0)
+
+
+@_compiled(
+    f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"{_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64)"
+)
+def forward(  # type: ignore[no-untyped-def]
+    pods, lanes, edges, pairs, pair_lane, pair_edge, lane_edge, lane_pod, calls, fresh,
+    admitted, kept, survive, per_call, share, relative, low, drift, shift, places,
+    infinite, held_back, room, high, variance2, offered, number, arrived, waiting, queued,
+    finished, content, refused, left, most_inside, whole,
+):  # fmt: skip
+    """`AggregateRun._forward` of plain graphs: `pods`, `lanes`, `edges` and `pairs` say where each level begins."""
+    sent, made = np.empty(len(calls)), np.zeros(len(calls))
+    for level in range(len(pods) - 1):
+        for edge in range(edges[level], edges[level + 1]):
+            calls[edge] += fresh[edge]
+            sent[edge] = calls[edge] * admitted[edge] * kept[edge]
+        _step(
+            pods[level], pods[level + 1], lanes[level], lanes[level + 1], lane_edge, lane_pod, sent, share, relative,
+            low, drift, shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
+            waiting, queued, finished, content, refused, left, most_inside, whole,
+        )  # fmt: skip
+        for pair in range(pairs[level], pairs[level + 1]):
+            made[pair_edge[pair]] = 0.0
+        for pair in range(pairs[level], pairs[level + 1]):
+            lane, edge = pair_lane[pair], pair_edge[pair]
+            made[edge] += left[lane] * survive[lane] * per_call[edge]
+        for pair in range(pairs[level], pairs[level + 1]):
+            edge = pair_edge[pair]
+            fresh[edge] += made[edge]
+            made[edge] = 0.0
+
+
+@_compiled(
+    f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"{_TABLE}, {_TABLE}, float64, float64)"
+)
+def end(  # type: ignore[no-untyped-def]
+    tick, head, position, begun, arrived, waiting, service, offered, sums, weight, borders, instants, ticks, requests
+):
+    """`Queues.end`, with `_average` and `_note`."""
+    slots = len(borders)
+    for pod in range(len(head)):
+        position[pod] = position[pod] + arrived[pod]
+        before, now = begun[pod], max(begun[pod], position[pod] - waiting[pod])
+        memory = max(ticks, requests / max(offered[pod], 1e-3))
+        keep = 1.0 - 1.0 / min(memory, 1e5)
+        sums[pod] = sums[pod] * keep + arrived[pod]
+        weight[pod] = weight[pod] * keep + 1.0
+        ahead = max(head[pod], tick + 1 - slots)
+        gained = max(now - before, 1e-300)
+        if waiting[pod] <= 0.0:
+            gained = max(gained, service[pod])
+        while ahead <= tick and borders[ahead % slots, pod] <= now:
+            slot = ahead % slots
+            when = tick + max(borders[slot, pod] - before, 0.0) / gained
+            if instants[slot, pod] == NEVER:
+                instants[slot, pod] = min(when, tick + 1.0)
+            ahead += 1
+        head[pod] = ahead
+        begun[pod] = now

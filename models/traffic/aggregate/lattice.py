@@ -1,0 +1,199 @@
+"""Laws of waits that are no sum of exponentials, worked out on a lattice or by counting services.
+
+- `general_waits`: one server with any law of service (M/G/1). The wait is a sum of a geometric number of
+  residual services (Pollaczek, Khinchine); its probabilities on a lattice follow from each other (Panjer's
+  recursion): w(n) = rho sum over j of r(j) w(n - j).
+- `full_waits`: a queue with few places (M/M/c/K): who is let in finds so many to be served before him.
+- `newest_first`: who came last is served first: a wait is a busy period, and the number of services in one of
+  M/M/1 has the law p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1).
+
+Sources: Asmussen, Applied Probability and Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import Shared, arithmetic
+from simcluster.models.traffic.aggregate.draws import exponentials, normals
+
+Array = NDArray[np.float64]
+
+#: Points of a lattice, and how many mean waits of those who wait it reaches.
+_POINTS, _REACH = 1200, 12.0
+#: Services in a busy period at most.
+_LONGEST_BUSY = 20_000
+#: A squared variation so near to 1 is that of an exponential law.
+_EXPONENTIAL = 0.02
+
+
+@dataclass(frozen=True)
+class Line(Shared):
+    """A law of waits as points of P(W <= t), with straight lines between them; t in mean services."""
+
+    at: Array
+    below: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean wait."""
+        beyond = 1.0 - self.below
+        return float(np.cumsum(0.5 * (beyond[1:] + beyond[:-1]) * np.diff(self.at))[-1])
+
+    def draw(self, u: Array, v: Array, w: Array) -> Array:
+        """Waits, from three independent uniforms each."""
+        result: Array = np.interp(u, self.below, self.at)
+        return result
+
+
+@dataclass(frozen=True)
+class Stages(Shared):
+    """Waits for a number of services.
+
+    Attributes:
+        rarer: P(at least k to wait for), from the largest k down to 1.
+        each: mean time of one; `scv` its squared variation.
+    """
+
+    rarer: Array
+    each: float
+    scv: float
+
+    @property
+    def mean(self) -> float:
+        """Mean wait."""
+        return float(np.cumsum(self.rarer)[-1]) * self.each if len(self.rarer) else 0.0
+
+    def draw(self, u: Array, v: Array, w: Array) -> Array:
+        """Waits, from three independent uniforms each."""
+        count = (len(self.rarer) - np.searchsorted(self.rarer, u, side="right")).astype(np.float64)
+        if abs(self.scv - 1.0) < _EXPONENTIAL:
+            return self.each * erlang(count, v, w)
+        scv = max(self.scv, _EXPONENTIAL)
+        return np.where(count > 0.0, self.each * scv * cubed(np.maximum(count, 1.0) / scv, w), 0.0)
+
+
+@dataclass(frozen=True)
+class Busy(Shared):
+    """Waits of who is served before everybody that came earlier: busy periods of M/M/1.
+
+    Attributes:
+        chance: to wait at all.
+        rarer: P(a busy period has at least n services), from the largest n down to 1.
+        step: mean time between two of its events.
+    """
+
+    chance: float
+    rarer: Array
+    step: float
+
+    @property
+    def mean(self) -> float:
+        """Mean wait."""
+        services = float(np.cumsum(self.rarer)[-1])
+        return self.chance * (2.0 * services - 1.0) * self.step
+
+    def draw(self, u: Array, v: Array, w: Array) -> Array:
+        """Waits, from three independent uniforms each."""
+        part = np.minimum(u / max(self.chance, 1e-300), 1.0)
+        services = (len(self.rarer) - np.searchsorted(self.rarer, part, side="right")).astype(np.float64)
+        return np.where(u < self.chance, self.step * erlang(2.0 * np.maximum(services, 1.0) - 1.0, v, w), 0.0)
+
+
+def erlang(count: Array, v: Array, w: Array) -> Array:
+    """Sums of `count` exponentials of mean 1: two exact, more by the cube of a normal."""
+    several = cubed(np.maximum(count - 1.0, 1e-9), w)
+    first = exponentials(v)
+    second = np.where(count == 2.0, exponentials(w), several)
+    return np.where(count < 1.0, 0.0, first + np.where(count > 1.0, second, 0.0))
+
+
+def cubed(shape: Array, w: Array) -> Array:
+    """Gamma values of scale 1 by the cube of a normal (Wilson, Hilferty)."""
+    cube = np.maximum(1.0 - 1.0 / (9.0 * shape) + normals(w) / (3.0 * np.sqrt(shape)), 0.0)
+    result: Array = shape * cube * cube * cube
+    return result
+
+
+def general_waits(values: Array, weights: Array, rho: float) -> Line:
+    """P(W <= t) of M/G/1 below utilisation 1.
+
+    Args:
+        values: times of service, ascending, in mean services; weights: their probabilities.
+
+    The result is in mean services, too.
+    """
+    second = float(np.cumsum(values * values * weights)[-1])
+    longest = 0.5 * second / (1.0 - rho)
+    step = max(_REACH * longest, 2.0) / _POINTS
+    middle = (np.arange(_POINTS + 1, dtype=np.float64) + 0.5) * step
+    residual = np.diff(_mean_below(values, weights, middle), prepend=0.0)
+    found = np.zeros(_POINTS + 1)
+    scale = 1.0 / (1.0 - rho * float(residual[0]))
+    found[0] = (1.0 - rho) * scale
+    backwards = np.zeros(_POINTS + 1)
+    backwards[_POINTS] = found[0]
+    for n in range(1, _POINTS + 1):
+        products = residual[1 : n + 1] * backwards[_POINTS - n + 1 :]
+        found[n] = rho * scale * float(np.cumsum(products)[-1])
+        backwards[_POINTS - n] = found[n]
+    at = np.concatenate(([0.0], middle))
+    below = np.concatenate(([1.0 - rho], np.minimum(np.cumsum(found), 1.0)))
+    return Line(at, below)
+
+
+def _mean_below(values: Array, weights: Array, at: Array) -> Array:
+    """E[min(S, x)], which is the integral of P(S > x), over E[S]."""
+    total, amount = np.cumsum(weights), np.cumsum(values * weights)
+    rank = np.searchsorted(values, at, side="right")
+    under = np.concatenate(([0.0], amount))[rank]
+    beyond = total[-1] - np.concatenate(([0.0], total))[rank]
+    result: Array = (under + at * beyond) / float(amount[-1])
+    return result
+
+
+def full_waits(rho: float, servers: int, places: int, scv: float) -> tuple[Stages, float]:
+    """Waits of who finds one of `places` to wait free (in mean services), and the chance to find none.
+
+    Services other than exponential ones change how fast longer queues get rarer: rho^(2/(1 + scv)).
+    """
+    ratio = _power(rho, 2.0 / (1.0 + scv))
+    load, amount, below = servers * rho, 1.0, 0.0
+    for number in range(servers):
+        below += amount
+        amount *= load / (number + 1)
+    chances = []
+    for _ in range(places):
+        chances.append(amount)
+        amount *= ratio
+        if amount > 1e200:
+            chances, amount, below = [c * 1e-200 for c in chances], amount * 1e-200, below * 1e-200
+    total = below + math.fsum(chances)
+    tails: list[float] = []
+    rest = 0.0
+    for chance in reversed(chances):
+        rest += chance
+        tails.append(rest / total)
+    each = 0.5 * (1.0 + scv) / servers
+    return Stages(np.array(tails), each, scv), amount / (total + amount)
+
+
+def _power(base: float, exponent: float) -> float:
+    return base if exponent == 1.0 else arithmetic.power(base, exponent)
+
+
+def newest_first(chance_to_wait: float, rho: float, servers: int, scv: float) -> Busy:
+    """Waits where who came last is served first, in mean services."""
+    chance, rest = 1.0 / (1.0 + rho), 1.0
+    found = []
+    for n in range(1, _LONGEST_BUSY):
+        found.append(rest)
+        rest -= chance
+        if rest < 1e-7:
+            break
+        chance *= 2.0 * (2 * n - 1) / (n + 1) * rho / ((1.0 + rho) * (1.0 + rho))
+    return Busy(chance_to_wait, np.array(found[::-1]), 0.5 * (1.0 + scv) / (servers * (1.0 + rho)))

@@ -1,0 +1,69 @@
+"""The text format of Prometheus (version 0.0.4), as Go's client library writes it: sorted by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import NamedTuple
+
+from simcluster.engine import SECOND
+from simcluster.engine.clock import unix_seconds
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Family(NamedTuple):
+    """All samples of one metric.
+
+    Attributes:
+        kind: counter or gauge.
+        samples: pairs of labels (name, value) and number.
+    """
+
+    name: str
+    kind: str
+    text: str
+    samples: tuple[tuple[tuple[tuple[str, str], ...], int | float], ...]
+
+
+def exposition(families: Iterable[Family]) -> str:
+    """The families that have samples, sorted by name."""
+    return "".join(_family(one) for one in sorted(families, key=lambda one: one.name) if one.samples)
+
+
+def seconds(duration_ns: int) -> float:
+    """Nanoseconds as the seconds of a metric."""
+    return duration_ns / 1_000_000_000
+
+
+def instant(t_ns: int) -> float:
+    """A simulated instant as the Unix time of a metric."""
+    return unix_seconds(t_ns) + seconds(t_ns % SECOND)
+
+
+def _family(one: Family) -> str:
+    lines = [f"# HELP {one.name} {one.text}\n", f"# TYPE {one.name} {one.kind}\n"]
+    for labels, value in sorted(one.samples):
+        shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+        lines.append(f"{one.name}{{{shown}}} {_number(value)}\n" if shown else f"{one.name} {_number(value)}\n")
+    return "".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: int | float) -> str:
+    """As Go's strconv prints a float64 (format g, shortest).
+
+    >>> _number(1732000000), _number(0.25), _number(7), _number(1772442001.5)
+    ('1.732e+09', '0.25', '7', '1.7724420015e+09')
+    """
+    sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    power = len(digits) + exponent - 1
+    if -5 < power < 6:
+        return str(int(value)) if value == int(value) else repr(float(value))
+    text = "".join(map(str, digits))
+    mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
+    return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"

@@ -1,0 +1,95 @@
+"""`/metrics` of the API server: writes it has answered, objects it stores, what it is.
+
+Reads are not counted, because reading changes nothing here; nor are latencies, because a
+request takes no simulated time. Source of names and help texts: kube-apiserver 1.32.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api.exposition import Family, exposition
+from simcluster.api.request import Request
+from simcluster.api.routing import Route
+from simcluster.api.version import VERSION
+
+if TYPE_CHECKING:
+    from simcluster.api.server import Api
+
+#: Verb, group, version, resource, subresource, scope, code.
+Counted = tuple[str, str, str, str, str, str, int]
+_VERBS = {"POST": "POST", "PUT": "PUT", "PATCH": "PATCH", "DELETE": "DELETE"}
+
+
+class ServedRequests:
+    """How many writes the server has answered, by what they were."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Counted, int] = {}
+
+    def count(self, request: Request, route: Route, code: int) -> None:
+        """One write has been answered."""
+        verb = _VERBS.get(request.method)
+        if verb is None or (request.query and request.param("dryRun")):
+            return
+        resource = route.resource
+        scope = "resource" if route.name or verb == "POST" else "namespace" if route.namespace else "cluster"
+        if verb == "DELETE" and not route.name:
+            verb = "DELETECOLLECTION"
+        elif verb == "PATCH" and request.content_type.startswith("application/apply-patch"):
+            verb = "APPLY"
+        key = (verb, resource.group, resource.version, resource.plural, route.subresource, scope, code)
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+
+def exposed(api: Api) -> str:
+    """The answer to `/metrics`."""
+    requests = tuple(
+        (
+            (
+                ("code", str(code)),
+                ("component", "apiserver"),
+                ("dry_run", ""),
+                ("group", group),
+                ("resource", resource),
+                ("scope", scope),
+                ("subresource", subresource),
+                ("verb", verb),
+                ("version", version),
+            ),
+            count,
+        )
+        for (verb, group, version, resource, subresource, scope, code), count in api.served.counts.items()
+    )
+    stored = tuple(
+        ((("resource", resource.name),), api.store.count(resource.name))
+        for resource in api.resources.all
+        if resource.storage == resource.name and "watch" in resource.verbs
+    )
+    return exposition(
+        [
+            Family("apiserver_request_total", "counter", "[STABLE] Counter of apiserver requests broken out for "
+                   "each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
+                   requests),
+            Family("apiserver_storage_objects", "gauge", "[STABLE] Number of stored objects at the time of last check "
+                   "split by kind. In case of a fetching error, the value will be -1.", tuple(dict(stored).items())),
+            Family("kubernetes_build_info", "gauge", "[ALPHA] A metric with a constant '1' value labeled by major, "
+                   "minor, git version, git commit, git tree state, build date, Go version, and compiler from which "
+                   "Kubernetes was built, and platform on which it is running.", ((_build(), 1),)),
+        ]
+    )  # fmt: skip
+
+
+def _build() -> tuple[tuple[str, str], ...]:
+    names = {
+        "build_date": "buildDate",
+        "compiler": "compiler",
+        "git_commit": "gitCommit",
+        "git_tree_state": "gitTreeState",
+        "git_version": "gitVersion",
+        "go_version": "goVersion",
+        "major": "major",
+        "minor": "minor",
+        "platform": "platform",
+    }
+    return tuple((name, str(VERSION[key])) for name, key in names.items())

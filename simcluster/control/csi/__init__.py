@@ -1,0 +1,16 @@
+"""CSI drivers: what their sidecar containers do for the cluster."""
+
+from simcluster.api.server import Api
+from simcluster.control.controller import Controller
+from simcluster.control.csi.attacher import CsiAttacher
+from simcluster.control.csi.provisioner import CsiProvisioner
+from simcluster.control.csi.registration import CsiRegistration
+from simcluster.control.csi.resizer import CsiResizer
+from simcluster.engine import Simulation
+
+__all__ = ["CsiAttacher", "CsiProvisioner", "CsiRegistration", "CsiResizer", "csi_sidecars"]
+
+
+def csi_sidecars(sim: Simulation, api: Api) -> tuple[Controller, ...]:
+    """All of them; each acts only while pods of a driver run its container."""
+    return (CsiRegistration(sim, api), CsiProvisioner(sim, api), CsiAttacher(sim, api), CsiResizer(sim, api))

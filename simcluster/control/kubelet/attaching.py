@@ -1,0 +1,86 @@
+"""Attachable volumes of one node: reported as in use, verified as attached, mounted by a driver.
+
+A kubelet mounts a volume that must be attached only after its Node says that the volume is in
+use (`status.volumesInUse`) and the attach/detach controller has answered there that it is
+attached (`status.volumesAttached`), and only with the driver's plugin registered on the node.
+Source: pkg/kubelet/volumemanager (reconciler_common.go), operation_generator.go
+(VerifyControllerAttachedVolume, MountDevice), pkg/volume/csi/csi_client.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, uid_of
+from simcluster.control.attachdetach.attachable import (
+    CSI_NODES,
+    must_attach,
+    unique_name,
+    volume_of_claim,
+)
+from simcluster.control.kubelet.volumes import VolumeError, claim_of
+
+if TYPE_CHECKING:
+    from simcluster.control.kubelet.kubelet import Kubelet
+
+NOT_REGISTERED = "driver name {} not found in the list of registered CSI drivers"
+
+
+class NodeAttachments:
+    """What attachable volumes the pods of a node use."""
+
+    def __init__(self, kubelet: Kubelet) -> None:
+        self.kubelet = kubelet
+        self._users: dict[str, dict[str, None]] = {}  # unique name of the volume -> uids of pods
+
+    def in_use(self) -> list[str]:
+        """`status.volumesInUse` of the Node."""
+        return sorted(self._users)
+
+    def forget_pod(self, uid: str) -> None:
+        """The pod's volumes are unmounted."""
+        if self._users:
+            for name in list(self._users):
+                self._users[name].pop(uid, None)
+                if not self._users[name]:
+                    del self._users[name]
+
+    def is_attached(self, pod: ApiObject, volume: Json) -> bool:
+        """Whether the node may mount a volume of the pod.
+
+        Raises:
+            VolumeError: it is attached, but no driver on the node can mount it.
+        """
+        bound = self._bound(pod, volume)
+        if bound is None:
+            return True
+        if must_attach(self.kubelet.client.cache, bound):
+            name = unique_name(bound)
+            self._users.setdefault(name, {})[uid_of(pod)] = None
+            status = self._node_status()
+            attached = [entry["name"] for entry in status.get("volumesAttached") or ()]
+            if name not in (status.get("volumesInUse") or ()) or name not in attached:
+                return False
+        driver = bound["spec"]["csi"]["driver"]
+        if not self.has_driver(driver):
+            why = f"kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: {NOT_REGISTERED}"
+            head = f'MountVolume.MountDevice failed for volume "{name_of(bound)}" : '
+            raise VolumeError(head + why.format(driver))
+        return True
+
+    def has_driver(self, driver: str) -> bool:
+        """Whether the plugin of a CSI driver is registered with this kubelet."""
+        known = self.kubelet.client.cache.get(CSI_NODES, "", self.kubelet.name)
+        drivers = (known["spec"].get("drivers") or ()) if known is not None else ()
+        return any(entry["name"] == driver for entry in drivers)
+
+    def _bound(self, pod: ApiObject, volume: Json) -> ApiObject | None:
+        """The CSI volume behind a volume of the pod."""
+        claim = claim_of(pod, volume)
+        bound = volume_of_claim(self.kubelet.client.cache, namespace_of(pod), claim) if claim else None
+        return bound if bound is not None and "csi" in bound["spec"] else None
+
+    def _node_status(self) -> Json:
+        node = self.kubelet.client.cache.get("nodes", "", self.kubelet.name)
+        status: Json = (node.get("status") or {}) if node is not None else {}
+        return status
