@@ -26,6 +26,7 @@ from simcluster.models.apps.tidb.pd import PdProgram
 from simcluster.models.apps.tidb.tidb import TidbProgram
 from simcluster.models.apps.tidb.tikv import TikvProgram
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.program import Program, StartFailure
 from simcluster.models.machine.shell import ShellProgram, can_run
 from simcluster.models.traffic.cluster.engine import TrafficEngine
@@ -269,20 +270,6 @@ def load_application(name: str) -> Application:
 
 def _manifests_of(app: str, file: str = "manifests.yaml") -> Traversable:
     return resources.files("simcluster.models.apps").joinpath(app.replace("-", "_"), file)
-
-
-def repository_of(image: str) -> str:
-    """The repository of an image reference, without Docker Hub's prefixes, tag and digest.
-
-    >>> repository_of("docker.io/library/redis:alpine"), repository_of("localhost:5000/a/b")
-    ('redis', 'localhost:5000/a/b')
-    """
-    name = image.partition("@")[0]
-    head, slash, last = name.rpartition("/")
-    name = head + slash + last.partition(":")[0]
-    for prefix in ("docker.io/library/", "docker.io/", "library/"):
-        name = name.removeprefix(prefix)
-    return name
 
 
 def tag_of(image: str) -> str:

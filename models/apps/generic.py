@@ -18,6 +18,7 @@ from simcluster.models.apps.admission import converted
 from simcluster.models.apps.behaviour import Behaviour, Image, OperationModel, Port, Sigterm, Startup
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.program import Answer, Call
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.engine import TrafficEngine
@@ -83,7 +84,7 @@ class GenericProgram(ServerProgram):
         port = (environment or spec.environment).get("PORT", "")
         if not ports and port.isdigit() and 0 < int(port) < 65536:
             ports = (int(port),)
-        known = LISTENS.get(_repository(spec.image))
+        known = LISTENS.get(repository_of(spec.image))
         if known is not None and not (
             spec.command or spec.args or any(m.path.startswith("/etc/") for m in spec.mounts)
         ):
@@ -171,15 +172,6 @@ class GenericProgram(ServerProgram):
             self.server.spec = self._spec()
             self._traffic.rewire()
         self.container.sim.after(LOOK_EVERY_NS, self._look_again)
-
-
-def _repository(image: str) -> str:
-    name = image.partition("@")[0]
-    head, slash, last = name.rpartition("/")
-    name = head + slash + last.partition(":")[0]
-    for prefix in ("docker.io/library/", "docker.io/", "library/"):
-        name = name.removeprefix(prefix)
-    return name
 
 
 def _short_name(image: str) -> str:

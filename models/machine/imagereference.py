@@ -85,3 +85,17 @@ def parse_image(text: str) -> ImageReference:
 
 def _complaint(text: str, why: str) -> str:
     return f'couldn\'t parse image name "{text}": {why}'
+
+
+def repository_of(image: str) -> str:
+    """The repository of an image reference, without Docker Hub's prefixes, tag and digest.
+
+    >>> repository_of("docker.io/library/redis:alpine"), repository_of("localhost:5000/a/b")
+    ('redis', 'localhost:5000/a/b')
+    """
+    name = image.partition("@")[0]
+    head, slash, last = name.rpartition("/")
+    name = head + slash + last.partition(":")[0]
+    for prefix in ("docker.io/library/", "docker.io/", "library/"):
+        name = name.removeprefix(prefix)
+    return name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from simcluster.api.server import Api
 from simcluster.control.operator.operator import Operator
 from simcluster.control.operator.program import OperatorProgram
-from simcluster.models.apps.catalog import repository_of
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.program import Program
 
 

@@ -5,6 +5,7 @@ Left out: several objects in one file, reopening the editor after an error.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from simcluster.api.objects import Json
@@ -39,13 +40,18 @@ HEAD = """# Please edit the object below. Lines beginning with a '#' will be ign
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl edit`."""
+    each_edited(invocation, arguments, _edit)
+
+
+def each_edited(invocation: Invocation, arguments: Arguments, edit: Callable[[Change, Target], None]) -> None:
+    """Fetch what the arguments name and have each object edited. Raises as `fetch` does, or without an editor."""
     targets, failures = fetch(invocation, arguments, arguments.positional)
     failures.raise_all()
     if invocation.workstation is None:
         raise plain('unable to launch the editor "vi"')
     change = Change(invocation, arguments)
     for target in targets:
-        _edit(change, target)
+        edit(change, target)
 
 
 def _edit(change: Change, target: Target) -> None:

@@ -10,7 +10,7 @@ from simcluster.api.objects import Json, thaw
 from simcluster.api.request import MERGE_PATCH
 from simcluster.surface.kubectl.apply import LAST_APPLIED, last_applied, placed, with_annotation
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.edit import HEAD, parsed
+from simcluster.surface.kubectl.edit import HEAD, each_edited, parsed
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation
@@ -80,13 +80,7 @@ class _Setting:
 
 def edit(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl apply edit-last-applied`."""
-    targets, failures = fetch(invocation, arguments, arguments.positional)
-    failures.raise_all()
-    if invocation.workstation is None:
-        raise plain('unable to launch the editor "vi"')
-    change = Change(invocation, arguments)
-    for target in targets:
-        _edit(change, target)
+    each_edited(invocation, arguments, _edit)
 
 
 def _edit(change: Change, target: Target) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from simcluster.engine import MILLISECOND, SECOND, fork
-from simcluster.models.apps.catalog import repository_of
+from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.program import Call, StartFailure
 from simcluster.models.machine.shell import ShellProgram
 from simcluster.testing.handmade import HandmadeCluster
