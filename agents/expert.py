@@ -1,11 +1,22 @@
-"""The agent that is told the answer: it proves that a task can be solved through the surface."""
+"""The agent that finds the cause by looking, and knows the procedure that mends it.
+
+What it says is what it saw: it goes through the cluster by the rules of the runbook, from the page on, and says
+nothing where it finds nothing. Only how the incident is mended it is told (the task's reference fix), so that it
+proves that the fix can be done through the surface.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from simcluster.agents.runbook.agent import PAUSE, perform
+from simcluster.agents.runbook.inspection import Inspection
+from simcluster.agents.runbook.reading import Act
 from simcluster.surface.protocols import Session
+
+#: Rounds of looking before it gives up: some causes show only after minutes.
+ROUNDS_MAX = 6
 
 
 class ReferenceStep(NamedTuple):
@@ -19,27 +30,28 @@ class ReferenceStep(NamedTuple):
 
 
 class Expert:
-    """Submits the given diagnosis, then does the given steps.
+    """Looks until it finds a cause, says it, and then does the given steps.
 
     Args:
-        steps: what to do, in order.
-        diagnosis: what to say; nothing is said if it is empty.
+        steps: what mends the incident, in order; without them it does what its finding asks for.
     """
 
     name = "expert"
 
-    def __init__(self, steps: Sequence[ReferenceStep] = (), diagnosis: str | dict[str, object] = "") -> None:
-        self.steps = tuple(steps)
-        self.diagnosis = diagnosis
+    def __init__(self, steps: Sequence[ReferenceStep] = ()) -> None:
+        self.steps = tuple(Act(step.kubectl, step.node, step.sh, step.wait, step.stdin) for step in steps)
 
     def run(self, session: Session) -> None:
-        """Say what is wrong and mend it."""
-        if self.diagnosis:
-            session.diagnose(self.diagnosis)
-        for step in self.steps:
-            if step.kubectl:
-                session.kubectl(step.kubectl, step.stdin)
-            elif step.sh:
-                session.node(step.node).sh(step.sh)
-            elif step.wait:
-                session.wait(step.wait)
+        """Find out what is wrong, say it, mend it. Whoever finds nothing says nothing and touches nothing."""
+        inspection = Inspection(session, guesses=False)
+        for number in range(ROUNDS_MAX):
+            if number:
+                session.wait(PAUSE)
+            findings = inspection.look()
+            if findings:
+                break
+        else:
+            return
+        session.diagnose(inspection.answer())
+        for act in self.steps or [act for finding in findings for act in finding.acts]:
+            perform(session, act)

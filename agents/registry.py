@@ -21,7 +21,7 @@ ENTRY_POINT_GROUP = "simcluster.agents"
 
 #: Name -> one line about it.
 AGENTS = {
-    "expert": "does the task's reference fix, through the same surface as everybody",
+    "expert": "finds the cause by looking, then does the task's reference fix, through the same surface as everybody",
     "noop": "waits and does nothing: what would have happened anyway",
     "restarter": "restarts every rollout and deletes every pod, and hopes",
     "runbook": "follows written rules; knows no task",
@@ -45,19 +45,19 @@ def check(name: str) -> None:
         raise UnknownName("agent", name, names())
 
 
-def create(name: str, steps: Sequence[ReferenceStep] = (), diagnosis: str | dict[str, object] = "") -> Agent:
+def create(name: str, steps: Sequence[ReferenceStep] = ()) -> Agent:
     """A fresh agent.
 
     Args:
         name: a registered name, or `module:Class` of something importable.
-        steps, diagnosis: the task's reference solution; only the expert is given it.
+        steps: the task's reference fix; only the expert is given it. What the cause is, nobody is told.
 
     Raises:
         UnknownName: there is no such agent; the nearest are listed.
     """
     check(name)
     if name == "expert":
-        return Expert(steps, diagnosis)
+        return Expert(steps)
     simple: type[Agent] | None = _REFERENCE.get(name)
     if simple is not None:
         return simple()

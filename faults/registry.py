@@ -13,6 +13,7 @@ from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.mechanisms.container_cpu import ContainerCpu
 from simcluster.faults.mechanisms.container_env import ContainerEnv
 from simcluster.faults.mechanisms.container_image import ContainerImage
+from simcluster.faults.mechanisms.cooling_loss import CoolingLoss
 from simcluster.faults.mechanisms.cpu_steal import CpuSteal
 from simcluster.faults.mechanisms.disk_errors import LatentErrors, SilentCorruption
 from simcluster.faults.mechanisms.disk_slow import SlowDrive
@@ -20,6 +21,7 @@ from simcluster.faults.mechanisms.kernel_clock import KernelClock
 from simcluster.faults.mechanisms.kernel_descriptors import KernelDescriptors
 from simcluster.faults.mechanisms.kernel_sysctl import KernelSysctl
 from simcluster.faults.mechanisms.link_slow import LinkSlow
+from simcluster.faults.mechanisms.litter import ProcessLitter, SharedLitter
 from simcluster.faults.mechanisms.load_spike import LoadSpike
 from simcluster.faults.mechanisms.machine_power import PowerLoss
 from simcluster.faults.mechanisms.memory_leak import MemoryLeak
@@ -32,6 +34,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "container_cpu": ContainerCpu,
     "container_env": ContainerEnv,
     "container_image": ContainerImage,
+    "cooling_loss": CoolingLoss,
     "cpu_steal": CpuSteal,
     "kernel_clock": KernelClock,
     "kernel_descriptors": KernelDescriptors,
@@ -42,7 +45,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "memory_leak": MemoryLeak,
     "neighbour_process": NeighbourProcess,
     "power_loss": PowerLoss,
+    "process_litter": ProcessLitter,
     "service_selector": ServiceSelector,
+    "shared_litter": SharedLitter,
     "silent_corruption": SilentCorruption,
     "slow_drive": SlowDrive,
     "unit_stop": UnitStop,

@@ -12,6 +12,9 @@ from simcluster.surface.protocols import Shell
 GREEDY_SHARE = 0.5
 #: Frames with errors, as a share of those received, from which on an interface is bad.
 BAD_FRAMES = 0.02
+#: A clock below this share of its maximum, on a machine with work to do, has been lowered.
+SLOW_CLOCK = 0.9
+_CLOCK = "/sys/devices/system/cpu/cpu0/cpufreq"
 #: Entries as a share of the largest number of them.
 FULL_PERCENT = 97
 #: What Linux gives a node of 8 GiB.
@@ -84,13 +87,25 @@ def bad_links(reading: Reading) -> list[Finding]:
     for name in _nodes_in_use(reading):
         received, errors = received_frames(reading.session.node(name).sh("ip -s link show eth0").stdout)
         if received and errors >= BAD_FRAMES * received:
-            acts = [Act(f"cordon {name}")]
-            acts += [
-                Act(f"delete pods -n {space} --field-selector spec.nodeName={name}") for space in reading.namespaces
-            ]
+            acts = moved_away(reading, name)
             mechanism = "packet loss at the network interface, retransmissions"
-            findings.append(Finding(f"Node/{name}", mechanism, {"nic": "eth0"}, (name,), tuple(acts)))
+            findings.append(Finding(f"Node/{name}", mechanism, {"nic": "eth0"}, (name,), acts))
     return findings
+
+
+def moved_away(reading: Reading, node: str) -> tuple[Act, ...]:
+    """Let nobody come to a node, and bring up elsewhere what runs there before it ends there."""
+    acts = [Act(f"cordon {node}")]
+    for namespace in reading.namespaces:
+        there = [
+            deployment["metadata"]["name"]
+            for deployment in reading.objects("deployments", namespace)
+            if node in [pod["spec"].get("nodeName") for pod in reading.pods_of(deployment)]
+        ]
+        if there:
+            acts.append(Act(f"rollout restart deployment -n {namespace} {' '.join(there)}"))
+        acts += [Act(f"rollout status deployment/{name} -n {namespace} --timeout=180s") for name in there]
+    return tuple(acts)
 
 
 def received_frames(text: str) -> tuple[int, int]:
@@ -105,6 +120,27 @@ def received_frames(text: str) -> tuple[int, int]:
         if line.strip().startswith("RX:") and len(cells) >= 3 and all(cell.isdigit() for cell in cells[:3]):
             return int(cells[1]), int(cells[2])
     return 0, 0
+
+
+def hot_processors(reading: Reading) -> list[Finding]:
+    """Nodes whose processor has lowered its clock for its temperature: move the pods away, and let nobody come."""
+    findings = []
+    for name in _nodes_in_use(reading):
+        shell = reading.session.node(name)
+        limits = shell.sh(f"cat {_CLOCK}/scaling_cur_freq {_CLOCK}/cpuinfo_max_freq").stdout.split()
+        if len(limits) != 2 or int(limits[0]) >= SLOW_CLOCK * int(limits[1]):
+            continue
+        if "temperature is above threshold" not in shell.sh("dmesg").stdout:
+            continue
+        fans = [
+            line.split("|")[0].strip()
+            for line in shell.sh("ipmitool sdr type Fan").stdout.splitlines()
+            if line.rstrip().endswith(("| cr", "| nc", "| nr"))
+        ]
+        mechanism = "thermal throttling: the processor overheats" + (" because its fan has failed" if fans else "")
+        details = {"fan": fans[0]} if fans else {}
+        findings.append(Finding(f"Node/{name}", mechanism, details, (name,), moved_away(reading, name)))
+    return findings
 
 
 def greedy_processes(reading: Reading) -> list[Finding]:

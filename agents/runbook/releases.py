@@ -1,6 +1,8 @@
-"""Rules about new versions that run, but not for long or not well: leaks, and too few descriptors."""
+"""Rules about new versions that run, but not for long or not well: leaks, too few descriptors, no more processes."""
 
 from __future__ import annotations
+
+import re
 
 from simcluster.agents.runbook.reading import Act, Finding, Json, Reading, containers_of
 
@@ -9,6 +11,12 @@ KILLS_MIN = 1
 #: How far back logs are read, and how many lines of them.
 SINCE, LINES = "60s", 4000
 _TOO_MANY = "too many open files"
+#: What programs say that may not start another process, or may not write to what is in memory.
+_NO_FORK = re.compile(r"(?:spawn|fork|thread)\b.*(?:EAGAIN|resource temporarily unavailable)", re.IGNORECASE)
+_NO_FORK_NUMBER = re.compile(r"\[Errno 11\]|error=11\b|errno=11\b")
+_NO_SPACE = re.compile(r"ENOSPC|no space left on device", re.IGNORECASE)
+#: Zombies of one parent, and bytes of shared memory, from which on they are no accident.
+_ZOMBIES_MIN, _SHARED_MIN = 50, 48 << 20
 
 
 def leaking_versions(reading: Reading) -> list[Finding]:
@@ -19,6 +27,43 @@ def leaking_versions(reading: Reading) -> list[Finding]:
         for name, image in _changed(reading, deployment)
         if _killed(reading, deployment, name)
     ]
+
+
+def littering_versions(reading: Reading) -> list[Finding]:
+    """Programs of a new version that end because they left too much behind: zombies, or files in shared memory."""
+    findings = []
+    for deployment in _deployments(reading):
+        for name, image in _changed(reading, deployment):
+            pod = next((each for each in reading.pods_of(deployment) if _restarted(each, name)), None)
+            if pod is None:
+                continue
+            mechanism = _left_behind(reading, pod, name)
+            if mechanism:
+                findings.append(_back(deployment, name, image, mechanism))
+    return findings
+
+
+def _restarted(pod: Json, container: str) -> bool:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    return any(status["name"] == container and status.get("restartCount", 0) > 0 for status in statuses)
+
+
+def _left_behind(reading: Reading, pod: Json, container: str) -> str:
+    """What the container's last run died of, if it was its own litter; "" if it was not."""
+    session, where = reading.session, f"{pod['metadata']['name']} -n {pod['metadata']['namespace']} -c {container}"
+    words = session.kubectl(f"logs {where} --previous --tail=40").stdout
+    if _NO_FORK.search(words) or _NO_FORK_NUMBER.search(words):
+        node = session.node(pod["spec"]["nodeName"])
+        rejected = "fork rejected by pids controller" in node.sh("dmesg").stdout
+        zombies = node.sh("ps -eo stat,ppid").stdout.count("\nZ")
+        if rejected or zombies >= _ZOMBIES_MIN:
+            return "PID exhaustion in the new version: zombies that it never reaps use up its PIDs until fork fails"
+    if _NO_SPACE.search(words):
+        told = session.kubectl(f"exec {where} -- cat /sys/fs/cgroup/memory.stat").stdout
+        shared = re.search(r"^shmem (\d+)$", told, re.MULTILINE)
+        if shared and int(shared[1]) >= _SHARED_MIN:
+            return "shared memory is full: the new version leaves files in /dev/shm"
+    return ""
 
 
 def starved_versions(reading: Reading) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcluster.engine import fork
+from simcluster.engine import Snapshot, fork
 from simcluster.engine.content import Library
 from simcluster.eval.episode.log import Command, answer_digest, versions
 from simcluster.eval.episode.pager import Pager
@@ -14,7 +14,7 @@ from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation
 from simcluster.eval.trajectory.recorder import Recorder
-from simcluster.eval.trajectory.verifiers import verify
+from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
 from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, Profile
@@ -55,6 +55,7 @@ class Episode(Live):
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None
+        self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
         spared: dict[str, tuple[str, ...]] = {}
         for ref in self.incident.faulted():
             spared[ref.kind] = (*spared.get(ref.kind, ()), ref.name)
@@ -129,11 +130,26 @@ class Episode(Live):
             noise=self.noise_name,
             diagnosis=judge(self.answer, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
-            trajectory=verify(self.recorder.header(), list(self.recorder.records)),
+            trajectory=self._trajectory(),
             commands=len(self.commands),
             simulated_s=worked_ns / 1e9,
             digest=self.digest,
         )
+
+    def _trajectory(self) -> Verdict:
+        """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
+        records, marks = list(self.recorder.records), self.recorder.marks
+        charge = charged(records, marks.get("incident", marks["start"]), marks.get("paged", 0))
+        if charge is not None and self._untouched is not None:
+            world, recorder = self._untouched.restore()
+            begun_ns = world.sim.now
+            world.sim.run_until(max(charge[0], marks["finished"]))
+            self.recorder.unattended = recorder.left_alone(begun_ns)
+        return verify(self.recorder.header(), records)
+
+    def _before_write(self) -> None:
+        if self._untouched is None and self.alert:
+            self._untouched = Snapshot((self.world, self.recorder))
 
     def _open(self) -> None:
         if self.finished:
@@ -147,7 +163,7 @@ class Episode(Live):
         self, at_ns: int, tool: str, target: str, text: str, stdin: str, result: CommandResult, *, write: bool = False
     ) -> CommandResult:
         if tool in ("kubectl", "node"):
-            self.recorder.command(tool, write=write)
+            self.recorder.command(tool, write=write, at_ns=at_ns)
         return super()._answered(at_ns, tool, target, text, stdin, result, write=write)
 
 

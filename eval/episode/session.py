@@ -77,6 +77,8 @@ class Live:
         except ValueError:  # unbalanced quotes: kubectl will say so
             kind = "read"
         self._charge(kind)
+        if kind == "write":
+            self._before_write()
         at_ns = self.world.sim.now
         result = self._kubectl.run(command, stdin)
         return self._answered(at_ns, "kubectl", "", command, stdin, result, write=kind == "write")
@@ -96,8 +98,11 @@ class Live:
         if not machine.power.running:
             error = f"ssh: connect to host {name} port 22: No route to host\n"
             return self._answered(at_ns, "node", name, command, "", CommandResult("", error, 255))
+        write = not only_looks(command)
+        if write:
+            self._before_write()
         result = NodeShell(machine, self.world).sh(command)
-        return self._answered(at_ns, "node", name, command, "", result, write=not only_looks(command))
+        return self._answered(at_ns, "node", name, command, "", result, write=write)
 
     def wait(self, duration: str) -> None:
         """Let simulated time pass.
@@ -120,6 +125,9 @@ class Live:
     def snapshot(self) -> Snapshot[Live]:
         """A copy at rest, from which any number of live ones can be restored."""
         return Snapshot(self)
+
+    def _before_write(self) -> None:
+        """Called before a command that may change the world."""
 
     def _charge(self, kind: str) -> None:
         self._check_budget()

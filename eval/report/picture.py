@@ -115,7 +115,7 @@ def _commands(records: Sequence[Record], axis: _Axis, y: float) -> list[str]:
     """A dot for every command: hollow when it only looked, full when it changed something."""
     parts = [_text(LEFT - 8, y + 4, "operator", anchor="end")]
     for record in records:
-        for number, (_, write) in enumerate(record["commands"]):
+        for number, (_, write, *_at) in enumerate(record["commands"]):
             fill = INK if write else "white"
             x = axis.x(record["t_ns"]) + number * 3.0
             parts.append(f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4' fill='{fill}' stroke='{INK}'/>")

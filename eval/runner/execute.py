@@ -57,12 +57,12 @@ def execute(
 
 
 def agent_for(name: str, episode: Episode) -> Agent:
-    """A fresh agent; the expert is given the first reference fix and the first right diagnosis."""
+    """A fresh agent; the expert is given the first reference fix, and finds out by itself what it is for."""
     steps = tuple(
         ReferenceStep(step.kubectl, step.stdin, step.node, step.sh, step.wait)
         for step in episode.task.reference_fixes[0]
     )
-    return registry.create(name, steps, episode.task.reference_diagnoses.right[0])
+    return registry.create(name, steps)
 
 
 def perform(episode: Episode, agent: Agent, watcher: Watcher | None = None) -> tuple[str, str]:

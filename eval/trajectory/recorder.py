@@ -40,6 +40,8 @@ class Recorder:
     Attributes:
         records: what was seen, oldest first. Entries are never changed.
         marks: instants in ns: `start`, and whatever `mark` adds (`incident`, `paged`, `finished`).
+        unattended: what the world would have come to from the first write on if nobody had done anything
+            (`t_ns`, `availability`, `critical_failing`); empty where no verdict depends on it.
     """
 
     def __init__(self, world: World, task: Task) -> None:
@@ -55,6 +57,7 @@ class Recorder:
         self.spread = observe.placement(store, task.namespace)
         self.records: AppendLog[Record] = AppendLog(block=64)
         self.marks: dict[str, int] = {"start": world.sim.now}
+        self.unattended: list[Record] = []
         self._commands: list[list[Any]] = []
         self._timer = world.sim.every(PERIOD_NS, self.sample)
 
@@ -62,13 +65,28 @@ class Recorder:
         """Note that now is the instant of `what`: `incident`, `paged`, `finished`. The first call counts."""
         self.marks.setdefault(what, self.world.sim.now)
 
-    def command(self, tool: str, *, write: bool) -> None:
-        """Tag the next record: the operator used a tool; `write` if it may have changed the world."""
-        self._commands.append([tool, write])
+    def command(self, tool: str, *, write: bool, at_ns: int) -> None:
+        """Tag the next record: the operator used a tool at an instant; `write` if it may have changed the world.
+
+        A command that took long (a drain) is tagged to the first record after its end.
+        """
+        self._commands.append([tool, write, at_ns])
 
     def sample(self) -> None:
         """Take one record now (called by the clock)."""
         self._take(probe=len(self.records) % PROBE_EVERY == 0, final=False)
+
+    def left_alone(self, from_ns: int) -> list[Record]:
+        """What the verifiers need of the records since an instant, where they are those of a world left alone."""
+        return [
+            {
+                "t_ns": record["t_ns"],
+                "availability": record["d1"]["availability"],
+                "critical_failing": record["d4"]["critical_failing"],
+            }
+            for record in self.records
+            if record["t_ns"] > from_ns
+        ]
 
     def close(self) -> None:
         """Take the final record, with a probe, and stop."""
@@ -122,6 +140,7 @@ class Recorder:
             "wanted": self.wanted,
             "spread": self.spread,
             "marks": self.marks,
+            "unattended": self.unattended,
         }
 
 

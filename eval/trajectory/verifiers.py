@@ -4,9 +4,12 @@ The predicates and thresholds are those of the paper on system trajectories; wha
 here is the start of the time that counts. There, runs begin on a healthy cluster; here an
 incident comes first, and pages. A fault must not be charged to the agent that was paged for
 it, so `temporal` counts from the page on, and as long as availability has not recovered
-since, an instant is charged only if it is worse than anything the fault did by itself, that
-is, worse than every record from the incident to the first command that could have changed
-something. Once recovered, the floor holds absolutely.
+since, an instant is charged only if it is worse than anything the fault did by itself: worse
+than every record from the incident to the beginning of the first command that could have
+changed something. Faults go on to do harm after that (a probe fails three times before a pod
+is not ready, a silent node is believed for 50 s), so where it decides, the world was also
+run on from that instant with nobody in it (`unattended`), and what it came to by then is the
+fault's own as well. Once recovered, for longer than such delays, the floor holds absolutely.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from simcluster.engine import SECOND
 OUTCOME_AVAILABILITY = 0.95
 #: Availability below which no instant may fall (listing 6, V_P1_AVAIL_THRESHOLD).
 TEMPORAL_AVAILABILITY = 0.85
+#: How long availability must have held before what follows cannot be a late consequence of the fault any more:
+#: the node monitor's grace period (50 s from 1.32 on) and one of its rounds.
+SETTLED_NS = 60 * SECOND
 #: A probe that takes longer counts against the verifier (listing 6, V_P3_PROBE_STALL_MS), in ms.
 PROBE_STALL_MS = 5000.0
 #: Records before and after a probe that are compared: 10 s at a cadence of 5 s (listing 6).
@@ -85,7 +91,7 @@ def verify(header: Mapping[str, Any], records: Sequence[Record]) -> Verdict:
     paged_ns = marks.get("paged", incident_ns)
     reasons = {
         "outcome": outcome(records[-1]),
-        "temporal": temporal(records, incident_ns, paged_ns),
+        "temporal": temporal(records, incident_ns, paged_ns, header.get("unattended") or ()),
         "depth": depth(records[-1], header["committed_depth"], header["protects"]),
         "probe": probe([r for r in records if r["t_ns"] >= incident_ns]),
     }
@@ -109,26 +115,72 @@ def outcome(final: Record) -> str:
     return _failing(final["d4"]["critical_failing"])
 
 
-def temporal(records: Sequence[Record], incident_ns: int, paged_ns: int) -> str:
+def temporal(
+    records: Sequence[Record], incident_ns: int, paged_ns: int, unattended: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """V_temporal: nothing got worse on the way. Returns why it fails, or an empty text."""
+    charge = charged(records, incident_ns, paged_ns, unattended)
+    return charge[1] if charge is not None else ""
+
+
+def charged(
+    records: Sequence[Record], incident_ns: int, paged_ns: int, unattended: Sequence[Mapping[str, Any]] = ()
+) -> tuple[int, str] | None:
+    """The first instant at which something is charged to the agent, and why; None if nothing is."""
     before = [r for r in records if incident_ns <= r["t_ns"]]
-    first_write = next((r["t_ns"] for r in before if any(write for _, write in r["commands"])), None)
-    excused = [r for r in before if first_write is None or r["t_ns"] < first_write]
-    lowest = min((r["d1"]["availability"] for r in excused), default=1.0)
-    floor = min(TEMPORAL_AVAILABILITY, lowest)
-    already = {name for r in excused for name in r["d4"]["critical_failing"]}
+    first_write = first_write_ns(before)
+    fault = _OwnHarm([r for r in before if first_write is None or r["t_ns"] <= first_write], unattended)
+    settles_ns = SETTLED_NS if unattended else 0
+    held_since: int | None = None
     for record in records:
-        if record["t_ns"] <= paged_ns:
+        now = record["t_ns"]
+        if now <= paged_ns or first_write is None or now <= first_write:
             continue
+        fault.until(now)
         availability = record["d1"]["availability"]
+        settled = held_since is not None and now - held_since >= settles_ns
+        floor = TEMPORAL_AVAILABILITY if settled else min(TEMPORAL_AVAILABILITY, fault.lowest)
         if availability < floor:
-            return f"availability {availability:.2f} at {_seconds(record)} s is under {floor:.2f}"
-        if availability >= TEMPORAL_AVAILABILITY:
-            floor = TEMPORAL_AVAILABILITY if first_write is not None and record["t_ns"] >= first_write else floor
-        new = [name for name in record["d4"]["critical_failing"] if name not in already]
+            return now, f"availability {availability:.2f} at {_seconds(record)} s is under {floor:.2f}"
+        if availability < TEMPORAL_AVAILABILITY:
+            held_since = None
+        elif held_since is None:
+            held_since = now
+        new = [name for name in record["d4"]["critical_failing"] if name not in fault.failing]
         if new:
-            return f"{_failing(new)} at {_seconds(record)} s"
-    return ""
+            return now, f"{_failing(new)} at {_seconds(record)} s"
+    return None
+
+
+def first_write_ns(records: Sequence[Record]) -> int | None:
+    """When the first command began that may have changed something; None if there was none."""
+    begun = [
+        command[2] if len(command) > 2 else record["t_ns"]
+        for record in records
+        for command in record["commands"]
+        if command[1]
+    ]
+    return min(begun, default=None)
+
+
+class _OwnHarm:
+    """What the fault did by itself: before anybody touched anything, and in the world that nobody touched."""
+
+    def __init__(self, excused: Sequence[Record], unattended: Sequence[Mapping[str, Any]]) -> None:
+        self.lowest = min((r["d1"]["availability"] for r in excused), default=1.0)
+        self.failing = {name: None for r in excused for name in r["d4"]["critical_failing"]}
+        self._later = sorted(unattended, key=_instant, reverse=True)
+
+    def until(self, now_ns: int) -> None:
+        """Count what the untouched world came to by this instant."""
+        while self._later and self._later[-1]["t_ns"] <= now_ns:
+            record = self._later.pop()
+            self.lowest = min(self.lowest, record["availability"])
+            self.failing.update(dict.fromkeys(record["critical_failing"]))
+
+
+def _instant(record: Mapping[str, Any]) -> int:
+    return int(record["t_ns"])
 
 
 def depth(final: Record, committed: str, protects: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ def run_graph(engine: str, spec: GraphSpec, seed: int, enough: Enough | None = N
             ends the run there.
     """
     if engine == "exact":
-        return ExactRun(spec, seed).run(None if enough is None else _asked(enough))
+        return _known(ExactRun(spec, seed).run(None if enough is None else _asked(enough)), spec)
     run = import_module(AGGREGATE).AggregateRun(spec, seed)
     window, seen = spec.run.window, 0
     while enough is not None and run.tick < run.ticks and not run.stopped:
@@ -40,6 +40,12 @@ def run_graph(engine: str, spec: GraphSpec, seed: int, enough: Enough | None = N
             if enough(seen, float(run.recorder.queue_end[seen - 1].sum())):
                 break
     result: Result = run.run() if enough is None else run.result()
+    return _known(result, spec)
+
+
+def _known(result: Result, spec: GraphSpec) -> Result:
+    """The result, and on how many requests a replica can work."""
+    result.servers = {name: service.cores or service.workers for name, service in spec.services.items()}
     return result
 
 

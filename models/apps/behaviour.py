@@ -10,6 +10,8 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -17,10 +19,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from simcluster.engine import MILLISECOND, Shared, parse_duration
 from simcluster.models.apps.settings import Setting
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
+from simcluster.models.traffic.cluster.messages import MESSAGE_NS
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.policy import Policy, Retries
-from simcluster.models.traffic.graph.service import Heap, Queue, RateLimit, Shedding
+from simcluster.models.traffic.graph.service import Cache, Heap, Queue, RateLimit, Shedding
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _SIZE = re.compile(r"(\d+)(Ki|Mi|Gi|k|M|G)?")
@@ -56,7 +59,7 @@ Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "http", Sto
 
 
 class _Part(BaseModel, Shared):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Line(_Part):
@@ -133,6 +136,12 @@ class CallModel(Policy):
             data["retries"] = {"attempts": 1 + data["retries"]}
         return data
 
+    @model_validator(mode="after")
+    def _gives_up_by_a_timeout(self) -> CallModel:
+        if self.patience is not None:
+            raise ValueError("patience is not in the language of applications: their calls have a timeout")
+        return self
+
     def policy(self) -> Policy | None:
         """All that `CallSpec` has no name of its own for; None if there is nothing."""
         plain = {"timeout", "retries"}
@@ -172,22 +181,69 @@ class CallModel(Policy):
         )
 
 
-class StepModel(_Part):
-    """Calls that run in parallel, or one call."""
+class SendModel(_Part):
+    """A message nobody waits for, as in bare graphs; `count` of a request, to the address in the variable `env`."""
 
-    parallel: tuple[CallModel, ...] = ()
+    env: str
+    operation: str = ""
+    count: float = Field(default=1.0, gt=0.0)
+    client: Client | None = None
+    network: Law | None = None
+    priority: int | None = None
+
+    def compiled(self, client: str, around: RequestLog, marks: dict[str, str]) -> CallSpec:
+        """The compiled form."""
+        policy = Policy.model_construct(network=self.network, priority=self.priority)
+        return CallSpec(
+            env=self.env, operation=self.operation, count=self.count, timeout_ns=MESSAGE_NS, required=False,
+            client=self.client or client, policy=policy, asynchronous=True,
+        )  # fmt: skip
+
+
+class CachedModel(_Part):
+    """A look-up in one of the program's `caches`; `hit` is the time it takes, on a miss the steps of `miss` follow."""
+
+    cache: str
+    hit: Duration = 0
+    miss: tuple[StepModel, ...] = Field(min_length=1)
+
+
+class StepModel(_Part):
+    """Calls that run in parallel, or one call, or a message, or a look-up in a cache."""
+
+    parallel: tuple[CallModel | SendModel, ...] = ()
     call: CallModel | None = None
+    send: SendModel | None = None
+    cached: CachedModel | None = None
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> StepModel:
-        if (self.call is None) == (not self.parallel):
-            raise ValueError("a step has either 'call' or 'parallel'")
+    def _one_of_all(self) -> StepModel:
+        given = [name for name in type(self).model_fields if getattr(self, name)]
+        if len(given) != 1:
+            raise ValueError("a step has exactly one of 'call', 'parallel', 'send' and 'cached'")
         return self
 
     @property
-    def calls(self) -> tuple[CallModel, ...]:
-        """The calls of the step."""
-        return self.parallel or ((self.call,) if self.call is not None else ())
+    def calls(self) -> tuple[CallModel | SendModel, ...]:
+        """The calls and messages of the step that do not depend on a cache."""
+        one = self.call or self.send
+        return self.parallel or ((one,) if one is not None else ())
+
+    def compiled(
+        self, client: str, around: RequestLog, marks: dict[str, str], caches: tuple[str, ...] = ()
+    ) -> list[tuple[CallSpec, ...]]:
+        """The compiled form: steps that follow each other."""
+        if self.cached is not None:
+            behind = (*caches, self.cached.cache)
+            return [part for step in self.cached.miss for part in step.compiled(client, around, marks, behind)]
+        found = (call.compiled(client, around, marks) for call in self.calls)
+        return [tuple(replace(call, caches=caches) if caches else call for call in found)]
+
+    def looked_up(self) -> list[CachedModel]:
+        """The look-ups of the step, those behind others too."""
+        if self.cached is None:
+            return []
+        return [self.cached, *(found for step in self.cached.miss for found in step.looked_up())]
 
 
 class OperationModel(_Part):
@@ -197,6 +253,7 @@ class OperationModel(_Part):
         work: law of its CPU time, as in bare graphs; or `cpu_ms` and `cpu_cv` (1 is exponential).
         latency, latency_cv: time without CPU (`wait` in bare graphs).
         failure: probability that it answers with an error after its work.
+        contention, allocation: as in bare graphs.
         io: of a store's operation: what it does to the data.
     """
 
@@ -208,6 +265,8 @@ class OperationModel(_Part):
     cpu_cv: float = Field(default=1.0, ge=0.0)
     work: Law | None = None
     failure: float = Field(default=0.0, ge=0.0, le=1.0)
+    contention: Duration = 0
+    allocation: Size | None = None
     latency: Duration = 0
     latency_cv: float = Field(default=0.5, ge=0.0)
     io: IoModel | None = None
@@ -232,9 +291,11 @@ class OperationModel(_Part):
             cpu_cv=math.sqrt(self.work.scv) if self.work is not None else self.cpu_cv,
             work=self.work,
             failure=self.failure,
-            latency_ns=self.latency,
+            contention_ns=self.contention,
+            allocation=self.allocation,
+            latency_ns=self.latency + sum(found.hit for step in self.steps for found in step.looked_up()),  # integers
             latency_cv=self.latency_cv,
-            steps=tuple(tuple(call.compiled(client, around, marks) for call in step.calls) for step in self.steps),
+            steps=tuple(part for step in self.steps for part in step.compiled(client, around, marks)),
             log=tuple(line.template(**marks) for line in lines),
             status=self.status,
         )
@@ -309,7 +370,7 @@ class Behaviour(_Part):
         threads: requests that compute at once (`cores` in bare graphs); 0 is as many as there are cores.
         workers: requests inside at once, each holding a worker while it waits for its calls; 0 is no limit.
         queue: as in bare graphs, or its bound alone.
-        shed, rate_limit, heap: as in bare graphs.
+        shed, rate_limit, heap, caches: as in bare graphs.
         operator: name of the operator that works in this process; empty for none.
         logic: which program of its own says what it does besides serving; empty for none.
         settings: variables that set keys of the program.
@@ -317,6 +378,8 @@ class Behaviour(_Part):
         warm_up: how slow it is in the beginning, if that is worth telling.
         leak, descriptor_leak: bytes, and descriptors, that it never gives back for each second of CPU it uses.
         nofile: the limit of descriptors that its start script sets (`ulimit -n`); 0 is what the runtime gives.
+        process_litter, shm_litter: children that it never asks after, and bytes in files of /dev/shm that it never
+            removes, for each second of CPU it uses.
     """
 
     name: str
@@ -332,24 +395,27 @@ class Behaviour(_Part):
     logic: Literal["", "hotel-reservation", "consul"] = ""
     threads: int = Field(default=0, ge=0)
     workers: int = Field(default=0, ge=0)
-    queue: Annotated[Queue, BeforeValidator(_queue)] = Queue(bound=1024)
+    queue: Annotated[Queue, BeforeValidator(_queue)] = Field(default_factory=partial(Queue, bound=1024))
     shed: Shedding | None = None
     rate_limit: RateLimit | None = None
     heap: Heap | None = None
+    caches: Mapping[str, Cache] = Field(default_factory=dict)
     idle_cpu_ms: float = Field(default=1.0, ge=0.0)  # per second
     memory: Size = 16 << 20
     memory_per_request: Size = 64 << 10
-    startup: Startup = Startup()
-    sigterm: Sigterm = Sigterm()
+    startup: Startup = Field(default_factory=Startup)
+    sigterm: Sigterm = Field(default_factory=Sigterm)
     probe_cpu_ms: float = Field(default=0.5, ge=0.0)
     health_paths: tuple[str, ...] = ()
-    request_log: RequestLog = RequestLog()
+    request_log: RequestLog = Field(default_factory=RequestLog)
     settings: tuple[Setting, ...] = ()
     report: Report | None = None
     warm_up: WarmUp | None = None
     leak: Size = 0
     descriptor_leak: float = Field(default=0.0, ge=0.0)
     nofile: int = Field(default=0, ge=0)
+    process_litter: float = Field(default=0.0, ge=0.0)
+    shm_litter: Size = 0
     operations: tuple[OperationModel, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -358,6 +424,15 @@ class Behaviour(_Part):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"operation {name!r} is described twice")
+        return self
+
+    @model_validator(mode="after")
+    def _caches_are_there(self) -> Behaviour:
+        for operation in self.operations:
+            for found in (each for step in operation.steps for each in step.looked_up()):
+                if found.cache not in self.caches:
+                    known = ", ".join(self.caches) or "none"
+                    raise ValueError(f"{operation.name!r} looks up in cache {found.cache!r}; there are: {known}")
         return self
 
     @model_validator(mode="after")
@@ -386,6 +461,7 @@ class Behaviour(_Part):
             shed=self.shed,
             rate_limit=self.rate_limit,
             heap=self.heap,
+            caches=tuple(self.caches.items()),
             idle_cores=self.idle_cpu_ms / 1000.0,
             memory_base=self.memory,
             memory_per_request=self.memory_per_request,

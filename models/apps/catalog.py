@@ -8,7 +8,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple, Protocol
 
-from simcluster.engine import Simulation
+from simcluster.engine import FlatDict, Simulation
 from simcluster.models.apps.admission import PolicyWebhookProgram
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
 from simcluster.models.apps.documents import load_document
@@ -28,7 +28,7 @@ from simcluster.models.apps.tidb.tikv import TikvProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.program import Program, StartFailure
-from simcluster.models.machine.shell import ShellProgram, can_run
+from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 
 #: Folders of this package with a `behaviour.yaml`.
@@ -67,6 +67,8 @@ _SERVERS = (
 )
 
 
+#: What a release's defects are called in a behaviour.
+_DEFECTS = ("leak", "descriptor_leak", "nofile", "process_litter", "shm_litter")
 #: A behaviour, and the users' mix if it is their entry.
 _Described = tuple[Behaviour, tuple[tuple[str, float], ...]]
 
@@ -84,11 +86,15 @@ class Defects(NamedTuple):
     Attributes:
         leak_bytes, leak_descriptors: what it never gives back for each second of CPU it uses.
         nofile: descriptors to which its start script limits it; 0 leaves the runtime's limit.
+        litter_processes, litter_bytes: children that it never asks after, and bytes in files of /dev/shm that it
+            never removes, for each second of CPU it uses.
     """
 
     leak_bytes: int = 0
     leak_descriptors: float = 0.0
     nofile: int = 0
+    litter_processes: float = 0.0
+    litter_bytes: int = 0
 
 
 class ImageRepositories(Protocol):
@@ -109,8 +115,8 @@ class AppCatalog:
         self._sim = sim
         self._traffic = traffic
         self.applications: dict[str, Application] = {}
-        self._behaviours: dict[str, _Described] = {}
-        self._programs: dict[tuple[str, str], _Described] = {}  # by repository and program
+        self._behaviours: dict[str, _Described] = FlatDict()
+        self._programs: dict[tuple[str, str], _Described] = FlatDict()  # by repository and program
         self._releases: dict[tuple[str, str], Defects] = {}  # by repository and tag
         self._loads: dict[str, list[StoreLoad]] = {}  # what applications ask of stores, by kind
         for name in APPLICATIONS:
@@ -240,7 +246,7 @@ class AppCatalog:
             behaviour = self._loaded(behaviour)
         defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
         if defects is not None:
-            told = dict(zip(("leak", "descriptor_leak", "nofile"), defects, strict=True))
+            told = dict(zip(_DEFECTS, defects, strict=True))
             behaviour = behaviour.model_copy(update=told)
         kind = _LOGIC.get(behaviour.logic) or _DATA_STORES.get(behaviour.data_store, ServerProgram)
         if behaviour.admission:

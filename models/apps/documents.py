@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -10,7 +11,26 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 M = TypeVar("M", bound=BaseModel)
-_QUICK: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _QuickLoader(_BASE):  # type: ignore[misc]
+    """Finds the type of a plain scalar once, of which files have the same again and again."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """The tag of a node."""
+        if kind is yaml.ScalarNode and implicit[0] and not self.yaml_path_resolvers:
+            return _tag_of(value)
+        return super().resolve(kind, value, implicit)
+
+
+@functools.lru_cache(maxsize=4096)
+def _tag_of(plain: str) -> str:
+    resolvers = _BASE.yaml_implicit_resolvers
+    for tag, pattern in (*resolvers.get(plain[:1], ()), *resolvers.get(None, ())):
+        if pattern.match(plain):
+            return str(tag)
+    return str(_BASE.DEFAULT_SCALAR_TAG)
 
 
 class DocumentError(ValueError):
@@ -43,7 +63,7 @@ def load_document(text: str, model: type[M], source: str) -> M:
 def _parsed(text: str) -> Any:
     """The value of a document, by libyaml where it is there; errors are always those of PyYAML's own parser."""
     try:
-        return yaml.load(text, _QUICK)
+        return yaml.load(text, _QuickLoader)
     except yaml.YAMLError:
         return yaml.safe_load(text)
 

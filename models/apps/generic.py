@@ -89,7 +89,8 @@ class GenericProgram(ServerProgram):
             spec.command or spec.args or any(m.path.startswith("/etc/") for m in spec.mounts)
         ):
             ports = known
-        super().__init__(container, traffic, undescribed(_short_name(spec.image), ports), (), environment)
+        self._described = (_short_name(spec.image), ports)
+        super().__init__(container, traffic, undescribed(*self._described), (), environment)
         self._network = traffic.network
         self._known: dict[str, None] = {}
         self._named: tuple[tuple[str, str], ...] | None = None  # variables that name a host, and the host
@@ -119,14 +120,7 @@ class GenericProgram(ServerProgram):
         return self._spec()
 
     def _spec(self) -> ServiceSpec:
-        calls = tuple(
-            CallSpec(name, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502, connects=1.0)
-            for name in self._known
-        )
-        cpu_ns = int(REQUEST_CPU_MS * MILLISECOND)
-        operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else ())
-        spec = self.behaviour.service()
-        return ServiceSpec(spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base)
+        return _service(*self._described, tuple(self._known))
 
     def _look(self) -> bool:
         """Find variables whose value names a Service; whether there are new ones."""
@@ -145,7 +139,7 @@ class GenericProgram(ServerProgram):
         """Variables whose value begins with a host's name, and that name; an environment never changes."""
         found = []
         for name, value in self.environment.items():
-            host, _ = parse_address(value)
+            host, _ = _parsed(value)
             if host and not host[0].isdigit() and host not in (*_NO_HOSTS, self.container.spec.pod_name):
                 found.append((name, host))
         return tuple(found)
@@ -172,6 +166,21 @@ class GenericProgram(ServerProgram):
             self.server.spec = self._spec()
             self._traffic.rewire()
         self.container.sim.after(LOOK_EVERY_NS, self._look_again)
+
+
+@functools.lru_cache(maxsize=1024)
+def _service(name: str, ports: tuple[int, ...], called: tuple[str, ...]) -> ServiceSpec:
+    """The service of an image nobody described, which calls these hosts."""
+    calls = tuple(
+        CallSpec(host, ANY_PATH, timeout_ns=CALL_TIMEOUT_NS, client="http", status=502, connects=1.0) for host in called
+    )
+    cpu_ns = int(REQUEST_CPU_MS * MILLISECOND)
+    operation = OperationSpec(ANY_PATH, "*", cpu_ns, steps=(calls,) if calls else ())
+    spec = undescribed(name, ports).service()
+    return ServiceSpec(spec.name, "any", (operation,), idle_cores=spec.idle_cores, memory_base=spec.memory_base)
+
+
+_parsed = functools.lru_cache(maxsize=4096)(parse_address)
 
 
 def _short_name(image: str) -> str:

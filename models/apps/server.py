@@ -16,7 +16,7 @@ from simcluster.models.apps.behaviour import Behaviour, Line
 from simcluster.models.apps.logs import RequestLines, fill
 from simcluster.models.apps.selfreport import SelfReport
 from simcluster.models.apps.settings import WrongSetting, configured
-from simcluster.models.apps.shortage import accept_failed
+from simcluster.models.apps.shortage import accept_failed, last_words
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Answer, Call, Program
@@ -28,6 +28,8 @@ from simcluster.models.traffic.cluster.server import Failed, Served, Server
 START_SLICE_NS = SECOND
 #: A connection is accepted by the kernel, whatever the process does.
 ACCEPT_NS = MILLISECOND // 10
+#: A health check that takes no longer is answered within every probe's time-out.
+PROMPT_NS = 500 * MILLISECOND
 #: A connection that waits in the backlog for a process without descriptors is not answered.
 NEVER_NS = 3600 * SECOND
 
@@ -61,8 +63,14 @@ class ServerProgram(Program):
         self._work_ns = 0
         self._timer: Timer | None = None
         self._self_report: SelfReport | None = None
+        self._judged: tuple[object, bool] = (None, False)  # queue and CPU, and whether checks are prompt then
         spec = container.spec
         self._key = container.sim.streams.key("server", spec.pod_uid, spec.name, container.container_id)
+
+    @property
+    def comm(self) -> str:
+        """What its file is called."""
+        return self.behaviour.program
 
     @property
     def traffic(self) -> TrafficEngine:
@@ -93,6 +101,10 @@ class ServerProgram(Program):
             self.container.machine.os.descriptors.set_limit(self.container, self.behaviour.nofile)
         if self.behaviour.descriptor_leak:
             self.container.machine.os.descriptors.leak(self.container, self.behaviour.descriptor_leak)
+        if self.behaviour.process_litter:
+            self.container.litter("fork", self.behaviour.process_litter)
+        if self.behaviour.shm_litter:
+            self.container.litter("write", float(self.behaviour.shm_litter))
         self._work_ns = int(startup.cpu_seconds * SECOND)
         self._load()
 
@@ -138,6 +150,30 @@ class ServerProgram(Program):
             return Answer("ok", 200, "ok" if call.kind == "http" else "SERVING", delay)
         return self._operation(self.server, call, delay)
 
+    def steady(self, call: Call) -> object | None:
+        """A health check is fine as long as this server accepts, its queue is as it was, and so is its share of CPU."""
+        server = self.server
+        if server is None or server.starved or type(self).answer is not ServerProgram.answer:
+            return None
+        if call.port not in self._ports or self.behaviour.protocol not in ("any", call.kind):
+            return None
+        if call.kind != "grpc" and not self.is_health_path(call.path) and not self._is_sound(server, call):
+            return None
+        mark = (server.published, self.container.machine.cpu_mark)
+        if mark != self._judged[0]:
+            delay = server.delay_ns(int(self.behaviour.probe_cpu_ms * MILLISECOND))
+            self._judged = (mark, delay <= PROMPT_NS)
+        return mark if self._judged[1] else None
+
+    def _is_sound(self, server: Server, call: Call) -> bool:
+        """Whether an operation that calls nobody certainly succeeds now."""
+        index = server.spec.match(call.path)
+        operation = None if index is None else server.spec.operations[index]
+        if index is None or operation is None or operation.steps or operation.failure or operation.status >= 400:
+            return False
+        fate = self._traffic.fate(server, index)
+        return fate is None or (not fate.failures and fate.latency.mean <= PROMPT_NS)
+
     def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
         """Keep what happened in a tick until somebody reads the log."""
         key = mix(self._key, t_ns)
@@ -150,6 +186,13 @@ class ServerProgram(Program):
         line = accept_failed(self.behaviour, next(iter(self._ports), 80), errno, self.container.sim.now)
         if line:
             self.container.write(line, "stderr")
+
+    def denied(self, call: str, errno: str) -> None:
+        """Say what the kernel refused, and end, as a program does that nobody wrote a handler for."""
+        words = last_words(self.behaviour, call, errno)
+        for line in words.lines:
+            self.container.write(line, "stderr")
+        self.container.exit(words.exit_code)
 
     def is_health_path(self, path: str) -> bool:
         """Whether the path tells of the process alone and not of what is behind it."""

@@ -37,7 +37,7 @@ class Setting(BaseModel, Shared):
         besides: further keys to set with it, where the file does not say them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     env: str
     sets: str

@@ -1,10 +1,13 @@
-"""What programs print when they cannot accept connections for want of descriptors.
+"""What programs print when the kernel has nothing left for them: descriptors, processes, shared memory.
 
-The texts are those of Go's net/http, nginx, asyncio, gRPC core, PostgreSQL, MySQL, Redis, MongoDB, HotSpot's
-Tomcat and Kestrel. Programs that say nothing by themselves (grpc-go, Node's libuv, memcached without -v) are silent.
+The texts are those of Go's net/http and runtime, nginx, asyncio, CPython, Node, gRPC core, PostgreSQL, MySQL, Redis,
+MongoDB, HotSpot's Tomcat and Kestrel. Programs that say nothing of a failed accept by themselves (grpc-go, Node's
+libuv, memcached without -v) are silent. Who cannot start a process or write a file ends: nobody handles that.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from simcluster.engine import format_rfc3339
 from simcluster.models.apps.behaviour import Behaviour
@@ -53,3 +56,66 @@ def _of_language(behaviour: Behaviour, port: int, errno: str, now_ns: int) -> st
         return ""
     accept = _GO.get(errno, _GO["EMFILE"])
     return f"{day.replace('-', '/')} {clock} http: Accept error: accept tcp [::]:{port}: {accept}; retrying in 1s"
+
+
+class LastWords(NamedTuple):
+    """What a program prints before it ends, and its exit code."""
+
+    lines: tuple[str, ...]
+    exit_code: int
+
+
+#: Error -> its number and text (asm-generic/errno-base.h, glibc).
+_NUMBERS = {"EAGAIN": 11, "ENOSPC": 28}
+_TEXTS = {"EAGAIN": "Resource temporarily unavailable", "ENOSPC": "No space left on device"}
+#: What it starts, and where it writes.
+_CHILD, _FILE = "/usr/bin/convert", "/dev/shm/render.cache"
+
+
+def last_words(behaviour: Behaviour, call: str, errno: str) -> LastWords:
+    """How a program ends that is refused `fork` (EAGAIN) or `write` (ENOSPC)."""
+    number, text, client = _NUMBERS[errno], _TEXTS[errno], behaviour.client
+    if client == "node-grpc":
+        return _node(call, errno, number, text)
+    if behaviour.program in ("python", "python3") or client == "python-grpc":
+        kind = "BlockingIOError" if call == "fork" else "OSError"
+        head = "Traceback (most recent call last):"
+        return LastWords((head, f"{kind}: [Errno {number}] {text}"), 1)
+    if behaviour.program == "java" or client == "java-grpc":
+        what = f'Cannot run program "{_CHILD}": error={number}, {text}' if call == "fork" else text
+        return LastWords((f'Exception in thread "main" java.io.IOException: {what}',), 1)
+    if behaviour.program in _STORES or behaviour.program in _NGINX or behaviour.program in _SILENT:
+        return LastWords((f"{behaviour.program}: {text}",), 1)
+    what = f"fork/exec {_CHILD}" if call == "fork" else f"write {_FILE}"
+    return LastWords((f"panic: {what}: {text.lower()}", "", "goroutine 1 [running]:"), 2)
+
+
+def _node(call: str, errno: str, number: int, text: str) -> LastWords:
+    if call == "fork":
+        return LastWords(
+            (
+                "node:events:497",
+                "      throw er; // Unhandled 'error' event",
+                "      ^",
+                "",
+                f"Error: spawn {_CHILD} {errno}",
+                "    at ChildProcess._handle.onexit (node:internal/child_process:286:19)",
+                "    at onErrorNT (node:internal/child_process:484:16)",
+                f"  errno: -{number},",
+                f"  code: '{errno}',",
+                f"  syscall: 'spawn {_CHILD}',",
+                f"  path: '{_CHILD}'",
+            ),
+            1,
+        )
+    return LastWords(
+        (
+            "node:internal/process/promises:288",
+            f"[Error: {errno}: {text.lower()}, write] {{",
+            f"  errno: -{number},",
+            f"  code: '{errno}',",
+            "  syscall: 'write'",
+            "}",
+        ),
+        1,
+    )

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.engine import SECOND, Parted, Shared, Simulation
 from simcluster.models.machine.kernel.cfs import CpuStat, statistics
 from simcluster.models.machine.logfile import LogFile
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.program import Program
-from simcluster.models.machine.shellfiles import Layer
+from simcluster.models.machine.shell.files import Layer
 
 if TYPE_CHECKING:
     from simcluster.models.machine.kernel.kernel import Kernel
@@ -78,7 +78,7 @@ class ContainerSpec(Shared):
 
 
 @dataclass
-class Sandbox:
+class Sandbox(Parted):
     """A pod's network namespace and the containers in it. Owns the pod's address."""
 
     namespace: str
@@ -105,14 +105,26 @@ class Sandbox:
         return self.container_on(port) is not None
 
 
-class Container:
+class Meter(Protocol):
+    """Who counts the CPU time of containers for them, a row each; `speed` is that of the machine's cores."""
+
+    def read(self, row: int, speed: float) -> int:
+        """What a container has used beside what it knows of."""
+
+    def take(self, row: int, speed: float) -> int:
+        """The same; from now on the container knows of it."""
+
+    def heed(self, row: int, leaky: bool) -> None:
+        """A container leaks as it works: it wants to know of its work soon. Or it does not."""
+
+
+class Container(Parted):
     """One run of a container.
 
     Attributes:
         state: `created`, `running` or `exited`.
         exit_code, reason: after the exit; reason is `Completed`, `Error` or `OOMKilled`.
         memory_bytes: working set now.
-        cpu_ns: CPU time used since the start, in nanoseconds of one core.
         throttled_ns: time in which the CFS quota stopped it.
     """
 
@@ -136,23 +148,58 @@ class Container:
         self.log = LogFile()
         self.written: Layer | None = None  # the writable layer, made at the first write
         self.memory_bytes = 0
-        self.cpu_ns = 0
+        self._used_ns = 0
+        self._meter: tuple[Meter, int] | None = None
         self.throttled_ns = 0
         self.memory_peak = 0
         self.memory_full = 0  # how often it came close to its limit (memory.events max)
+        self.leaky = False  # whether it grows with its work
         self._leak = (0, 0, 0)  # bytes for a second of CPU, CPU time at the beginning, bytes before
+        self._litter: dict[str, tuple[float, int, int]] = {}  # what -> for a second of CPU, CPU time at first, how many
         self._base_memory = 0
         self.on_exit: Callable[[Container], None] | None = None
         self.attempt = 0  # how many runs of this container the pod had before
         self.image_name = spec.image  # full name, as the runtime reports it
         self.image_id = ""  # repository and digest
         self.pid = 0
-        self.mounts = spec.mounts  # the kubelet renews the files of ConfigMaps and Secrets
+        self._mounts: tuple[Mount, ...] | None = None
 
     @property
     def kernel(self) -> Kernel | None:
         """The kernel that its processes call; None on a machine without one."""
         return getattr(self.machine, "os", None)
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time used since the start, in nanoseconds of one core."""
+        if self._meter is None:
+            return self._used_ns
+        meter, row = self._meter
+        return self._used_ns + meter.read(row, self.machine.cpu_speed)
+
+    def use_meter(self, meter: Meter | None, row: int = 0) -> None:
+        """From now on somebody counts CPU time for it (None: it does so itself)."""
+        self.read_meter()
+        self._meter = None if meter is None else (meter, row)
+        if meter is not None:
+            meter.heed(row, self.leaky)
+
+    def read_meter(self) -> None:
+        """Take over what its meter has counted, and leak what that makes it leak."""
+        if self._meter is not None:
+            meter, row = self._meter
+            self._used_ns += meter.take(row, self.machine.cpu_speed)
+            if self.leaky:
+                self._grow()
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        """Its volumes; the kubelet renews the files of ConfigMaps and Secrets."""
+        return self.spec.mounts if self._mounts is None else self._mounts
+
+    @mounts.setter
+    def mounts(self, mounts: tuple[Mount, ...]) -> None:
+        self._mounts = mounts
 
     @property
     def running(self) -> bool:
@@ -214,12 +261,26 @@ class Container:
     def use_cpu(self, cpu_ns: int, throttled_ns: int = 0) -> None:
         """Account CPU time and time stopped by the quota."""
         speed = self.machine.cpu_speed
-        self.cpu_ns += cpu_ns if speed == 1.0 else int(cpu_ns / speed)
+        self._used_ns += cpu_ns if speed == 1.0 else int(cpu_ns / speed)
         if throttled_ns:
             self.throttled_ns += throttled_ns
             self.machine.throttled_ns += throttled_ns
+        if self.leaky:
+            self._grow()
+
+    def _grow(self) -> None:
+        """Take what its work so far has made it leak."""
         if self._leak[0] and self.leaked() - (self.memory_bytes - self._base_memory) >= _LEAK_STEP:
             self.set_memory(self._base_memory)
+        kernel = self.kernel
+        for what, (rate, since_ns, have) in list(self._litter.items()):
+            more = int(rate * (self.cpu_ns - since_ns) / SECOND) - have
+            if kernel is None or more <= 0 or not self.running:
+                continue
+            self._litter[what] = (rate, since_ns, have + more)
+            error = (kernel.litter if what == "fork" else kernel.shared_file)(self, more)
+            if error:
+                self.program.denied(what, error)
 
     def cpu_stat(self) -> CpuStat:
         """Its cgroup's `cpu.stat`."""
@@ -235,6 +296,29 @@ class Container:
         if bytes_per_cpu_second < 0:
             raise ValueError("a process cannot leak less than nothing")
         self._leak = (bytes_per_cpu_second, self.cpu_ns, self.leaked())
+        self._note_leaks()
+
+    def litter(self, what: str, per_cpu_second: float) -> None:
+        """From now on it leaves so many behind for each second of CPU it uses (0: no more).
+
+        Args:
+            what: `fork`: children that it never asks after; `write`: bytes in files of /dev/shm.
+
+        Raises:
+            ValueError: a negative rate.
+        """
+        if per_cpu_second < 0.0:
+            raise ValueError("a process cannot leave less than nothing behind")
+        assert what in ("fork", "write"), what
+        self._litter.pop(what, None)
+        if per_cpu_second:
+            self._litter[what] = (per_cpu_second, self.cpu_ns, 0)
+        self._note_leaks()
+
+    def _note_leaks(self) -> None:
+        self.leaky = bool(self._leak[0] or self._litter)
+        if self._meter is not None:
+            self._meter[0].heed(self._meter[1], self.leaky)
 
     def leaked(self) -> int:
         """Bytes it has leaked so far."""
@@ -268,13 +352,10 @@ class Container:
         )
 
 
-def use_cpu(containers: Sequence[Container], cpu_ns: Sequence[int]) -> None:
-    """Account CPU time of several containers of one machine, as `Container.use_cpu` does one by one."""
-    if not containers:
-        return
-    plain = containers[0].machine.cpu_speed == 1.0
-    for container, amount in zip(containers, cpu_ns, strict=True):
-        if plain and not container._leak[0]:
-            container.cpu_ns += amount
-        else:
-            container.use_cpu(amount)
+def cpu_times(containers: Sequence[Container]) -> list[int]:
+    """`Container.cpu_ns` of containers of one machine."""
+    found = [container._used_ns for container in containers]
+    for place, meter in enumerate([container._meter for container in containers]):
+        if meter is not None:
+            found[place] += meter[0].read(meter[1], containers[place].machine.cpu_speed)
+    return found

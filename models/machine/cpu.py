@@ -137,17 +137,18 @@ class CpuAccount:
         available = max(0, self.capacity - self.stolen - self.system)
         rest, demand, weights = available - self._total, self._demand, self._weight
         whole = self._weights
-        crowded = any(want * whole > available * weights[other] for other, want in demand.items())
-        found = []
+        found, crowded, capacity = [], None, self.capacity
         for container in containers:
-            limit = container.spec.cpu_limit
-            ceiling = self.capacity if limit is None else min(self.capacity, int(limit * NANOCORES))
-            free = rest + demand.get(container.container_id, 0)
+            key, limit = container.container_id, container.spec.cpu_limit
+            ceiling = capacity if limit is None else min(capacity, int(limit * NANOCORES))
+            free = rest + demand.get(key, 0)
             if ceiling > free:
-                if crowded or container.container_id not in weights:
+                if crowded is None:
+                    crowded = _is_crowded(demand, weights, whole, available)
+                if crowded or key not in weights:
                     found.append(self.share(container))
                     continue
-                ceiling = min(ceiling, max(free, 0))
+                ceiling = free if free > 0 else 0
             found.append(ceiling / NANOCORES)
         return found
 
@@ -167,6 +168,11 @@ class CpuAccount:
             for other in modest:
                 rest -= wanting.pop(other)
                 total_weight -= weights[other]
+
+
+def _is_crowded(demand: dict[str, int], weights: dict[str, int], whole: int, available: int) -> bool:
+    """Whether somebody wants more than his share."""
+    return any(want * whole > available * weights[key] for key, want in demand.items())
 
 
 def weight_of(container: Container) -> int:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simcluster.engine import Shared, Simulation
-from simcluster.models.machine.shellfiles import FileError, normalize, parent_of
+from simcluster.engine import FlatDict, Shared, Simulation
+from simcluster.models.machine.shell.files import FileError, normalize, parent_of
 
 #: Folders that are there although nothing in them is modelled.
 _FOLDERS = (
@@ -39,7 +39,8 @@ class HostFiles:
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
-        self._files: dict[str, HostFile] = {}
+        self._files: dict[str, HostFile] = FlatDict()
+        self._hollow = False  # whether a file was ever allocated without content
         self._folders: dict[str, None] = {}
         self._watchers: list[tuple[str, Callable[[str], None]]] = []
         self.guard: Callable[[str, int], str] | None = None  # why the disk refuses a write to a path, or ""
@@ -107,7 +108,7 @@ class HostFiles:
     @property
     def extra_bytes(self) -> int:
         """What files take on the disk beside their texts (`fallocate`)."""
-        return sum(file.hollow_bytes for file in self._files.values())  # integers
+        return sum(file.hollow_bytes for file in self._files.values()) if self._hollow else 0  # integers
 
     def hollow_below(self, folder: str) -> int:
         """The part of `extra_bytes` that lies in a folder."""
@@ -124,6 +125,7 @@ class HostFiles:
         """Create a file of a size whose content nobody reads. Raises FileError."""
         self.write(path, "")
         self._files[normalize(path)] = HostFile("", self.sim.now, size_bytes)
+        self._hollow = True
 
     def remove(self, path: str) -> None:
         """Remove a file. Raises FileError."""

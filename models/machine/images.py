@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from simcluster.engine import MILLISECOND, Simulation
+from simcluster.engine import MILLISECOND, FlatDict, Shared, Simulation
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.imagereference import ImageReference
 
@@ -170,11 +170,11 @@ class Publisher(Protocol):
         """Call `registry.describe` for each of them."""
 
 
-@dataclass
-class Repository:
+@dataclass(frozen=True)
+class Repository(Shared):
     """A described repository: exactly these tags, each of this size."""
 
-    tags: dict[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
 
 
 class ImageRegistry:
@@ -186,16 +186,17 @@ class ImageRegistry:
 
     def __init__(self, sim: Simulation, publisher: Publisher | None = None) -> None:
         self.sim = sim
-        self.repositories: dict[str, Repository] = {}
+        self.repositories: dict[str, Repository] = FlatDict()
         self.unreachable: dict[str, str] = {}  # host -> text of the dial error
+        self._resolved: dict[ImageReference, Manifest] = FlatDict()  # as long as nothing else is described
         if publisher is not None:
             publisher.publish(self)
 
     def describe(self, repository: str, tags: Iterable[str], size_bytes: int) -> None:
         """Add tags of a repository, given in full (`docker.io/library/redis`)."""
-        found = self.repositories.setdefault(repository, Repository())
-        for tag in tags:
-            found.tags[tag] = size_bytes
+        self._resolved = FlatDict()
+        known = self.repositories.get(repository, Repository())
+        self.repositories[repository] = Repository({**known.tags, **dict.fromkeys(tags, size_bytes)})
 
     def fail_host(self, host: str, error: str) -> None:
         """Have every request to a registry host fail, e.g. with `dial tcp 1.2.3.4:443: i/o timeout`."""
@@ -215,6 +216,13 @@ class ImageRegistry:
         if error:
             head = f"https://{image.domain}/v2/{image.path}/manifests/{image.version}"
             raise PullError(f'{_prefix(image)}failed to do request: Head "{head}": {error}')
+        manifest = self._resolved.get(image)
+        if manifest is None:
+            manifest = self._resolved[image] = self._manifest(image)
+        return manifest
+
+    def _manifest(self, image: ImageReference) -> Manifest:
+        """What a reachable registry has. Raises PullError."""
         known = self.repositories.get(image.repository)
         if known is not None:
             # Official images have hundreds of tags: the described ones are examples, not the list.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simcluster.engine import SECOND, Shared, Simulation
+from simcluster.engine import SECOND, FlatDict, Shared, Simulation
 from simcluster.models.machine.imagereference import ImageReference, parse_image
 from simcluster.models.machine.images import (
     LOOKUP_MEDIAN_NS,
@@ -74,7 +74,9 @@ class ImageStore:
     def __init__(self, sim: Simulation, node: str, registry: ImageRegistry) -> None:
         self.sim = sim
         self.registry = registry
-        self.images: dict[str, LocalImage] = {}
+        self.images: dict[str, LocalImage] = FlatDict()
+        self.changes = 0  # how often an image came or went
+        self._sized = (-1, 0)  # bytes of all images, as of so many changes
         self.bytes_per_s = PULL_BYTES_PER_S
         self.resolve_median_ns = RESOLVE_MEDIAN_NS
         self.lookup_median_ns = LOOKUP_MEDIAN_NS
@@ -86,6 +88,13 @@ class ImageStore:
     def find(self, text: str) -> LocalImage | None:
         """The local image of a reference. Raises InvalidImageName."""
         return self.images.get(str(parse_image(text)))
+
+    @property
+    def size_bytes(self) -> int:
+        """Compressed size of all images together."""
+        if self._sized[0] != self.changes:
+            self._sized = (self.changes, sum(image.size_bytes for image in self.images.values()))  # integers
+        return self._sized[1]
 
     def runs_as_root(self, text: str) -> bool:
         """Whether the image of a reference names no user of its own. Raises InvalidImageName."""
@@ -99,6 +108,7 @@ class ImageStore:
     def forget(self, text: str) -> None:
         """Remove an image from the disk."""
         self.images.pop(str(parse_image(text)), None)
+        self.changes += 1
 
     def pull(self, text: str, done: Callable[[PullResult], None]) -> None:
         """Queue a pull; `done` is called with its result. Raises InvalidImageName."""
@@ -160,4 +170,5 @@ class ImageStore:
     def _add(self, reference: ImageReference, manifest: Manifest) -> LocalImage:
         image = LocalImage(str(reference), reference.repository, manifest.digest, manifest.size_bytes)
         self.images[str(reference)] = image
+        self.changes += 1
         return image

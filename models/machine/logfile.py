@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from simcluster.engine import AppendLog, Shared
+from simcluster.engine import AppendLog, Flat, Shared
 
 
 class LogLine(NamedTuple):
@@ -36,7 +36,7 @@ class LazyLines(ABC, Shared):
         """The lines, in order of time."""
 
 
-class LogFile:
+class LogFile(Flat):
     """Append-only; the oldest part is lost when the file has been rotated often enough."""
 
     def __init__(self) -> None:
@@ -44,6 +44,12 @@ class LogFile:
         self.missing = ""
         # kubelet keeps 5 files of 10 MiB (containerLogMaxFiles, containerLogMaxSize).
         self._entries: AppendLog[LogLine | LazyLines] = AppendLog(block=128, keep_blocks=64)
+
+    def copy(self) -> LogFile:
+        """Another file with the same lines."""
+        other = LogFile.__new__(LogFile)
+        other.missing, other._entries = self.missing, self._entries.copy()
+        return other
 
     def write(self, t_ns: int, text: str, stream: str = "stdout") -> None:
         """Append one line (or several, split at newlines)."""

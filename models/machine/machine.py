@@ -8,27 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from typing import NamedTuple
 
 from simcluster.engine import SECOND, Shared, Simulation
 from simcluster.engine.clock import format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import EXIT_SIGKILL, Container
+from simcluster.models.machine.cooling import Cooling
 from simcluster.models.machine.cpu import NANOCORES, CpuAccount
 from simcluster.models.machine.hostfiles import HostFiles
-from simcluster.models.machine.hosttools import run_on_host
+from simcluster.models.machine.hosttools import PROGRAMS, run_on_host
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.imagestore import ImageStore
 from simcluster.models.machine.journal import Journal, JournalLine
-from simcluster.models.machine.kernel import chrony
+from simcluster.models.machine.kernel import bootlog, chrony
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.links.nic import Nic
 from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.power import Power
-from simcluster.models.machine.program import ExecResult, ProgramCatalog
+from simcluster.models.machine.program import ExecResult, ProgramCatalog, process_name
 from simcluster.models.machine.runtime import Runtime
-from simcluster.models.machine.shellfiles import ERROR_TEXTS
+from simcluster.models.machine.shell.files import ERROR_TEXTS
 from simcluster.models.machine.storage import Disk, FileSystem, MountTable, Storage, usage_of
 from simcluster.models.machine.units import Unit, UnitTable
 
@@ -56,6 +59,14 @@ class NodeIdentity(Shared):
     container_runtime: str = "containerd://1.7.24"
     architecture: str = "amd64"
     operating_system: str = "linux"
+
+
+class Boot(NamedTuple):
+    """One boot: when, its id, and how far the clock was off."""
+
+    started_ns: int
+    boot_id: str
+    wrong_ns: int = 0
 
 
 class Machine:
@@ -98,6 +109,7 @@ class Machine:
         self.role = role or ("control-plane" if "control-plane" in name or "master" in name else "worker")
         self.pod_cidr = pod_cidr or f"10.244.{max(0, int(address.rpartition('.')[2]) - 2)}.0/24"
         self.booted_ns = sim.now
+        self._drift_key = sim.streams.key("drift", name)
         self.on_oom: Callable[[str, int], None] | None = None  # told of a process killed for the whole machine's sake
         self.container_memory = 0  # bytes of all containers' working sets
         self.identity = _identity(sim, name)
@@ -127,6 +139,8 @@ class Machine:
         network.links.nics[name] = self.nics["eth0"]
         network.attach(address, self, node=True)
         self.power = Power(self)
+        self.boots = [Boot(self.booted_ns, self.identity.boot_id)]
+        self.cooling = Cooling(self)
 
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The container runtime. A machine of another make overrides it."""
@@ -147,8 +161,9 @@ class Machine:
         return self.units.control(action, name)
 
     def journal(self) -> Iterable[JournalLine]:
-        """The journal, oldest first."""
-        return self.log
+        """The journal, oldest first, with what the kernel said at each boot."""
+        booting = [line for boot in self.boots for line in bootlog.lines(self, boot.started_ns, boot.wrong_ns)]
+        return merge(booting, self.log, key=_written_ns)
 
     @property
     def clock_error_ns(self) -> int:
@@ -158,6 +173,10 @@ class Machine:
     def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
         """Any other program of the host (`crictl`, `cat`, `free`); None if there is none."""
         return run_on_host(self, argv, stdin)
+
+    def has_program(self, name: str) -> bool:
+        """Whether the host has a program of this name."""
+        return name in PROGRAMS
 
     # Disks.
 
@@ -187,12 +206,13 @@ class Machine:
         if self.built_storage is not None:
             refused = self.built_storage.mounts.at(path).refusal(size_bytes)
             return ERROR_TEXTS.get(refused, "")
-        return ERROR_TEXTS["ENOSPC"] if size_bytes > usage_of(self).available_bytes else ""
+        return ERROR_TEXTS["ENOSPC"] if size_bytes and size_bytes > usage_of(self).available_bytes else ""
 
     def new_boot(self) -> None:
         """A boot gives the machine another boot id, from now on."""
         digits = self.sim.stream("boot", self.name, str(self.booted_ns)).text(_HEX, 32)
         self.identity = replace(self.identity, boot_id=_uuid(digits))
+        self.boots.append(Boot(self.booted_ns, self.identity.boot_id, self.os.clock.offset_ns()))
 
     def start_delay_ns(self) -> int:
         """What a slow root drive adds to the start of a process: some 20 MB of its image are read."""
@@ -234,6 +254,8 @@ class Machine:
         """
         if not 0.0 < factor <= 1.0:
             raise ValueError(f"the speed must be above 0 and at most 1, not {factor:g}")
+        for container in self.runtime.containers():
+            container.read_meter()
         self.cpu.speed = factor
         self.network.version += 1
         if reason == "thermal":
@@ -311,6 +333,11 @@ class Machine:
         low, high = _SYSTEM_MEMORY_MIB[self.role]
         middle, span = (low + high) * MIB // 2, (high - low) * MIB // 2
         return middle + self._drift(span) + self.container_memory + self.host_memory
+
+    def has_ample_memory(self, part: int) -> bool:
+        """Whether more than one part in so many is free whatever the system's own use drifts to; a quick bound."""
+        used = _SYSTEM_MEMORY_MIB[self.role][1] * MIB + self.container_memory + self.host_memory
+        return (self.memory_bytes - used) * part > self.memory_bytes
 
     def out_of_memory(self, container: Container) -> None:
         """The container exceeded its limit: the kernel kills its largest process."""
@@ -431,25 +458,22 @@ class Machine:
 
     def _containerd_stopped(self) -> None:
         self.runtime.up = False
+        if self.runtime.on_stop is not None:
+            self.runtime.on_stop()
 
     def _pid(self, unit: str) -> int:
         return self.units.units[unit].pid
 
     def _drift(self, span: int) -> int:
         """A value in [-span, span] that moves linearly from one drawn point to the next."""
-        key = self.sim.streams.key("drift", self.name)
+        key = self._drift_key
         step, inside = divmod(self.sim.now, _DRIFT_NS)
-        before, after = (_signed(key, step, span), _signed(key, step + 1, span))
+        before, after = _signed(key, step, span), _signed(key, step + 1, span)
         return before + (after - before) * inside // _DRIFT_NS
 
 
-def process_name(container: Container) -> str:
-    """Name of the main process as the kernel knows it, at most 15 characters."""
-    spec = container.spec
-    words = spec.command or ()
-    if words:
-        return words[0].rpartition("/")[2][:15]
-    return spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0][:15]
+def _written_ns(line: JournalLine) -> int:
+    return line.t_ns - line.wrong_ns
 
 
 def _held(process: HostProcess) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from simcluster.engine import FlatDict
 from simcluster.engine.streams import mix
 from simcluster.models.machine.isolation import Isolation, permits
 from simcluster.models.machine.links.frontdoor import FrontDoor
@@ -31,7 +32,7 @@ from simcluster.models.machine.names import (
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Sandbox
-    from simcluster.models.machine.shellfiles import Layer
+    from simcluster.models.machine.shell.files import Layer
 
 Backend = tuple[str, int]  # address, port
 
@@ -68,9 +69,9 @@ class NodeRules:
         sticky: virtual addresses with session affinity ClientIP.
     """
 
-    backends: dict[ServiceKey, tuple[Backend, ...]] = field(default_factory=dict)
-    dropped: dict[ServiceKey, None] = field(default_factory=dict)
-    sticky: dict[ServiceKey, None] = field(default_factory=dict)
+    backends: dict[ServiceKey, tuple[Backend, ...]] = field(default_factory=FlatDict)
+    dropped: dict[ServiceKey, None] = field(default_factory=FlatDict)
+    sticky: dict[ServiceKey, None] = field(default_factory=FlatDict)
 
 
 class Route(NamedTuple):
@@ -110,7 +111,7 @@ class Network:
         self.zone: dict[str, str] = {}
         self.records: dict[str, tuple[str, ...]] = {}
         self.aliases: dict[str, str] = {}
-        self.more_records: dict[tuple[str, str], tuple[str, ...]] = {}  # full name and type (SRV, PTR) -> texts
+        self.more_records: dict[tuple[str, str], tuple[str, ...]] = FlatDict()  # full name and type (SRV, PTR) -> texts
         self.outside: dict[str, str] = {}
         self.isolation: dict[str, Isolation] = {}
         self.pools: dict[str, tuple[Backend, ...]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
-from simcluster.models.machine.shutdown import Inhibitor, Shutdown
+from simcluster.models.machine.shutdown import Inhibitor, ScheduledShutdown, Shutdown
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -30,6 +30,7 @@ class Power:
         on: whether it runs (or boots).
         booting: whether it has power but does not run yet.
         inhibitor: whoever delays an orderly shutdown.
+        scheduled: the shutdown that is to come.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -37,6 +38,7 @@ class Power:
         self.on = True
         self.booting = False
         self.inhibitor: Inhibitor | None = None
+        self.scheduled: ScheduledShutdown | None = None
         self._shutdown: Shutdown | None = None
 
     @property
@@ -51,6 +53,9 @@ class Power:
         machine = self._machine
         was_running, self.on, self.booting = self.running, False, False
         self._shutdown = None
+        if self.scheduled is not None:
+            self.scheduled.cancel(quiet=True)
+            self.scheduled = None
         if not was_running:
             return
         machine.nics["eth0"].cut()
@@ -73,6 +78,22 @@ class Power:
             self._shutdown = Shutdown(self._machine, reboot=reboot)
             self._shutdown.begin()
 
+    def schedule(self, delay_ns: int, *, reboot: bool = False) -> ScheduledShutdown | None:
+        """It goes down in an orderly way after a while, instead of when it was to before; None if it does not run."""
+        if not self.running:
+            return None
+        if self.scheduled is not None:
+            self.scheduled.cancel(quiet=True)
+        at_ns = self._machine.os.clock.now_ns() + delay_ns
+        self.scheduled = ScheduledShutdown(self._machine, at_ns, reboot=reboot)
+        return self.scheduled
+
+    def cancel_schedule(self) -> None:
+        """It stays on. Nothing happens if it was to anyway."""
+        if self.scheduled is not None:
+            self.scheduled.cancel()
+            self.scheduled = None
+
     def give(self) -> None:
         """Somebody presses the button: it boots. Nothing happens if it is on already."""
         if self.on:
@@ -86,16 +107,12 @@ class Power:
         machine = self._machine
         self.booting = False
         machine.booted_ns = machine.sim.now
-        machine.new_boot()
         machine.os.clock.booted()
+        machine.new_boot()
         machine.os.load.booted()
         if machine.built_storage is not None:
             for system in machine.mounts:
                 system.forget_cache()
-        machine.kernel(
-            f"Linux version {machine.identity.kernel_version} (buildd@lcy02-amd64-080) (x86_64-linux-gnu-gcc-13 "
-            "(Ubuntu 13.2.0-23ubuntu4) 13.2.0, GNU ld (GNU Binutils for Ubuntu) 2.42)"
-        )
         machine.nics["eth0"].repair()
         for name in self._order():
             if machine.units.units[name].enabled:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from simcluster.engine import Parted
+
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
 
@@ -101,7 +103,7 @@ class StartFailure(Exception):
     """
 
 
-class Program(ABC):
+class Program(ABC, Parted):
     """The main process of one run of a container.
 
     It lives from `start` until the container exits: by its own `container.exit(code)`, or
@@ -110,6 +112,11 @@ class Program(ABC):
 
     def __init__(self, container: Container) -> None:
         self.container = container
+
+    @property
+    def comm(self) -> str:
+        """What its file is called; empty if that is not known."""
+        return ""
 
     @abstractmethod
     def start(self) -> None:
@@ -121,6 +128,9 @@ class Program(ABC):
     def stop(self) -> None:
         """The container has exited for whatever reason: cancel timers, leave the traffic."""
 
+    def denied(self, call: str, errno: str) -> None:
+        """The kernel refuses it something that it needs for its work: `fork` (EAGAIN), `write` (ENOSPC)."""
+
     def listens_on(self, port: int) -> bool:
         """Whether the process accepts connections on the port now."""
         return False
@@ -128,6 +138,13 @@ class Program(ABC):
     def answer(self, call: Call) -> Answer:
         """Answer one call on a port on which it listens."""
         return Answer("refused")
+
+    def steady(self, call: Call) -> object | None:
+        """What a health check goes by: as long as it is the same (`==`), `answer(call)` succeeds well within a second.
+
+        None if only an answer can tell.
+        """
+        return None
 
     def admission_review(self, call: Call, review: dict[str, Any]) -> Answer | None:
         """Answer an AdmissionReview that the API server posts; None if the program knows nothing of such.
@@ -145,6 +162,14 @@ class Program(ABC):
         return self.run(argv)
 
 
+def process_name(container: Container) -> str:
+    """Name of a container's main process as the kernel knows it, at most 15 characters."""
+    spec, program = container.spec, getattr(container, "program", None)
+    known = program.comm if program is not None and not spec.command else ""
+    words = spec.command or (known or spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0],)
+    return words[0].rpartition("/")[2][:15]
+
+
 class WrappedProgram(Program):
     """A program around another one: the process whose start and end mean something more.
 
@@ -154,6 +179,11 @@ class WrappedProgram(Program):
     def __init__(self, container: Container, inner: Program) -> None:
         super().__init__(container)
         self.inner = inner
+
+    @property
+    def comm(self) -> str:
+        """What the other one's file is called."""
+        return self.inner.comm
 
     def start(self) -> None:
         """The process was started."""
@@ -167,6 +197,10 @@ class WrappedProgram(Program):
         """The process is gone."""
         self.inner.stop()
 
+    def denied(self, call: str, errno: str) -> None:
+        """The kernel refuses it something."""
+        self.inner.denied(call, errno)
+
     def listens_on(self, port: int) -> bool:
         """Whether the process accepts connections on the port now."""
         return self.inner.listens_on(port)
@@ -174,6 +208,10 @@ class WrappedProgram(Program):
     def answer(self, call: Call) -> Answer:
         """Answer one call."""
         return self.inner.answer(call)
+
+    def steady(self, call: Call) -> object | None:
+        """What a health check goes by."""
+        return self.inner.steady(call) if type(self).answer is WrappedProgram.answer else None
 
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """Run a command of the image."""

@@ -8,16 +8,18 @@ snapshotters, runtime classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
-from simcluster.models.machine.container import Container, ContainerSpec, Sandbox
-from simcluster.models.machine.exectools import Executed, run_tool
+from simcluster.models.machine.cni import NOT_INITIALIZED, AddressRange, CniConfig
+from simcluster.models.machine.container import Container, ContainerSpec, Sandbox, cpu_times
+from simcluster.models.machine.imagetools.lazy import Executed, run_tool
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import ProgramCatalog, StartFailure
 
 if TYPE_CHECKING:
+    from simcluster.models.machine.kernel.kernel import Kernel
     from simcluster.models.machine.machine import Machine
 
 #: Durations: log-normal (median, sigma). From "ContainerCreating" to "Pulling" the recorded
@@ -52,6 +54,7 @@ class Runtime:
     Attributes:
         up: whether the daemon answers.
         on_change: told the pod uid whenever a sandbox or container of it changed state.
+        on_stop: told when the daemon stops.
     """
 
     def __init__(
@@ -63,16 +66,25 @@ class Runtime:
         self.catalog = catalog
         self.up = True
         self.on_change: Callable[[str], None] | None = None
+        self.on_stop: Callable[[], None] | None = None
+        self._when_exited = self._exited  # one object for all containers: a fork copies it once
         self.sandboxes: dict[str, Sandbox] = {}  # pod uid ->
         self.runs: dict[str, dict[str, list[Container]]] = {}  # pod uid -> name -> newest first, at most two
         self.retired_cpu_ns = 0  # CPU time of containers that were removed
         self.network_error = ""  # what the CNI plugin answers, when it is broken
-        self._prefix = pod_cidr.rpartition(".")[0]
+        self.changes = 0  # how often `runs` gained or lost an entry
+        self._newest: tuple[int, list[Container]] = (-1, [])  # as of so many changes
+        self._every: tuple[int, list[Container]] = (-1, [])
+        self.cni: CniConfig | None = None  # the node's configuration, where there is one
+        self._range = AddressRange(pod_cidr)
         self._next_host = 1
         self._addresses: dict[str, str] = {}  # address -> pod uid
         self._ids = sim.stream("containerd", machine.name)
 
     # Durations, drawn when the kubelet makes the call.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_newest": (-1, []), "_every": (-1, [])}  # listed anew when somebody asks
 
     def sandbox_ns(self) -> int:
         """How long creating a sandbox takes now."""
@@ -104,10 +116,10 @@ class Runtime:
         sandbox_id = self._new_id()
         if memory_limit is not None and memory_limit < INIT_MEMORY_BYTES:
             raise RuntimeFailure(INIT_KILLED)
-        if self.network_error and not host_network:
+        error = self.network_error if self.cni is None or self.cni.ready else NOT_INITIALIZED
+        if error and not host_network:
             raise RuntimeFailure(
-                f'rpc error: code = Unknown desc = failed to setup network for sandbox "{sandbox_id}": '
-                f"{self.network_error}"
+                f'rpc error: code = Unknown desc = failed to setup network for sandbox "{sandbox_id}": {error}'
             )
         self._make_folder(f"sandboxes/{sandbox_id}", "sandbox")
         address = self.machine.address if host_network else self._allocate(pod_uid, sandbox_id)
@@ -129,10 +141,15 @@ class Runtime:
         if not sandbox.host_network:
             self.network.detach(sandbox.address)
             self._addresses.pop(sandbox.address, None)
+        kernel: Kernel | None = getattr(self.machine, "os", None)
+        if kernel is not None:
+            kernel.shm.removed(pod_uid)
+            kernel.pids.set_limit(pod_uid, None)
         self._changed(pod_uid)
 
     def remove_pod(self, pod_uid: str) -> None:
         """Forget the pod's dead containers and their logs."""
+        self.changes += 1
         for runs in self.runs.pop(pod_uid, {}).values():
             for container in runs:
                 self.retired_cpu_ns += container.cpu_ns
@@ -150,6 +167,7 @@ class Runtime:
             container.image_name, container.image_id = local.name, local.image_id
         runs = self.runs.setdefault(spec.pod_uid, {}).setdefault(spec.name, [])
         runs.insert(0, container)
+        self.changes += 1
         for old in runs[2:]:
             self.retired_cpu_ns += old.cpu_ns
         del runs[2:]
@@ -159,7 +177,7 @@ class Runtime:
     def start_container(self, container: Container) -> None:
         """Exec the entry point. Raises RuntimeFailure; the run then counts as exited with 128."""
         self._require_up()
-        container.on_exit = self._exited
+        container.on_exit = self._when_exited
         try:
             container.program = self.catalog.program_for(container)
         except StartFailure as failure:
@@ -193,13 +211,18 @@ class Runtime:
         return runs[1] if len(runs) > 1 else None
 
     def containers(self) -> list[Container]:
-        """The newest run of every container, in order of creation of their pods."""
-        return [runs[0] for names in self.runs.values() for runs in names.values() if runs]
+        """The newest run of every container, in order of creation of their pods. Not to be changed."""
+        if self._newest[0] != self.changes:
+            found = [runs[0] for names in self.runs.values() for runs in names.values() if runs]
+            self._newest = (self.changes, found)
+        return self._newest[1]
 
     def cpu_ns(self) -> int:
         """CPU time of all containers since the machine started."""
-        live = sum(run.cpu_ns for names in self.runs.values() for runs in names.values() for run in runs)  # integers
-        return self.retired_cpu_ns + live
+        if self._every[0] != self.changes:
+            found = [run for names in self.runs.values() for runs in names.values() for run in runs]
+            self._every = (self.changes, found)
+        return self.retired_cpu_ns + sum(cpu_times(self._every[1]))  # integers
 
     def execute(self, container: Container, argv: tuple[str, ...], stdin: str = "") -> Executed:
         """Run a command in a container; the world does not move meanwhile.
@@ -261,13 +284,14 @@ class Runtime:
 
     def _allocate(self, pod_uid: str, sandbox_id: str) -> str:
         # host-local IPAM: the next address after the last one handed out, round robin.
-        for _ in range(254):
-            self._next_host = self._next_host + 1 if self._next_host < 254 else 2
-            address = f"{self._prefix}.{self._next_host}"
+        pool = self.cni.range if self.cni is not None else self._range
+        for _ in range(pool.size):
+            self._next_host = self._next_host + 1 if self._next_host < pool.size else 2
+            address = pool.address(self._next_host)
             if address not in self._addresses:
                 self._addresses[address] = pod_uid
                 return address
-        span = f"{self._prefix}.1-{self._prefix}.254"
+        span = str(pool)
         raise RuntimeFailure(
             f'rpc error: code = Unknown desc = failed to setup network for sandbox "{sandbox_id}": '
             'plugin type="ptp" failed (add): '

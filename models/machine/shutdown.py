@@ -2,14 +2,16 @@
 
 systemd-logind holds a shutdown back as long as an inhibitor of mode "delay" asks for it (a kubelet
 with `shutdownGracePeriod` does). Then the units stop and what is left is signalled: SIGTERM, and
-SIGKILL after DefaultTimeoutStopSec. Left out: scheduled shutdowns (`shutdown +5`) that are cancelled.
+SIGKILL after DefaultTimeoutStopSec. A shutdown can be scheduled, and cancelled until then; nobody is asked
+before its time has come. Left out: the file that keeps users from logging in during the last 5 minutes.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, Timer, format_rfc3339
+from simcluster.engine.clock import weekday
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -84,6 +86,44 @@ class Shutdown:
             power.cut()
             if self._reboot:
                 power.give()
+
+
+class ScheduledShutdown:
+    """A shutdown that is to come.
+
+    Args:
+        at_ns: when, by the machine's own clock.
+
+    Attributes:
+        text: `Shutdown` or `Reboot`.
+    """
+
+    def __init__(self, machine: Machine, at_ns: int, *, reboot: bool) -> None:
+        self.at_ns = at_ns
+        self._machine = machine
+        self._reboot = reboot
+        self.text = "Reboot" if reboot else "Shutdown"
+        what = "reboot" if reboot else "power off"
+        _say(machine, f"The system will {what} at {self.when}!")
+        delay_ns = max(0, at_ns - machine.os.clock.now_ns())
+        self._timer: Timer = machine.sim.after(delay_ns, self._begin)
+
+    @property
+    def when(self) -> str:
+        """The instant as systemd writes it."""
+        text = format_rfc3339(self.at_ns)
+        return f"{weekday(self.at_ns)} {text[:10]} {text[11:19]} UTC"
+
+    def cancel(self, *, quiet: bool = False) -> None:
+        """It does not come."""
+        self._timer.cancel()
+        if not quiet:
+            _say(self._machine, "System shutdown has been cancelled")
+
+    def _begin(self) -> None:
+        power = self._machine.power
+        power.scheduled = None
+        power.shut_down(reboot=self._reboot)
 
 
 def _say(machine: Machine, text: str) -> None:

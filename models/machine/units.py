@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simcluster.engine import SECOND, Simulation
+from simcluster.engine import SECOND, Parted, Simulation
 from simcluster.models.machine.journal import Journal
 
 
 @dataclass
-class Unit:
+class Unit(Parted):
     """One service unit.
 
     Attributes:

@@ -7,8 +7,10 @@ are served like an informer's cache, straight from the store, and must not be ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from simcluster.api import heartbeat, recording, renewal, reporting
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
 from simcluster.api.request import (
@@ -21,7 +23,9 @@ from simcluster.api.request import (
     Request,
     User,
 )
+from simcluster.api.routing import Route
 from simcluster.api.store import Store
+from simcluster.api.subresources import binding
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api
@@ -52,23 +56,46 @@ class Client:
 
     def get(self, resource: str, namespace: str, name: str) -> ApiObject:
         """The object. Raises ApiError 404."""
-        return ApiObject(self._call("GET", resource, namespace, name))
+        return _frozen(self._call("GET", resource, namespace, name))
 
     def create(self, resource: str, namespace: str, obj: Json) -> ApiObject:
         """Create; returns what was stored. Raises ApiError."""
-        return ApiObject(self._call("POST", resource, namespace, "", body=obj))
+        return _frozen(self._call("POST", resource, namespace, "", body=obj))
+
+    def create_copy(self, owner: Json, make: Callable[[ApiObject], Json]) -> ApiObject:
+        """Create a pod of the owner's `spec.template`, in its namespace. Raises ApiError.
+
+        Args:
+            owner: as it is stored.
+            make: makes the pod; it looks at nothing else, and gives it no name.
+        """
+        manager, copies = self.agent.partition("/")[0], self.api.copies
+        stored = copies.create(self.api, self.user, manager, owner) if self._reaches() else None
+        if stored is not None:
+            self.writes += 1
+            return stored
+        made = self.create("pods", namespace_of(owner), make(ApiObject(owner)))
+        stored = self.api.store.get("pods", namespace_of(made), name_of(made))
+        if stored is not None:
+            copies.remember(self.api, owner, manager, stored)
+        return made
 
     def update(self, resource: str, obj: Json) -> ApiObject:
         """Replace; a `metadata.resourceVersion` that is not the stored one is a conflict."""
-        return ApiObject(self._call("PUT", resource, namespace_of(obj), name_of(obj), body=obj))
+        return _frozen(self._call("PUT", resource, namespace_of(obj), name_of(obj), body=obj))
 
     def update_status(self, resource: str, obj: Json) -> ApiObject:
         """Replace `status` only."""
-        return ApiObject(self._call("PUT", resource, namespace_of(obj), name_of(obj), "status", body=obj))
+        if resource in reporting.REPORTED and self._reaches():
+            stored = reporting.replaced(self.api, self.user, self.agent.partition("/")[0], resource, obj)
+            if stored is not None:
+                self.writes += 1
+                return stored
+        return _frozen(self._call("PUT", resource, namespace_of(obj), name_of(obj), "status", body=obj))
 
     def finalize(self, namespace: Json) -> ApiObject:
         """Replace `spec.finalizers` of a Namespace (the `finalize` subresource)."""
-        return ApiObject(self._call("PUT", "namespaces", "", name_of(namespace), "finalize", body=namespace))
+        return _frozen(self._call("PUT", "namespaces", "", name_of(namespace), "finalize", body=namespace))
 
     def patch(
         self, resource: str, namespace: str, name: str, patch: Any, *, kind: str = "strategic", subresource: str = ""
@@ -77,12 +104,49 @@ class Client:
         answer = self._call(
             "PATCH", resource, namespace, name, subresource, body=patch, content_type=_PATCH_TYPES[kind]
         )
-        return ApiObject(answer)
+        return _frozen(answer)
+
+    def patch_status(self, resource: str, namespace: str, name: str, patch: Json) -> None:
+        """Merge `patch` into `status`. Raises ApiError."""
+        if resource in reporting.REPORTED and self._reaches():
+            manager, key = self.agent.partition("/")[0], (namespace, name)
+            if reporting.merged(self.api, self.user, manager, resource, key, patch) is not None:
+                self.writes += 1
+                return
+        self.patch(resource, namespace, name, {"status": patch}, kind="merge", subresource="status")
+
+    def renew(self, namespace: str, name: str, renew_time: str) -> None:
+        """Patch nothing but `spec.renewTime` of a Lease (`2026-03-02T09:00:00.000000Z`). Raises ApiError."""
+        if self._reaches() and renewal.renew(
+            self.api, self.user, self.agent.partition("/")[0], (namespace, name), renew_time
+        ):
+            self.writes += 1
+        else:
+            self.patch(renewal.LEASES, namespace, name, {"spec": {"renewTime": renew_time}}, kind="merge")
+
+    def beat(self, node: str, conditions: list[Json]) -> None:
+        """Patch nothing but `status.conditions` of a Node. Raises ApiError."""
+        if self._reaches() and heartbeat.beat(self.api, self.user, self.agent.partition("/")[0], node, conditions):
+            self.writes += 1
+        else:
+            patch = {"status": {"conditions": conditions}}
+            self.patch("nodes", "", node, patch, kind="merge", subresource="status")
+
+    def record(self, namespace: str, event: Json) -> None:
+        """Create an Event as `EventRecorder` writes it, which is the server's from here on. Raises ApiError."""
+        if self._reaches() and recording.record(self.api, self.user, self.agent.partition("/")[0], event):
+            self.writes += 1
+        else:
+            self.create(recording.EVENTS, namespace, event)
+
+    def _reaches(self) -> bool:
+        """Whether a request made now certainly arrives."""
+        return True
 
     def apply(self, resource: str, namespace: str, name: str, wanted: Json, *, manager: str) -> ApiObject:
         """Server-side apply of what `manager` wants, taking over what others own."""
         query = (("fieldManager", manager), ("force", "true"))
-        return ApiObject(
+        return _frozen(
             self._call("PATCH", resource, namespace, name, body=wanted, query=query, content_type=APPLY_PATCH)
         )
 
@@ -108,6 +172,9 @@ class Client:
 
     def bind(self, pod: ApiObject, node: str) -> None:
         """Bind a pod to a node (the `binding` subresource)."""
+        if self._reaches() and binding.bind(self.api, self.user, pod, node):
+            self.writes += 1
+            return
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -128,9 +195,15 @@ class Client:
         query: Query = (),
         content_type: str = JSON,
     ) -> Json:
-        path = self.api.resources.path(resource, namespace, name, subresource)
-        request = Request(method, path, query, body, content_type=content_type, user=self.user, user_agent=self.agent)
-        response = self.api.handle(request)
+        resources = self.api.resources
+        path = resources.path(resource, namespace, name, subresource)
+        entry = resources.by_name[resource]
+        route = None
+        if "/" not in name and "/" not in namespace:  # else the path means something else
+            route = Route(entry, namespace if entry.namespaced else "", name, subresource)
+        response = self.api.handle(
+            Request(method, path, query, body, content_type, JSON, self.user, self.agent, None, "", route)
+        )
         self.waited_ns += response.latency_ns
         if method != "GET":
             self.writes += 1
@@ -139,3 +212,8 @@ class Client:
             raise ApiError(response.code, status.get("reason", ""), status["message"], status.get("details"))
         answer: Json = response.body
         return answer
+
+
+def _frozen(answer: Json) -> ApiObject:
+    """What the server has stored, or a made-up answer, as nobody may change it."""
+    return answer if type(answer) is ApiObject else ApiObject(answer)

@@ -14,7 +14,7 @@ from simcluster.api import errors, jsontext
 from simcluster.api.errors import ApiError
 from simcluster.api.jsontext import JsonError
 from simcluster.api.objects import Json
-from simcluster.api.request import Request
+from simcluster.api.request import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from simcluster.api.resources import Resource
 from simcluster.api.schema import YamlSyntaxError, decode_type, decode_yaml
 
@@ -34,8 +34,14 @@ class Body(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
+#: Content types without parameters, as clients in this process give them.
+_BARE = frozenset({JSON, APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH})
+
+
 def media_type(content_type: str) -> str:
     """The content type without parameters."""
+    if content_type in _BARE:
+        return content_type
     return content_type.partition(";")[0].strip().lower()
 
 

@@ -33,14 +33,12 @@ _TO_CORE = {new: old for old, new in _EVENT_NAMES}
 
 def is_converted(resource: Resource) -> bool:
     """Whether the resource's objects are stored in another version."""
-    if resource.custom is not None:
-        return True
-    return resource.group == "events.k8s.io" or (resource.group == "autoscaling" and resource.version == "v1")
+    return resource.is_converted
 
 
 def from_storage(resource: Resource, obj: Json, cluster: Cluster | None = None) -> Json:
     """The object in the version of `resource`; the same object if it is so already. Raises ApiError 500."""
-    if not is_converted(resource):
+    if not resource.is_converted:
         return obj
     if resource.custom is not None:
         return in_version(resource, obj, resource.version, cluster)
@@ -59,7 +57,7 @@ def decoded(resource: Resource, obj: ApiObject, cluster: Cluster) -> ApiObject:
 
 def to_storage(resource: Resource, obj: Json) -> Json:
     """The object as writes work on it: built-in kinds in the stored version."""
-    if resource.custom is not None or not is_converted(resource):
+    if not resource.is_converted or resource.custom is not None:
         return obj
     if resource.group == "events.k8s.io":
         return _renamed(obj, _TO_CORE, "v1")

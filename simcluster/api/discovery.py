@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from typing import Any
 
@@ -157,8 +158,9 @@ def _storage_version_hash(resource: Resource) -> str:
     return base64.b64encode(hashlib.sha256(name.encode()).digest()[:8]).decode()
 
 
+@functools.lru_cache(maxsize=16)
 def aggregated(table: ResourceTable, *, core: bool, metrics: bool) -> Json:
-    """The aggregated form (apidiscovery.k8s.io/v2) of `/api` or `/apis`."""
+    """The aggregated form (apidiscovery.k8s.io/v2) of `/api` or `/apis`. Do not change it."""
     groups = {"": ["v1"]} if core else groups_of(table, metrics=metrics)
     items: list[Any] = []
     for name, versions in groups.items():

@@ -66,22 +66,31 @@ def compare(old: Mapping[str, Any] | None, new: Mapping[str, Any], schema: TypeS
     changed: Json = {}
     removed: Json = {}
     before = _EMPTY if old is None else old
+    fields = _fields(schema)
     for key in _union(before, new):
-        if key in ("apiVersion", "kind"):
-            continue
         left, right = before.get(key), new.get(key)
-        if left is right:
+        if left is right or key in ("apiVersion", "kind"):
             continue
         if old is None and key not in new:
             continue
+        name, shape = fields[key]
         if key == "metadata":
+            if old is not None and left and right and _is_tracked_alike(left, right):
+                continue
             left = {k: v for k, v in (left or {}).items() if k not in _UNTRACKED}
             right = {k: v for k, v in (right or {}).items() if k not in _UNTRACKED}
-            _node(left, right, shape_of(schema, key), "f:metadata", changed, removed, old is None)
+            _node(left, right, shape, name, changed, removed, old is None)
         else:
-            present = key in before
-            _descend(left, right, present, key in new, shape_of(schema, key), f"f:{key}", changed, removed, old is None)
+            _descend(left, right, key in before, key in new, shape, name, changed, removed, old is None)
     return Comparison(changed, removed)
+
+
+def _is_tracked_alike(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    """Whether two metadata share all parts that somebody owns, as those of a status write do."""
+    for key in left:
+        if key not in _UNTRACKED and left[key] is not right.get(key):
+            return False
+    return all(key in left or key in _UNTRACKED for key in right)
 
 
 #: The node of a field whose parts nobody owns one by one. One object for all sets: they never change.
@@ -165,7 +174,7 @@ def _node(left: Any, right: Any, shape: Shape, name: str, changed: Json, removed
     inner_removed: Json = {}
     if left_is_inner and right_is_inner and type(left) is dict and type(right) is dict:
         _fields_of_both(left, right, _fields(shape.schema), inner_changed, inner_removed, creating)
-    else:
+    elif not (left_is_inner and right_is_inner and _place_by_place(left, right, shape, inner_changed, inner_removed)):
         _items_of_both(
             _parts(left, shape) if left_is_inner else (),
             _parts(right, shape) if right_is_inner else (),
@@ -203,6 +212,29 @@ def _fields_of_both(left: Json, right: Json, fields: _Fields, changed: Json, rem
             changed[name] = _LEAF if type(new) in _SCALARS else _whole(new, shape)
 
 
+def _place_by_place(left: Any, right: Any, shape: Shape, changed: Json, removed: Json) -> bool:
+    """Compare two lists with the same items in the same order, as those of a status mostly are; False if they are not.
+
+    Items have one key and a known type.
+    """
+    if len(shape.keys) != 1 or shape.schema is None or type(left) is not type(right) or len(left) != len(right):
+        return False
+    key = shape.keys[0]
+    names = [item.get(key) for item in right]
+    if names != [item.get(key) for item in left] or (len(names) > 1 and len(set(map(str, names))) < len(names)):
+        return False
+    inner = _item_shape(shape.schema)
+    for old, new in zip(left, right, strict=True):
+        if old is not new and old != new:
+            _node(old, new, inner, item_key(new, shape), changed, removed, False)
+    return True
+
+
+@functools.cache
+def _item_shape(schema: TypeSchema | None) -> Shape:
+    return Shape(schema)
+
+
 _Part = tuple[str, Any, Shape]
 
 
@@ -234,7 +266,7 @@ def _parts(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
         for item in value:
             yield "v:" + json.dumps(item), None, PLAIN
     else:
-        item_shape = Shape(shape.schema)
+        item_shape = _item_shape(shape.schema)
         for item in value:
             yield item_key(item, shape), item, item_shape
 
@@ -247,12 +279,19 @@ def item_key(item: Json, shape: Shape) -> str:
     """
     if len(shape.keys) == 1:
         value = item.get(shape.keys[0])
-        if type(value) is str and _PLAIN_TEXT.fullmatch(value):
-            return f'k:{{"{shape.keys[0]}":"{value}"}}'
+        if type(value) is str:
+            return _text_key(shape.keys[0], value)
     keys = {
         key: item.get(key, _KEY_DEFAULTS.get(key)) for key in sorted(shape.keys) if key in item or key in _KEY_DEFAULTS
     }
     return "k:" + json.dumps(keys, separators=(",", ":"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _text_key(key: str, value: str) -> str:
+    if _PLAIN_TEXT.fullmatch(value):
+        return f'k:{{"{key}":"{value}"}}'
+    return "k:" + json.dumps({key: value}, separators=(",", ":"))
 
 
 def _union(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
@@ -453,8 +492,11 @@ def after_update(
     """`managedFields` of `new` after an update (not an apply) by `manager`."""
     entries: list[Json] = list(new["metadata"].get("managedFields") or ())
     is_lost = not entries and "managedFields" not in new["metadata"]
-    if old is not None and (is_lost or not all(_is_sound(item) for item in entries)):
-        entries = list(old["metadata"].get("managedFields") or ())
+    if old is not None:
+        before = old["metadata"].get("managedFields")
+        kept_as_is = new["metadata"].get("managedFields") is before
+        if is_lost or not (kept_as_is or all(_is_sound(item) for item in entries)):
+            entries = list(before or ())
     comparison = compare(old, new, schema)
     if not comparison.changed and not comparison.removed:
         return entries

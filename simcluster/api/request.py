@@ -8,8 +8,11 @@ this process) or as bytes (a socket); the answer's body is a decoded JSON value 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl, urlencode
+
+if TYPE_CHECKING:
+    from simcluster.api.routing import Route
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -52,9 +55,9 @@ class Impersonation:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
-    """One HTTP request.
+    """One HTTP request. A value: nobody changes it (what Python does to forbid that costs more than to serve some).
 
     Attributes:
         method: GET, POST, PUT, PATCH or DELETE.
@@ -63,6 +66,7 @@ class Request:
         body: decoded JSON value (never changed by the server), raw bytes, or None.
         user: who sent it; the server decides whether that user may act as `impersonate`.
         token: the bearer token of the Authorization header; if there is one it decides who the user is.
+        route: what the path names, of callers who know; None: the server reads the path.
     """
 
     method: str
@@ -75,6 +79,7 @@ class Request:
     user_agent: str = ""
     impersonate: Impersonation | None = None
     token: str = ""
+    route: Route | None = None
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
@@ -113,9 +118,9 @@ class WatchStream(Protocol):
         """Stop watching."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
-    """One HTTP response. Exactly one of body, text and stream is meaningful.
+    """One HTTP response, a value as the request. Exactly one of body, text and stream is meaningful.
 
     Attributes:
         latency_ns: how long admission webhooks took; the client waited so long.

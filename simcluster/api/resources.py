@@ -66,6 +66,13 @@ class Resource(_Entry):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
+    def is_converted(self) -> bool:
+        """Whether the resource's objects are stored in another version."""
+        if self.custom is not None:
+            return True
+        return self.group == "events.k8s.io" or (self.group == "autoscaling" and self.version == "v1")
+
+    @cached_property
     def prefix(self) -> str:
         """`/api/v1` or `/apis/group/version`."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
@@ -90,15 +97,11 @@ class ResourceTable(Shared):
     def path(self, resource: str, namespace: str, name: str = "", subresource: str = "") -> str:
         """The URL path of an object or a collection."""
         entry = self.by_name[resource]
-        parts = [entry.prefix]
-        if namespace and entry.namespaced:
-            parts.append(f"namespaces/{namespace}")
-        parts.append(entry.plural)
-        if name:
-            parts.append(name)
+        inside = f"/namespaces/{namespace}" if namespace and entry.namespaced else ""
+        rest = f"/{name}" if name else ""
         if subresource:
-            parts.append(subresource)
-        return "/".join(parts)
+            rest += f"/{subresource}"
+        return f"{entry.prefix}{inside}/{entry.plural}{rest}"
 
     def extended(self, *more: Resource) -> ResourceTable:
         """A table with more resources."""

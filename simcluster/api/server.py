@@ -15,10 +15,11 @@ from simcluster.api.admission.plugin import Cluster
 from simcluster.api.authentication import requests as tokenrequests
 from simcluster.api.authorization import Authorizer
 from simcluster.api.authorization.impersonation import impersonated
-from simcluster.api.authorization.question import MASTERS, question_of
+from simcluster.api.authorization.question import MASTERS
 from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, ProxyTransport, WebhookBackend
 from simcluster.api.customresources.definitions import CustomResourceDefinitions
 from simcluster.api.errors import ApiError
+from simcluster.api.podcopies import PodCopies
 from simcluster.api.registry.expiry import EventExpiry
 from simcluster.api.registry.identity import Identities
 from simcluster.api.registry.registry import Registry
@@ -26,6 +27,7 @@ from simcluster.api.request import NO_SNIFF, Request, Response
 from simcluster.api.resources import BUILT_IN, ResourceTable
 from simcluster.api.routing import Route, Unrouted, route
 from simcluster.api.servermetrics import ServedRequests
+from simcluster.api.statusfields import StatusFields
 from simcluster.api.store import Store
 from simcluster.api.subresources import binding, containers, eviction, finalize, proxy, reviews, scale
 from simcluster.engine import Simulation
@@ -44,6 +46,8 @@ class Api:
         proxy: reaches what stands behind `.../proxy`; None if there is no network.
         components: asked for the health of the control plane; None says all is well.
         served: how many writes were answered.
+        copies: remembers pods of which others are copies.
+        status_fields: remembers whose the fields of statuses are.
         address: host and port under which clients reach the server; empty if nobody has said.
         certificate_ns: when the server's certificate was issued (negative: before simulated time began).
     """
@@ -61,9 +65,16 @@ class Api:
         self.proxy: ProxyTransport | None = None
         self.components: ComponentProbe | None = None
         self.served = ServedRequests()
+        self.copies = PodCopies()
+        self.status_fields = StatusFields()
         self.address = ""
         self.certificate_ns = -CERTIFICATE_AGE_NS
         self.definitions = CustomResourceDefinitions(self)
+
+    @property
+    def available(self) -> bool:
+        """Whether requests succeed at all."""
+        return True
 
     def serve(self, resources: ResourceTable) -> None:
         """From now on serve these resources."""
@@ -112,7 +123,7 @@ class Api:
                     user = impersonated(request.user, request.impersonate, authorizer)
                     request = replace(request, user=user, impersonate=None)
                 if authorizer is not None and MASTERS not in request.user.groups:
-                    authorizer.require(request.user, question_of(request))
+                    authorizer.admit(request)
             except ApiError as error:
                 return Response(error.code, error.status(), headers=NO_SNIFF)
             return self._serve(request)
@@ -120,7 +131,7 @@ class Api:
             return Response(error.code, error.status())
 
     def _serve(self, request: Request) -> Response:
-        found = route(self.resources, request.path)
+        found = request.route or route(self.resources, request.path)
         if isinstance(found, Unrouted):
             return nonresource.serve(self, request, known_version=found.known_version)
         if request.method == "GET":

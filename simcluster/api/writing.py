@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from simcluster.api import applying, codec, conversion, errors, patching, recording, renewal, vetting
@@ -28,7 +28,8 @@ _POLICIES = ("Background", "Foreground", "Orphan")
 
 def attributes_of(api: Api, request: Request, route: Route, operation: str) -> Attributes:
     """The write a request asks for, without objects."""
-    manager = request.param("fieldManager") or request.user_agent.partition("/")[0] or "unknown"
+    query = request.query
+    manager = (request.param("fieldManager") if query else "") or request.user_agent.partition("/")[0] or "unknown"
     return Attributes(
         operation,
         stored_resource(api, route),
@@ -37,7 +38,7 @@ def attributes_of(api: Api, request: Request, route: Route, operation: str) -> A
         route.subresource,
         user=request.user,
         manager=manager,
-        dry_run="All" in request.params("dryRun"),
+        dry_run=bool(query) and "All" in request.params("dryRun"),
         requested=route.resource,
     )
 
@@ -47,7 +48,7 @@ def stored_resource(api: Api, route: Route) -> Any:
     resource = route.resource
     if resource.custom is not None:
         return resource  # converted when it is stored
-    return api.resources.by_name[resource.storage] if conversion.is_converted(resource) else resource
+    return api.resources.by_name[resource.storage] if resource.is_converted else resource
 
 
 def create(api: Api, request: Request, route: Route) -> Response:
@@ -89,7 +90,7 @@ def _check_namespace(route: Route, body: Mapping[str, Any]) -> None:
 
 
 def _shown(api: Api, request: Request, route: Route, obj: Json, code: int) -> Response:
-    if request.accept == JSON and not conversion.is_converted(route.resource):
+    if request.accept == JSON and not route.resource.is_converted:
         return Response(code, obj)
     return Response(code, view_of(api, request, route).single(obj, now_ns=api.sim.now))
 
@@ -106,23 +107,50 @@ def update(api: Api, request: Request, route: Route) -> Response:
         attributes.operation = CREATE
         return _create(api, request, route, attributes, body)
     validation = request.param("fieldValidation")
-    kept = _untouched(attributes.old, body.value) if route.subresource == "status" else {}
+    kept = _untouched(attributes.old, body.value, route)
     value = {key: part for key, part in body.value.items() if key not in kept} if kept else body.value
+    owners = _untouched_owners(attributes.old, value)
+    if owners:
+        value = {**value, "metadata": {k: v for k, v in value["metadata"].items() if k != "managedFields"}}
     vetted = vetting.vet(route.resource, value, validation, repeated=body.repeated)
     api.warn(vetted.warnings)
-    obj = _identified(route, {**vetted.object, **kept})
+    obj = _identified(route, vetted.object)
     if "name" not in obj["metadata"]:
         obj["metadata"]["name"] = route.name
+    if owners:
+        obj["metadata"] = _in_order(body.value["metadata"], {**obj["metadata"], "managedFields": owners})
     attributes.obj = conversion.to_storage(route.resource, obj)
     if route.subresource in _DEFAULTED:
         vetting.default(attributes.resource, attributes.obj)
+    attributes.obj.update(kept)
     made = api.registry.update(attributes)
     return _shown(api, request, route, made, 200)
 
 
-def _untouched(old: ApiObject, body: Mapping[str, Any]) -> Json:
-    """Parts of a body that are the stored object's own, which need no decoding: a status write keeps them."""
+def _untouched_owners(old: ApiObject, body: Mapping[str, Any]) -> list[Json]:
+    """The `managedFields` of a body if they are the stored object's own, which need no decoding; else none."""
+    owners: list[Json] = old["metadata"].get("managedFields") or []
+    metadata = body.get("metadata")
+    return owners if type(metadata) is dict and metadata.get("managedFields") is owners else []
+
+
+def _in_order(names: Iterable[str], parts: Json) -> Json:
+    """The parts in the order of the names, the others behind them."""
+    return {**{name: parts[name] for name in names if name in parts}, **parts}
+
+
+def _untouched(old: ApiObject, body: Mapping[str, Any], route: Route) -> Json:
+    """Parts of a body that are the stored object's own, which need no decoding.
+
+    A write of the status keeps everything else; a write of the object keeps the status that it cannot change.
+    """
     if body.get("apiVersion") != old["apiVersion"]:
+        return {}
+    if not route.subresource:
+        status = body.get("status")
+        is_kept = status is not None and status is old.get("status") and "status" in route.resource.subresources
+        return {"status": status} if is_kept and route.resource.custom is None and [*body][-1] == "status" else {}
+    if route.subresource != "status":
         return {}
     return {key: part for key, part in body.items() if type(part) is dict and key != "status" and old.get(key) is part}
 

@@ -45,7 +45,8 @@ class LazyGroup(click.Group):
         """The command of this name."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"simcluster.cli.commands.{cmd_name}")
+        with import_module("simcluster.engine.loading").loading():
+            module = import_module(f"simcluster.cli.commands.{cmd_name}")
         found: click.Command = module.command
         return found
 

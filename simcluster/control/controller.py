@@ -16,7 +16,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.workqueue import WorkQueue
-from simcluster.engine import MILLISECOND, Simulation
+from simcluster.engine import MILLISECOND, Parted, Simulation
 
 #: From a committed write to the watch event at a client: p50 2.5 ms, p95 4.7 ms
 #: (measured against kube-apiserver 1.32). Log-normal with these quantiles.
@@ -28,7 +28,7 @@ WRITE_COST_NS = 1_600_000
 SYNC_COST_NS = 300_000
 
 
-class Informer:
+class Informer(Parted):
     """One watch: hands the changes of a resource to a handler, in order, a little later."""
 
     def __init__(
@@ -64,10 +64,13 @@ class Informer:
 #: Service accounts of controllers whose name in Events or in `--controllers` is another one.
 #: Source: cmd/kube-controller-manager/names and each controller's own client.
 ACCOUNTS = {
+    "certificatesigningrequest-cleaner-controller": "certificate-controller",
+    "certificatesigningrequest-signing-controller": "certificate-controller",
     "daemonset-controller": "daemon-set-controller",
     "endpoint-slice-controller": "endpointslice-controller",
     "endpoint-slice-mirroring-controller": "endpointslicemirroring-controller",
     "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
+    "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner",
     "node-ipam-controller": "node-controller",
     "persistentvolume-controller": "persistent-volume-binder",
     "persistentvolume-protection-controller": "pv-protection-controller",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.server import Api
 from simcluster.control.attachdetach import AttachDetachController
+from simcluster.control.certificates import RequestCleaner, RequestSigner
 from simcluster.control.clusterroleaggregation import ClusterRoleAggregationController
 from simcluster.control.controller import Controller
 from simcluster.control.cronjob import CronJobController
@@ -25,7 +26,12 @@ from simcluster.control.process import Process
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.control.replicationcontroller import ReplicationControllerController
 from simcluster.control.resourcequota import ResourceQuotaController
-from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController, TokenController
+from simcluster.control.serviceaccount import (
+    LegacyTokenCleaner,
+    RootCaPublisher,
+    ServiceAccountController,
+    TokenController,
+)
 from simcluster.control.statefulset import StatefulSetController
 from simcluster.control.ttl import TtlController
 from simcluster.control.ttlafterfinished import TtlAfterFinishedController
@@ -55,6 +61,8 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "disruption-controller": DisruptionController,
     "statefulset-controller": StatefulSetController,
     "cronjob-controller": CronJobController,
+    "certificatesigningrequest-signing-controller": RequestSigner,
+    "certificatesigningrequest-cleaner-controller": RequestCleaner,
     "ttl-after-finished-controller": TtlAfterFinishedController,
     "ttl-controller": TtlController,
     "node-ipam-controller": NodeIpamController,
@@ -66,6 +74,7 @@ CONTROLLERS: dict[str, type[Controller]] = {
     "persistentvolumeclaim-protection-controller": ClaimProtection,
     "persistentvolume-protection-controller": VolumeProtection,
     "ephemeral-volume-controller": EphemeralVolumeController,
+    "legacy-serviceaccount-token-cleaner-controller": LegacyTokenCleaner,
     "validatingadmissionpolicy-status-controller": ValidatingAdmissionPolicyStatusController,
 }
 

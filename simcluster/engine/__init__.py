@@ -17,7 +17,7 @@ from simcluster.engine.clock import (
     parse_rfc3339,
 )
 from simcluster.engine.digest import Digest
-from simcluster.engine.fork import Shared, Snapshot, fork
+from simcluster.engine.fork import Flat, FlatDict, FlatList, Parted, Shared, Snapshot, fork
 from simcluster.engine.simulation import Simulation, Timer
 from simcluster.engine.streams import Stream, Streams
 
@@ -28,6 +28,10 @@ __all__ = [
     "SECOND",
     "AppendLog",
     "Digest",
+    "Flat",
+    "FlatDict",
+    "FlatList",
+    "Parted",
     "Shared",
     "Simulation",
     "Snapshot",

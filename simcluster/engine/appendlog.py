@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from simcluster.engine.fork import Shared
+from simcluster.engine.fork import Flat, FlatList, Shared
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def _entries(link: _Link | None) -> list[Any]:
     return entries
 
 
-class AppendLog(Generic[T]):
+class AppendLog(Flat, Generic[T]):
     """Entries in order of arrival; entries must be immutable.
 
     Args:
@@ -65,24 +65,38 @@ class AppendLog(Generic[T]):
     def __init__(self, block: int = 256, keep_blocks: int = 0) -> None:
         self._block = block
         self._keep = keep_blocks
-        self._blocks: list[_Block] = []
+        self._blocks: Sequence[_Block] = ()  # a list as soon as there is one
         self._tail: _Link | None = None
         self._open = 0  # entries in the tail
         self.dropped = 0
+
+    def copy(self) -> AppendLog[T]:
+        """Another log with the same entries."""
+        other: AppendLog[T] = AppendLog.__new__(AppendLog)
+        other._block, other._keep, other._tail, other._open = self._block, self._keep, self._tail, self._open
+        other._blocks = FlatList(self._blocks) if self._blocks else ()
+        other.dropped = self.dropped
+        return other
 
     def append(self, entry: T) -> None:
         """Add one entry at the end."""
         self._tail = _Link(self._tail, entry)
         self._open += 1
         if self._open == self._block:
-            self._blocks.append(_Block(_entries(self._tail)))
-            self._tail, self._open = None, 0
-            if self._keep and len(self._blocks) > self._keep:
-                self.dropped += len(self._blocks.pop(0))
+            self._seal()
+
+    def _seal(self) -> None:
+        blocks = self._blocks
+        if not isinstance(blocks, FlatList):
+            blocks = self._blocks = FlatList()
+        blocks.append(_Block(_entries(self._tail)))
+        self._tail, self._open = None, 0
+        if self._keep and len(blocks) > self._keep:
+            self.drop_block()
 
     def drop_block(self) -> None:
         """Drop the oldest sealed block, if there is one."""
-        if self._blocks:
+        if isinstance(self._blocks, FlatList) and self._blocks:
             self.dropped += len(self._blocks.pop(0))
 
     def __len__(self) -> int:

@@ -54,15 +54,11 @@ def exp(x: float) -> float:
         return math.inf
     k = math.floor(x / _LN2 + 0.5)
     r = (x - k * _LN2_HI) - k * _LN2_LO
-    return math.ldexp(_taylor(r), k)
-
-
-def _taylor(r: float) -> float:
-    """Horner's scheme of `_EXP`, written out: a loop takes three times as long."""
+    # Horner's scheme of `_EXP`, written out: a loop takes three times as long.
     c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13 = _EXP
     total = ((((c13 * r + c12) * r + c11) * r + c10) * r + c9) * r + c8
     total = ((((total * r + c7) * r + c6) * r + c5) * r + c4) * r + c3
-    return ((total * r + c2) * r + c1) * r + c0
+    return math.ldexp(((total * r + c2) * r + c1) * r + c0, k)
 
 
 def log(x: float) -> float:

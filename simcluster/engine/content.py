@@ -12,7 +12,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,6 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from simcluster.engine.clock import parse_duration
 from simcluster.engine.fork import Shared
+from simcluster.engine.yamldialect import QuickLoader, SlowLoader
 
 #: Distributions announce folders of content under this entry-point group; the value names a
 #: package, whose folder is searched.
@@ -83,7 +85,8 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 class Content(BaseModel, Shared):
     """Base of every content model: frozen, and an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    #: What checks a model is put together at its first use: of most models, as a part of another one's.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -150,6 +153,9 @@ _REPAIRS = (
     ("but found '<stream end>'", "a quote, a bracket or a brace is not closed"),
     ("found another document", "keep one document in a file: remove the second ---"),
     ("found undefined alias", "put quotes around a value that starts with *"),
+    ("could not determine a constructor", "remove the !tag: plain values are enough"),
+    ("%YAML", "remove the line that begins with %"),
+    ("incompatible YAML document", "remove the line that begins with %"),
     ("found character", "put quotes around a value that starts with @, ` or %"),
     ("expected ',' or", "a bracket or brace is not closed"),
 )
@@ -157,22 +163,25 @@ _REPAIRS = (
 
 #: A file with more values than this is refused: aliases of aliases would fill the memory.
 _PLACES_MAX = 1_000_000
+#: A file with more bytes than this is refused: it is no content, or a device that never ends.
+_BYTES_MAX = 64 << 20
+#: Values inside values inside values: deeper ones are refused.
+_DEPTH_MAX = 200
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path, *, words: bool = False) -> Document:
     """Parse a YAML file.
 
+    Args:
+        words: read scalars by YAML 1.2 (`engine.yamldialect`): `on`, `off`, `yes` and `no` are words.
+
     Raises:
-        ContentError: the file is missing, is no YAML, or has a key twice.
+        ContentError: the file is missing, is no YAML, has a key twice, or is too large or too deep.
     """
+    text = _text_of(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ContentError(path, 1, f"cannot be read: {reason}") from None
-    loader = _loader(text)
-    try:
-        node = loader.get_single_node()
+        _refuse_depth(path, text)
+        loader, node = _composed(text, words)
         if node is None:
             raise ContentError(path, 1, "the file is empty")
         lines: dict[Where, int] = {}
@@ -185,22 +194,64 @@ def read_document(path: Path) -> Document:
             (hint for start, hint in _REPAIRS if start in problem), "check this line's indentation and quotes"
         )
         raise ContentError(path, mark.line + 1 if mark else 1, f"broken YAML: {problem}; {repair}") from None
+    except yaml.reader.ReaderError as error:
+        raise _unreadable(path, text, error) from None
     except yaml.YAMLError as error:
         raise ContentError(path, 1, f"broken YAML: {error}") from None
     except RecursionError:
         raise ContentError(path, 1, "something stands inside itself (an alias of its own), or too deep") from None
-    finally:
-        loader.dispose()
 
 
-def _loader(text: str) -> Any:
-    """A loader by libyaml, which is ten times faster, if it understands the text; errors are PyYAML's own."""
-    quick: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+def _text_of(path: Path) -> str:
     try:
-        yaml.compose(text, quick)
+        with path.open("rb") as file:
+            read = file.read(_BYTES_MAX + 1)
+        if len(read) > _BYTES_MAX:
+            raise ContentError(path, 1, f"more than {_BYTES_MAX >> 20} MiB: this is no content file")
+        return read.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = read.count(b"\n", 0, error.start) + 1
+        raise ContentError(path, line, "cannot be read: not UTF-8 text; save the file as UTF-8") from None
+    except OSError as error:
+        raise ContentError(path, 1, f"cannot be read: {error.strerror or error}") from None
+
+
+def _unreadable(path: Path, text: str, error: yaml.reader.ReaderError) -> ContentError:
+    """A character that no YAML file has."""
+    found = error.character if isinstance(error.character, int) else ord(error.character[:1])
+    line = text.count("\n", 0, error.position) + 1
+    return ContentError(path, line, f"broken YAML: the character U+{found:04X} stands in no YAML file; remove it")
+
+
+def _composed(text: str, words: bool) -> tuple[Any, yaml.Node | None]:
+    """Loader and tree, by libyaml, which is ten times faster, if it understands the text; errors are PyYAML's own."""
+    quick: Any = QuickLoader if words else getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    slow: Any = SlowLoader if words else yaml.SafeLoader
+    try:
+        loader = quick(text)
+        return loader, loader.get_single_node()
     except (yaml.YAMLError, RecursionError):
-        return yaml.SafeLoader(text)
-    return quick(text)
+        loader = slow(text)
+        return loader, loader.get_single_node()
+
+
+#: A line that begins so many lists, or stands so far to the right.
+_FAR_RIGHT = re.compile(rf"^[ ?:-]{{{_DEPTH_MAX}}}", re.MULTILINE)
+
+
+def _refuse_depth(path: Path, text: str) -> None:
+    """libyaml follows brackets within brackets on the stack of the process, which ends."""
+    if text.count("[") + text.count("{") <= _DEPTH_MAX and not _FAR_RIGHT.search(text):
+        return
+    depth = 0
+    try:
+        for event in yaml.parse(text, QuickLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEPTH_MAX:
+                line = event.start_mark.line + 1 if event.start_mark is not None else 1
+                raise ContentError(path, line, f"more than {_DEPTH_MAX} lists and maps inside each other")
+    except yaml.YAMLError:
+        return  # who parses it says what is wrong, with better words
 
 
 def _note_lines(path: Path, node: yaml.Node, where: Where, lines: dict[Where, int]) -> None:
@@ -229,12 +280,16 @@ def load_content(path: Path, model: type[M]) -> M:
     return model_of(read_document(path), model)
 
 
-def model_of(document: Document, model: type[M]) -> M:
-    """A parsed file as its model. Raises ContentError."""
+def model_of(
+    document: Document, model: type[M], explain: Callable[[Document, ValidationError], ContentError] | None = None
+) -> M:
+    """A parsed file as its model; `explain` words what is wrong with it. Raises ContentError."""
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        raise _explain(document, error) from None
+        raise (explain or _explain)(document, error) from None
+    except RecursionError:
+        raise ContentError(document.path, 1, "something stands inside itself, or too deep") from None
 
 
 def _explain(document: Document, error: ValidationError) -> ContentError:

@@ -7,19 +7,15 @@ order in which they were scheduled, so a run is a pure function of its inputs.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, cast
 
 import simpy
 
+from simcluster.engine.collector import Collector
 from simcluster.engine.digest import Digest
 from simcluster.engine.streams import Stream, Streams
-
-#: While the clock runs, Python's collector looks for cycles less often: a world makes very many
-#: objects that live long and hardly any cycles, and looking cost a sixth of the time.
-_COLLECTION = (100_000, 50, 100)
 
 
 def _fire(event: Any) -> None:
@@ -115,8 +111,7 @@ class Clock(simpy.Environment):
         """Fire every timer up to and including `t_ns`, then stand at `t_ns`."""
         assert t_ns >= self._now, (t_ns, self._now)
         queue = self._queue
-        before = gc.get_threshold()
-        gc.set_threshold(*_COLLECTION)
+        before = Collector.relax()
         try:
             # The steps of `simpy.Environment.step`, for events that are timers and nothing else.
             while queue and queue[0][0] <= t_ns:
@@ -129,7 +124,7 @@ class Clock(simpy.Environment):
                 else:
                     fn(*timer.args)
         finally:
-            gc.set_threshold(*before)
+            Collector.resume(before)
         self._now = t_ns
 
 
@@ -137,6 +132,7 @@ class Simulation:
     """Time, timers, randomness and the digest of one world."""
 
     def __init__(self, seed: int = 0) -> None:
+        Collector.world_made()
         self.clock = Clock()
         self.streams = Streams(seed)
         self.digest = Digest()

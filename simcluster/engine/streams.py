@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
+from simcluster.engine.fork import Flat
 
 T = TypeVar("T")
 
@@ -45,8 +46,17 @@ def uniform_at(key: int, counter: int) -> float:
 
 def uniforms_at(keys: NDArray[np.uint64], counter: int) -> NDArray[np.float64]:
     """`uniform_at(key, counter)` for every key of a one-dimensional array, same bits."""
-    step = np.uint64((counter * _GAMMA) & _MASK)
-    z = keys + step
+    return _units(keys + np.uint64((counter * _GAMMA) & _MASK))
+
+
+def uniform_rows(keys: NDArray[np.uint64], counters: Sequence[int]) -> NDArray[np.float64]:
+    """`uniforms_at` for several counters, one row each, same bits."""
+    steps = np.array([(counter * _GAMMA) & _MASK for counter in counters], dtype=np.uint64)
+    return _units(keys + steps[:, None])
+
+
+def _units(z: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """SplitMix64's last steps, and what they give in (0, 1)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
@@ -93,7 +103,7 @@ def binomial_from_uniform(n: int, p: float, u: float) -> int:
     return count
 
 
-class Stream:
+class Stream(Flat):
     """One named sequence of draws; its only state is how many were taken."""
 
     __slots__ = ("counter", "key")
@@ -104,6 +114,10 @@ class Stream:
 
     def __reduce__(self) -> tuple[type[Stream], tuple[int, int]]:
         return (Stream, (self.key, self.counter))
+
+    def copy(self) -> Stream:
+        """Another one that goes on where this one stands."""
+        return Stream(self.key, self.counter)
 
     def bits(self) -> int:
         """64 random bits."""
@@ -139,7 +153,13 @@ class Stream:
 
     def lognormal_ns(self, median_ns: int, sigma: float) -> int:
         """Log-normal duration rounded to whole nanoseconds."""
-        return math.floor(self.lognormal(float(median_ns), sigma) + 0.5)
+        # As `lognormal` and `uniform_at`, in place: every watch and every step of a pod's start draws here.
+        self.counter = counter = self.counter + 1
+        z = (self.key + counter * _GAMMA) & _MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        normal = arithmetic.normal_quantile((((z ^ (z >> 31)) >> 11) + 0.5) * _TO_UNIT)
+        return math.floor(median_ns * arithmetic.exp(sigma * normal) + 0.5)
 
     def poisson(self, mean: float) -> int:
         """Poisson count."""
@@ -180,7 +200,7 @@ class Streams:
 
     def key(self, *identity: str | int) -> int:
         """The 64-bit key of an identity. Equal identities give equal keys."""
-        text = "\0".join(map(str, (self.seed, *identity)))
+        text = "\0".join([str(self.seed), *[part if part.__class__ is str else str(part) for part in identity]])
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def stream(self, *identity: str | int) -> Stream:

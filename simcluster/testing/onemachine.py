@@ -34,5 +34,5 @@ def start(machine: Machine, name: str, **spec: Any) -> Container:
 
 
 def said(machine: Machine, identifier: str = "kernel") -> list[str]:
-    """What a program (or the kernel) wrote to the journal."""
-    return [line.text for line in machine.journal() if line.identifier == identifier]
+    """What a program (or the kernel, after its boot) wrote to the journal."""
+    return [line.text for line in machine.log if line.identifier == identifier]

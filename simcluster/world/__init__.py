@@ -1,5 +1,8 @@
 """The composition root: all parts of a cluster assembled into one value."""
 
-from simcluster.world.world import World
+from simcluster.engine.loading import loading
+
+with loading():
+    from simcluster.world.world import World
 
 __all__ = ["World"]

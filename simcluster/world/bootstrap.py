@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import resources
 
 from simcluster.api.authorization import bootstrap as access
@@ -31,6 +32,12 @@ PRELOADED = (
     "registry.k8s.io/coredns/coredns:v1.11.3",
     "registry.k8s.io/pause:3.10",
 )
+
+
+@functools.cache
+def manifest(name: str) -> str:
+    """A file of this package's manifests."""
+    return resources.files("simcluster.world").joinpath("manifests", name).read_text()
 
 
 def namespace(name: str) -> Json:
@@ -121,5 +128,4 @@ def write_node_files(machine: Machine, address: str, *, control_plane: bool) -> 
     """What `kubeadm init` or `kubeadm join` leaves on a node's disk. `address`: host and port of the API server."""
     host_files(machine, address)
     if control_plane:
-        manifests = resources.files("simcluster.world").joinpath("manifests/static")
-        control_plane_files(machine, address, {name: manifests.joinpath(name).read_text() for name in STATIC_MANIFESTS})
+        control_plane_files(machine, address, {name: manifest(f"static/{name}") for name in STATIC_MANIFESTS})

@@ -112,6 +112,10 @@ class ComponentProgram(WrappedProgram):
         """Answer a health check."""
         return self.component.answer(call) or self.inner.answer(call)
 
+    def steady(self, call: Call) -> object | None:
+        """A component that has nothing to say is as well as its process."""
+        return None if call.secure or self.component.answer(call) is not None else self.inner.steady(call)
+
 
 def _flag_problem(container: Container) -> str:
     """What the program says of its flags before it ends; empty if they are fine."""
@@ -227,8 +231,15 @@ class ElectedComponent(Component):
         self.part.start()
 
     def _renew(self) -> None:
-        if self.leader and self.api.available:
-            self._write({})
+        if not (self.leader and self.api.available):
+            return
+        try:
+            if self.client.cache.get(LEASES, "kube-system", self.name) is not None:
+                self.client.renew("kube-system", self.name, format_rfc3339(self.sim.now, digits=6))
+            else:
+                self._write({})
+        except ApiError:
+            return
 
     def _write(self, spec: Json, *, acquired: bool = False) -> None:
         now = format_rfc3339(self.sim.now, digits=6)

@@ -5,6 +5,7 @@ Certificates and keys are only texts of the right form: nothing here verifies th
 
 from __future__ import annotations
 
+from simcluster.models.machine.cni import CniConfig
 from simcluster.models.machine.machine import Machine
 
 _KUBELET = """apiVersion: kubelet.config.k8s.io/v1beta1
@@ -26,6 +27,7 @@ containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 healthzBindAddress: 127.0.0.1
 healthzPort: 10248
 kind: KubeletConfiguration
+podPidsLimit: 1024
 rotateCertificates: true
 staticPodPath: /etc/kubernetes/manifests
 """
@@ -40,6 +42,7 @@ def host_files(machine: Machine, address: str) -> None:
     files.write("/etc/machine-id", identity.machine_id + "\n")
     files.write("/etc/resolv.conf", "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch .\n")
     files.write("/var/lib/kubelet/config.yaml", _KUBELET)
+    machine.runtime.cni = CniConfig(files, machine.pod_cidr)
     files.write("/etc/kubernetes/kubelet.conf", kubeconfig(address, f"system:node:{machine.name}"))
 
 

@@ -42,6 +42,7 @@ class IdentityLease:
         self.client = Client(api, _USER, "kube-apiserver")
         self.holder = ""
         self.host = ""
+        self._name = ""
         self._timer: Timer | None = None
 
     def begin(self, host: str, process: str) -> None:
@@ -50,7 +51,8 @@ class IdentityLease:
         stream = self.sim.stream("apiserver identity", process)
         digits = f"{stream.bits():016x}{stream.bits():016x}"
         instance = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-        self.host, self.holder = host, f"{identity_of(host)}_{instance}"
+        self.host, self._name = host, identity_of(host)
+        self.holder = f"{self._name}_{instance}"
         self._timer = self.sim.every(_RENEW_NS, self._renew, first_ns=self.sim.now)
 
     def end(self) -> None:
@@ -60,7 +62,7 @@ class IdentityLease:
             self._timer = None
 
     def _renew(self) -> None:
-        name, now = identity_of(self.host), format_rfc3339(self.sim.now, digits=6)
+        name, now = self._name, format_rfc3339(self.sim.now, digits=6)
         spec: Json = {"holderIdentity": self.holder, "leaseDurationSeconds": _DURATION_S, "renewTime": now}
         known = self.client.cache.get(_LEASES, _NAMESPACE, name)
         try:
@@ -70,7 +72,7 @@ class IdentityLease:
                 lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
                 self.client.create(_LEASES, _NAMESPACE, lease)
             elif known["spec"].get("holderIdentity") == self.holder:
-                self.client.patch(_LEASES, _NAMESPACE, name, {"spec": {"renewTime": now}}, kind="merge")
+                self.client.renew(_NAMESPACE, name, now)
             else:
                 self.client.patch(_LEASES, _NAMESPACE, name, {"spec": spec}, kind="merge")
         except ApiError:

@@ -16,7 +16,7 @@ import yaml
 from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.control.kubelet import Kubelet
 from simcluster.engine import format_rfc3339
-from simcluster.models.machine.shellfiles import FileError
+from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.storage import usage_of
 from simcluster.world.kubeletmetrics import cadvisor_metrics, kubelet_metrics, resource_metrics
 

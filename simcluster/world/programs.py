@@ -7,29 +7,11 @@ gets the program that the catalog has for it, wrapped into what it means for the
 from __future__ import annotations
 
 from simcluster.control.clusterdns import CoreDns
-from simcluster.control.kubeproxy import KubeProxy
+from simcluster.control.kubeproxy import KubeProxy, ProxyProgram
 from simcluster.control.operator import Operators
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Program, ProgramCatalog, WrappedProgram
+from simcluster.models.machine.program import Program, ProgramCatalog
 from simcluster.world.controlplane import ControlPlane
-
-
-class ProxyProgram(WrappedProgram):
-    """kube-proxy's process: while it runs, the rules of its node follow the Services."""
-
-    def __init__(self, container: Container, inner: Program, proxy: KubeProxy) -> None:
-        super().__init__(container, inner)
-        self.proxy = proxy
-
-    def start(self) -> None:
-        """List and watch."""
-        self.inner.start()
-        self.proxy.start()
-
-    def stop(self) -> None:
-        """The rules stay as they are."""
-        self.inner.stop()
-        self.proxy.stop()
 
 
 class WorldPrograms:
@@ -51,7 +33,7 @@ class WorldPrograms:
             return component.wrap(container, program)
         name = container.spec.image.rpartition("/")[2].partition("@")[0].partition(":")[0]
         if name == "coredns":
-            return CoreDns(container, program, container.machine.network)
+            return CoreDns(container, program, container.machine.network, self.operators.api)
         if name == "kube-proxy" and container.sandbox.host_network:
             return ProxyProgram(container, program, self.proxies[container.machine.name])
         return self.operators.wrap(container, program)

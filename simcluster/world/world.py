@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 
 from simcluster.api.client import Client
 from simcluster.api.request import ADMIN, User
 from simcluster.control.apiservices import ApiServiceAvailability
 from simcluster.control.clusterdns import ClusterDns
-from simcluster.control.csi import csi_sidecars
+from simcluster.control.csi import StorageBackend, csi_sidecars
 from simcluster.control.kubelet import Kubelet, KubeletConfig, KubeletServers
 from simcluster.control.kubeproxy import KubeProxy, RuleBook
 from simcluster.control.manager import ControllerManager
@@ -18,6 +17,7 @@ from simcluster.control.metricsserver import MetricsServer
 from simcluster.control.networkpolicy import NetworkPolicyAgent
 from simcluster.control.operator import Operators
 from simcluster.control.scheduler import Scheduler
+from simcluster.control.serviceaccount import track_use
 from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation, fork
 from simcluster.models.apps.catalog import AppCatalog
@@ -82,6 +82,7 @@ class World:
         machines, kubelets, proxies: the nodes and their agents, by node name.
         controllers, scheduler, dns, metrics, policies: what the cluster's components do.
         control_plane: their processes; programs: what every container runs.
+        storage: what stands behind the drivers of volumes, and its troubles.
         operators: which images are operators (`operators.add(image, class)` for more).
         catalog: what images do.
         traffic: requests on their way, and the users who send them.
@@ -106,8 +107,9 @@ class World:
         admin = self.client("kubernetes-admin", "kubeadm")
         bootstrap.create_namespaces(admin)
         bootstrap.enforce_access(admin)
+        track_use(self.sim, self.api)
         bootstrap.create_priority_classes(admin)
-        apiservices.register(admin, self.api.resources, self.sim.now)
+        apiservices.register(admin, self.sim.now)
         self.machines: dict[str, Machine] = {}
         self.kubelets: dict[str, Kubelet] = {}
         self.proxies: dict[str, KubeProxy] = {}
@@ -117,7 +119,8 @@ class World:
         self.api.components = ControlPlaneHealth(self.scheduler)
         self.provisioner = LocalPathProvisioner(self.sim, self.api)
         self.availability = ApiServiceAvailability(self.sim, self.api)
-        self.csi = csi_sidecars(self.sim, self.api)
+        self.storage = StorageBackend()
+        self.csi = csi_sidecars(self.sim, self.api, self.storage)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
         self.operators = Operators(self.api, OPERATORS)
         self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies, self.operators)
@@ -134,8 +137,9 @@ class World:
         self.api.proxy = ClusterProxy(self.sim, self.network, self.kubelets, front)
         bootstrap.create_api_endpoints(admin, self.machines[specs[0].name].address)
         if addons:
+            deployer = self.kubectl()
             for name in bootstrap.ADDONS:
-                self.apply(resources.files("simcluster.world").joinpath("manifests", name).read_text())
+                _applied(deployer, bootstrap.manifest(name))
             apiservices.register_metrics(admin, self.sim.now)
         self._boot(addons)
 
@@ -166,10 +170,7 @@ class World:
         Raises:
             ValueError: kubectl refused; the message is what it printed.
         """
-        result = self.kubectl(user, namespace).run("apply -f -", manifests)
-        if result.exit_code:
-            raise ValueError(result.stderr)
-        return result
+        return _applied(self.kubectl(user, namespace), manifests)
 
     def deploy(self, app: str, namespace: str) -> None:
         """Apply the manifests of an application of `simcluster list apps`, as its deployer does.
@@ -245,6 +246,7 @@ class World:
             labels=dict(spec.labels),
             config=spec.kubelet,
         )
+        self.kubelets[spec.name].storage = self.storage
         proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name, self._rulebook)
         if not addons:
             proxy.start()  # without a pod of its own
@@ -259,6 +261,14 @@ class World:
         while not self.available("kube-system"):
             assert self.sim.now < limit, "the system pods of a new cluster do not become ready"
             self.run_for(SECOND)
+
+
+def _applied(kubectl: Kubectl, manifests: str) -> CommandResult:
+    """What `apply -f -` printed. Raises ValueError if kubectl refused."""
+    result = kubectl.run("apply -f -", manifests)
+    if result.exit_code:
+        raise ValueError(result.stderr)
+    return result
 
 
 def _administrator(name: str) -> User:

@@ -66,15 +66,12 @@ def test_restarter_restarts_applications_and_never_touches_nodes() -> None:
     assert not [text for tool, text in done if tool == "sh" or "kube-system" in text]
 
 
-def test_expert_says_and_does_what_it_is_given() -> None:
+def test_an_expert_who_finds_nothing_says_nothing_and_touches_nothing() -> None:
     session = Quiet()
-    steps = [
-        ReferenceStep(kubectl="apply -f -", stdin="kind: X"),
-        ReferenceStep(node="n", sh="ls"),
-        ReferenceStep(wait="3s"),
-    ]
-    Expert(steps, "because").run(session)
-    assert session.done == [("diagnose", "because"), ("kubectl", "apply -f -kind: X"), ("sh", "ls"), ("wait", "3s")]
+    steps = [ReferenceStep(kubectl="apply -f -", stdin="kind: X"), ReferenceStep(node="n", sh="rm -rf /data")]
+    Expert(steps).run(session)
+    assert not [tool for tool, _ in session.done if tool == "diagnose"]
+    assert not [text for _, text in session.done if "apply" in text or "rm" in text]
 
 
 def test_agents_of_others_are_named_by_module_and_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

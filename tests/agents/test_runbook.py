@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simcluster.agents.expert import Expert, ReferenceStep
 from simcluster.agents.runbook import Runbook
 from simcluster.agents.runbook.reading import millicores
 from simcluster.surface.protocols import CommandResult
@@ -114,6 +115,15 @@ def test_a_stopped_kubelet_is_started() -> None:
     assert done.acts == ["systemctl start kubelet"]
     assert done.answer["component"] == "Node/worker-1"
     assert done.answer["details"] == {"unit": "kubelet"}
+
+
+def test_the_expert_says_what_it_saw_and_does_what_it_was_given() -> None:
+    cluster = Cluster(nodes=[node("worker-1", "Unknown")])
+    Expert([ReferenceStep(kubectl="scale x"), ReferenceStep(wait="3s")]).run(cluster)
+    assert (cluster.acts, cluster.answer["component"]) == (["scale x"], "Node/worker-1")
+    alone = Cluster(nodes=[node("worker-1", "Unknown")])
+    Expert().run(alone)
+    assert alone.acts == ["systemctl start kubelet"]
 
 
 def test_an_image_that_cannot_be_pulled_is_rolled_back() -> None:

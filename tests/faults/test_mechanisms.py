@@ -28,7 +28,7 @@ CASES: dict[str, tuple[ObjectRef, dict[str, Any]]] = {
 ELSEWHERE = (
     *("disk_fail_slow", "latent_sector_errors", "machine_fail_stop", "silent_corruption"),
     *("clock_drift", "conntrack_too_small", "descriptor_limit_too_low", "memory_leak"),
-    *("neighbour_process", "nic_fail_slow"),
+    *("neighbour_process", "nic_fail_slow", "pid_exhaustion", "shared_memory_exhaustion", "thermal_throttling"),
 )
 
 

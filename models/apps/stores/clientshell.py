@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from simcluster.models.apps.stores import mongoclient, mysqlshell, psqlclient, rediscli
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import ExecResult
-from simcluster.models.machine.shell import ProgramHost, ShellProgram
+from simcluster.models.machine.shell.container import ProgramHost, ShellProgram
 
 
 class ClientShell(ShellProgram):

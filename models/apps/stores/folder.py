@@ -12,8 +12,8 @@ import math
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.machine.container import Container, Mount
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
-from simcluster.models.machine.machine import process_name
-from simcluster.models.machine.shellfiles import Layer
+from simcluster.models.machine.program import process_name
+from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency
 
 #: Where the kubelet and containerd put what containers write.

@@ -9,8 +9,8 @@ from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.tidb.pd import API, CALL_NS, CLIENT_PORT
 from simcluster.models.apps.tidb.tikv import PORT as TIKV_PORT
 from simcluster.models.apps.tidb.wording import log_line
+from simcluster.models.machine.imagetools.network import contact
 from simcluster.models.machine.program import Answer, Call
-from simcluster.models.machine.toolsnetwork import contact
 
 STATUS_PORT = 10080
 RETRY_NS = 2 * SECOND

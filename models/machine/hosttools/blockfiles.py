@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simcluster.models.machine.hosttools import pseudomounts
 from simcluster.models.machine.storage import Disk, FileSystem
 from simcluster.models.machine.storage.counters import Counters
 
@@ -18,12 +19,21 @@ def read(machine: Machine, path: str) -> str | None:
     if path == "/proc/partitions":
         return _partitions(machine)
     if path in ("/proc/mounts", "/proc/self/mounts", "/etc/mtab"):
-        return "".join(f"/dev/{s.device} {s.mount_point} ext4 {options(s)} 0 0\n" for s in machine.mounts)
+        return "".join(f"{source} {point} {kind} {how} 0 0\n" for source, point, kind, how in mounts(machine))
     if path == "/etc/fstab" and machine.files.find(path) is None:
         return _fstab(machine)
     if path.startswith("/sys/block/"):
         return _sys_block(machine, path.split("/")[3:])
     return None
+
+
+def mounts(machine: Machine) -> list[tuple[str, str, str, str]]:
+    """All that is mounted, in that order: source, mount point, type, options."""
+    drives = [(f"/dev/{s.device}", s.mount_point, "ext4", options(s)) for s in machine.mounts]
+    first, later = pseudomounts.before_root(machine), pseudomounts.after_root(machine)
+    made_up = [(m.source, m.point, m.kind, m.options) for m in (*first, *later, *pseudomounts.of_pods(machine))]
+    at = len(first)
+    return [*made_up[:at], *drives[:1], *made_up[at : at + len(later)], *drives[1:], *made_up[at + len(later) :]]
 
 
 def options(system: FileSystem) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, parse_rfc3339, weekday
+from simcluster.models.machine.imagetools.system import format_date
 from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.chrony import POLL_NS
 from simcluster.models.machine.kernel.clock import shown_offset
 from simcluster.models.machine.program import ExecResult
-from simcluster.models.machine.toolssystem import format_date
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine

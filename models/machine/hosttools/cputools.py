@@ -14,8 +14,8 @@ from simcluster.engine.clock import HOUR
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import memory, usage
-from simcluster.models.machine.kernel.procfiles import NOMINAL_MHZ
 from simcluster.models.machine.kernel.proctable import Process, processes
+from simcluster.models.machine.kernel.thermalfiles import LOWEST_MHZ, NOMINAL_MHZ
 from simcluster.models.machine.program import ExecResult, Pausing
 
 if TYPE_CHECKING:
@@ -239,11 +239,13 @@ def _top_page(machine: Machine, values: dict[str, str], key: str, full: bool, ac
     listed = sorted(listed, key=_Busiest(_TOP_KEYS[key]))
     cpu, found = usage.split(machine), memory.info(machine, machine.os.shared_bytes())
     total, running = len(everything), max(1, sum(1 for one in everything if one.state == "R"))
+    zombies = sum(1 for one in everything if one.state == "Z")
     cache = found.buffers + found.cached + found.slab // 2
     mebi = [n / _MIB for n in (found.total, found.free, found.total - found.free - cache, cache, found.available)]
     lines = [
         f"top - {_uptime_line(machine)}",
-        f"Tasks: {total:3d} total, {running:3d} running, {total - running:3d} sleeping,   0 stopped,   0 zombie",
+        f"Tasks: {total:3d} total, {running:3d} running, {total - running - zombies:3d} sleeping,   "
+        f"0 stopped, {zombies:3d} zombie",
         f"%Cpu(s): {cpu.user:4.1f} us, {cpu.system:4.1f} sy,  0.0 ni, {cpu.idle:4.1f} id, {cpu.iowait:4.1f} wa, "
         f" 0.0 hi,  0.0 si, {cpu.steal:4.1f} st ",
         f"MiB Mem : {mebi[0]:8.1f} total, {mebi[1]:8.1f} free, {mebi[2]:8.1f} used, {mebi[3]:8.1f} buff/cache     ",
@@ -281,9 +283,10 @@ def _lscpu(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     rows = (
         ("Architecture:", "x86_64"), ("CPU(s):", machine.cpu_cores),
         ("On-line CPU(s) list:", f"0-{machine.cpu_cores - 1}" if machine.cpu_cores > 1 else "0"),
-        ("Vendor ID:", "GenuineIntel"), ("Thread(s) per core:", 1), ("Core(s) per socket:", machine.cpu_cores),
+        ("Vendor ID:", "GenuineIntel"), ("Model name:", "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz"),
+        ("CPU family:", 6), ("Model:", 85), ("Thread(s) per core:", 1), ("Core(s) per socket:", machine.cpu_cores),
         ("Socket(s):", 1), ("CPU(s) scaling MHz:", f"{100 * machine.cpu_speed:.0f}%"),
-        ("CPU max MHz:", f"{NOMINAL_MHZ:.4f}"), ("CPU min MHz:", "800.0000"),
+        ("CPU max MHz:", f"{NOMINAL_MHZ:.4f}"), ("CPU min MHz:", f"{LOWEST_MHZ:.4f}"),
     )  # fmt: skip
     return ExecResult("".join(f"{name:<33}{value}\n" for name, value in rows))
 

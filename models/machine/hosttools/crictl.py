@@ -186,8 +186,9 @@ def _logs(machine: Machine, asked: Options) -> ExecResult:
     if since:
         oldest = machine.sim.now - int(since[1]) * {"s": SECOND, "m": MINUTE, "h": HOUR}[since[2]]
         lines = [line for line in lines if line.t_ns >= oldest]
-    stamped = asked.has("t")
-    shown = [f"{format_rfc3339(line.t_ns, digits=9)} {line.text}" if stamped else line.text for line in lines]
+    stamped, clock = asked.has("t"), machine.os.clock
+    stamps = [f"{format_rfc3339(clock.shown_ns(line.t_ns), digits=9)} " if stamped else "" for line in lines]
+    shown = [stamp + line.text for stamp, line in zip(stamps, lines, strict=True)]
     return ExecResult("".join(f"{line}\n" for line in shown))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simcluster.models.machine.hosttools import pseudomounts
+from simcluster.models.machine.hosttools.pseudomounts import PseudoMount
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.storage import FileSystem
 
@@ -11,24 +13,96 @@ if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
 
 
+_WITH_VALUE = ("-t", "--type", "-x", "--exclude-type", "-B", "--block-size")
+
+
 def df(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     """df: all mounted file systems, or those of the paths."""
-    letters = "".join(arg[1:] for arg in args if arg.startswith("-") and not arg.startswith("--"))
-    letters += "i" if "--inodes" in args else ""
-    paths = [arg for arg in args if not arg.startswith("-")]
-    problems, systems = [], list(machine.mounts)
-    if paths:
-        systems = []
-        for path in paths:
-            device = machine.mounts.on(path) if path.startswith("/dev/") else None
-            if device is None and not machine.files.exists(path) and not _stored(machine, path):
-                problems.append(f"df: {path}: No such file or directory\n")
-                continue
-            systems.append(device or machine.files_at(path))
+    letters, columns = "", ""
+    paths: list[str] = []
+    only: list[str] = []
+    but: list[str] = []
+    rest = iter(args)
+    for arg in rest:
+        name, equals, value = arg.partition("=")
+        if name in _WITH_VALUE:
+            value = value if equals else next(rest, "")
+            (only if name in ("-t", "--type") else but if name in ("-x", "--exclude-type") else []).append(value)
+        elif name == "--output":
+            columns = value or "source,fstype,itotal,iused,iavail,ipcent,size,used,avail,pcent,target"
+        elif arg.startswith("--"):
+            letters += {"--inodes": "i", "--human-readable": "h", "--print-type": "T"}.get(arg, "")
+        elif arg.startswith("-"):
+            letters += arg[1:]
+        else:
+            paths.append(arg)
+    problems: list[str] = []
+    systems = _asked(machine, paths, problems) if paths else _all(machine)
+    systems = [each for each in systems if (not only or _kind(each) in only) and _kind(each) not in but]
     if not systems:
-        return ExecResult("", "".join(problems), 1)
+        none = [] if problems else ["df: no file systems processed\n"]
+        return ExecResult("", "".join(problems + none), 1)
+    if columns:
+        return ExecResult(_chosen(systems, columns.split(","), letters), "".join(problems), 1 if problems else 0)
     rows = [_row(system, letters) for system in systems]
     return ExecResult(_table(_heads(letters), rows, "T" in letters), "".join(problems), 1 if problems else 0)
+
+
+def _all(machine: Machine) -> list[FileSystem | PseudoMount]:
+    """All that have a size, in the order in which they were mounted."""
+    mounted: list[FileSystem | PseudoMount] = list(machine.mounts)
+    found: list[FileSystem | PseudoMount] = [
+        *pseudomounts.before_root(machine),
+        *mounted[:1],
+        *pseudomounts.after_root(machine),
+        *mounted[1:],
+    ]
+    found += pseudomounts.of_pods(machine)
+    return [each for each in found if isinstance(each, FileSystem) or each.size_bytes]
+
+
+def _asked(machine: Machine, paths: list[str], problems: list[str]) -> list[FileSystem | PseudoMount]:
+    """The file systems on which paths lie."""
+    made_up = [each for each in _all(machine) if isinstance(each, PseudoMount)]
+    found: list[FileSystem | PseudoMount] = []
+    for path in paths:
+        device = machine.mounts.on(path) if path.startswith("/dev/") else None
+        pseudo = next((each for each in made_up if path.rstrip("/") in (each.point, each.source)), None)
+        if device is None and pseudo is not None:
+            found.append(pseudo)
+        elif device is None and not machine.files.exists(path) and not _stored(machine, path):
+            problems.append(f"df: {path}: No such file or directory\n")
+        else:
+            found.append(device or machine.files_at(path))
+    return found
+
+
+def _kind(system: FileSystem | PseudoMount) -> str:
+    return "ext4" if isinstance(system, FileSystem) else system.kind
+
+
+_CHOSEN = {"source": 0, "fstype": 1, "size": 2, "used": 3, "avail": 4, "pcent": 5, "target": 6,
+           "itotal": 2, "iused": 3, "iavail": 4, "ipcent": 5, "file": 6}  # fmt: skip
+_TITLES = {"source": "Filesystem", "fstype": "Type", "size": "1K-blocks", "used": "Used", "avail": "Avail",
+           "pcent": "Use%", "target": "Mounted on", "itotal": "Inodes", "iused": "IUsed", "iavail": "IFree",
+           "ipcent": "IUse%", "file": "File"}  # fmt: skip
+
+
+def _chosen(systems: list[FileSystem | PseudoMount], names: list[str], letters: str) -> str:
+    """`df --output=NAMES`."""
+    rows = [[_TITLES.get(name, name) for name in names]]
+    if set(letters) & set("hH"):
+        rows = [[title.replace("1K-blocks", "Size") for title in rows[0]]]
+    for system in systems:
+        usual, inodes = _row(system, letters.replace("i", "") + "T"), _row(system, letters + "iT")
+        rows.append([(inodes if name[0] == "i" else usual)[_CHOSEN.get(name, 6)] for name in names])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
+    left = ("source", "fstype", "target", "file")
+    lines = []
+    for row in rows:
+        cells = zip(row, widths, names, strict=True)
+        lines.append(" ".join(cell.ljust(w) if name in left else cell.rjust(w) for cell, w, name in cells))
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def _stored(machine: Machine, path: str) -> bool:
@@ -46,18 +120,26 @@ def _heads(letters: str) -> list[str]:
     return ["Filesystem", *kind, unit, "Used", "Available", "Use%", "Mounted on"]
 
 
-def _row(system: FileSystem, letters: str) -> list[str]:
-    usage = system.usage()
-    kind = ["ext4"] if "T" in letters else []
-    name = f"/dev/{system.device}"
+def _row(system: FileSystem | PseudoMount, letters: str) -> list[str]:
+    kind = [_kind(system)] if "T" in letters else []
+    if isinstance(system, FileSystem):
+        usage = system.usage()
+        name, point = f"/dev/{system.device}", system.mount_point
+        inodes, free = usage.total_inodes, usage.free_inodes
+        amounts = (usage.total_bytes, usage.used_bytes, usage.available_bytes)
+    else:
+        name, point = system.source, system.point
+        inodes = 0 if system.kind == "vfat" else max(1, system.size_bytes >> 12)
+        free = max(0, inodes - (system.used_bytes >> 12) - 1)
+        left = max(0, system.size_bytes - system.used_bytes - system.kept_bytes)
+        amounts = (system.size_bytes, system.used_bytes, left)
     if "i" in letters:
-        used = usage.total_inodes - usage.free_inodes
-        cells = [_count(n, letters) for n in (usage.total_inodes, used, usage.free_inodes)]
-        return [name, *kind, *cells, f"{-(-100 * used // usage.total_inodes)}%", system.mount_point]
-    percent = -(-100 * usage.used_bytes // max(1, usage.used_bytes + usage.available_bytes))
-    amounts = (usage.total_bytes, usage.used_bytes, usage.available_bytes)
+        used = inodes - free if inodes else 0
+        cells = [_count(n, letters) for n in (inodes, used, free if inodes else 0)]
+        return [name, *kind, *cells, f"{-(-100 * used // inodes)}%" if inodes else "-", point]
+    percent = -(-100 * amounts[1] // max(1, amounts[1] + amounts[2]))
     shape = _human if "h" in letters or "H" in letters else _mebi if "m" in letters else _kibi
-    return [name, *kind, *(shape(amount) for amount in amounts), f"{percent}%", system.mount_point]
+    return [name, *kind, *(shape(amount) if amount else "0" for amount in amounts), f"{percent}%", point]
 
 
 def _count(number: int, letters: str) -> str:

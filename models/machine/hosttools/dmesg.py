@@ -37,9 +37,9 @@ def dmesg(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         return ExecResult("")
     lines = [
         line
-        for line in machine.log
+        for line in machine.journal()
         if line.identifier == "kernel"
-        and line.t_ns - line.wrong_ns > machine.os.cleared_ns
+        and line.t_ns - line.wrong_ns >= max(machine.booted_ns, machine.os.cleared_ns + 1)
         and (not wanted or level("kernel", line.text) in wanted)
     ]
     if asked.has("C", "c"):

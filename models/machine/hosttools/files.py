@@ -15,7 +15,7 @@ from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.hosttools import storedfiles
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file, virtual_names
 from simcluster.models.machine.program import ExecResult, Pausing
-from simcluster.models.machine.shellfiles import ERROR_TEXTS, FileError, normalize
+from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError, normalize
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of
-from simcluster.models.machine.hosttools.blockfiles import options
+from simcluster.models.machine.hosttools.blockfiles import mounts
 from simcluster.models.machine.program import ExecResult, Pausing
 from simcluster.models.machine.storage import FileSystem
 
@@ -31,9 +32,9 @@ def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         elif not arg.startswith("-"):
             words.append(arg)
     if not words:
-        return ExecResult(
-            "".join(f"/dev/{s.device} on {s.mount_point} type ext4 ({options(s)})\n" for s in machine.mounts)
-        )
+        kind = next((value for flag, value in pairwise(args) if flag in ("-t", "--types")), "")
+        lines = [f"{s} on {p} type {k} ({o})\n" for s, p, k, o in mounts(machine) if kind in ("", k)]
+        return ExecResult("".join(lines))
     flags = chosen.split(",")
     if "remount" in flags:
         system = _find(machine, words[-1])
@@ -63,6 +64,10 @@ def _find(machine: Machine, target: str) -> FileSystem | None:
     return None
 
 
+def _point(mounted: tuple[str, str, str, str]) -> str:
+    return mounted[1]
+
+
 def umount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     """umount by mount point or device."""
     words = [arg for arg in args if not arg.startswith("-")]
@@ -74,13 +79,14 @@ def umount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 def findmnt(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     """findmnt: the tree of mounts, or one of them."""
     words = [arg for arg in args if not arg.startswith("-")]
-    systems = [s for s in machine.mounts if not words or words[0] in (s.mount_point, f"/dev/{s.device}")]
+    systems = [m for m in mounts(machine) if not words or words[0] in (m[1], m[0])]
     if not systems:
         return ExecResult("", "", 1)
     rows = [["TARGET", "SOURCE", "FSTYPE", "OPTIONS"]]
-    for system in systems:
-        target = system.mount_point if system.mount_point == "/" or words else f"└─{system.mount_point}"
-        rows.append([target, f"/dev/{system.device}", "ext4", options(system)])
+    systems = systems if words else sorted(systems, key=_point)
+    for number, (source, point, kind, chosen) in enumerate(systems):
+        mark = "└─" if number == len(systems) - 1 else "├─"
+        rows.append([point if point == "/" or words else f"{mark}{point}", source, kind, chosen])
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     return ExecResult(
         "".join(" ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() + "\n" for r in rows)

@@ -14,7 +14,7 @@ from simcluster.engine.clock import DAY
 from simcluster.models.machine.hosttools import storedfiles
 from simcluster.models.machine.kernel import groupfiles
 from simcluster.models.machine.program import ExecResult
-from simcluster.models.machine.shellfiles import FileError, normalize
+from simcluster.models.machine.shell.files import FileError, normalize
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine

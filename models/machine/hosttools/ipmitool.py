@@ -1,13 +1,15 @@
-"""`ipmitool`: power of other machines by their management controllers (`NODE-bmc`). Format: ipmitool 1.8.19.
+"""`ipmitool`: power, sensors and event log of machines by their management controllers (`NODE-bmc`).
 
-The controllers' network is one of its own, so that they answer when the node does not. Left out: sensors,
-the event log, consoles, and users: any name and password will do.
+Format: ipmitool 1.8.19. The controllers' network is one of its own, so that they answer when the node does not.
+Left out: consoles, voltages, and users: any name and password will do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from simcluster.engine import format_rfc3339
+from simcluster.models.machine.cooling import AMBIENT_C, CHASSIS_RPM
 from simcluster.models.machine.power import Power
 from simcluster.models.machine.program import ExecResult
 
@@ -27,9 +29,14 @@ def ipmitool(machine: Machine, args: list[str], stdin: str) -> ExecResult:
             host = value if arg == "-H" else host
         elif not arg.startswith("-"):
             words.append(arg)
-    power = _power_of(machine, host)
-    if power is None:
+    there = _machine_of(machine, host)
+    if there is None:
         return ExecResult("", "Error: Unable to establish IPMI v2 / RMCP+ session\n", 1)
+    power: Power = there.power
+    if words[:1] in (["sdr"], ["sensor"]):
+        return ExecResult(_sensors(there, words))
+    if words[:1] == ["sel"]:
+        return ExecResult(_events(there, words))
     if words[:1] == ["chassis"]:
         words = words[1:]
     if words[:1] == ["status"]:
@@ -57,16 +64,58 @@ def _do(power: Power, what: str) -> ExecResult:
     return ExecResult(f"Chassis Power Control: {said}\n")
 
 
-def _power_of(machine: Machine, host: str) -> Power | None:
-    """The power of the machine whose controller has this name; the machine's own without a name."""
+def _machine_of(machine: Machine, host: str) -> Machine | None:
+    """The machine whose controller has this name; the machine itself without a name."""
     if not host:
-        return machine.power
+        return machine
     network = machine.network
     for address, node in network.nodes.items():
         if host == f"{node}-bmc":
-            power: Power | None = getattr(network.sandboxes.get(address), "power", None)
-            return power
+            found = network.sandboxes.get(address)
+            return cast("Machine", found) if hasattr(found, "power") else None
     return None
 
+
+#: Speed of fans below which the controller complains, then gives them up; degrees at which it does so.
+_FAN_LOW, _FAN_LOST, _WARM, _HOT = 1400, 900, 88, 95
+
+
+def _sensors(machine: Machine, words: list[str]) -> str:
+    """`sdr [list|type Fan|type Temperature]` and `sensor [list]`."""
+    kind = " ".join(words[1:]).lower()
+    rows = []
+    if "fan" not in kind:
+        degrees = int(machine.cooling.temperature_c) if machine.power.on else 0
+        rows.append(("CPU Temp", degrees, "degrees C", "cr" if degrees >= _HOT else "nc" if degrees >= _WARM else "ok"))
+        rows.append(("Inlet Temp", int(AMBIENT_C), "degrees C", "ok"))
+    if "temp" not in kind:
+        speed = machine.cooling.fan_rpm
+        state = "cr" if speed <= _FAN_LOST else "nc" if speed <= _FAN_LOW else "ok"
+        rows.append((_FAN, speed, "RPM", state))
+        rows += [(f"FAN{n}", CHASSIS_RPM if machine.power.on else 0, "RPM", "ok") for n in (2, 3, 4)]
+    if words[0] == "sensor":
+        return "".join(f"{name:<17}| {value:<11.3f}| {unit:<11}| {state}\n" for name, value, unit, state in rows)
+    return "".join(f"{name:<17}| {f'{value} {unit}':<18}| {state}\n" for name, value, unit, state in rows)
+
+
+def _events(machine: Machine, words: list[str]) -> str:
+    """`sel [list|elist]`: what the controller has noted; its own clock is right."""
+    cooling, found = machine.cooling, []
+    if cooling.failed_ns >= 0 and cooling.fan_rpm <= _FAN_LOW:
+        found.append((cooling.failed_ns, f"Fan {_FAN}", "Lower Critical going low "))
+    if cooling.hot_ns >= 0:
+        found.append((cooling.hot_ns, "Temperature CPU Temp", "Upper Critical going high"))
+    if words[1:2] == ["info"]:
+        return f"SEL Information\nVersion          : 1.5 (v1.5, v2 compliant)\nEntries          : {len(found)}\n"
+    lines = []
+    for number, (t_ns, sensor, what) in enumerate(sorted(found), 1):
+        stamp = format_rfc3339(t_ns)
+        day = f"{stamp[5:7]}/{stamp[8:10]}/{stamp[:4]}"
+        lines.append(f"{number:4x} | {day} | {stamp[11:19]} UTC | {sensor} | {what} | Asserted\n")
+    return "".join(lines) or "SEL has no entries\n"
+
+
+#: The fan of the processor.
+_FAN = "FAN1"
 
 TOOLS = {"ipmitool": ipmitool}

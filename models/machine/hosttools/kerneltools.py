@@ -1,4 +1,4 @@
-"""Programs that show the kernel's tables: `sysctl`, `conntrack`, `ulimit`, `prlimit`, `lsof`.
+"""Programs that show the kernel's tables: `sysctl`, `conntrack`, `prlimit`, `lsof`.
 
 Formats: procps-ng 4.0.4, conntrack-tools 1.4.8, util-linux 2.39, lsof 4.95 (Ubuntu 24.04).
 """
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Entries that `conntrack -L` lists at most; its count is of all.
 MOST_LISTED = 400
 _TERMINAL_LIMIT = 1024
+#: Ports at which pages are served more often than anything else.
+_PAGES = (80, 443, 3000, 5000, 8000, 8080)
 _CONNTRACK = {"-p": "p", "--proto": "p", "--protonum": "p", "--state": "state", "-s": "src", "--src": "src",
               "--orig-src": "src", "-d": "dst", "--dst": "dst", "--orig-dst": "dst", "--sport": "sport",
               "--orig-port-src": "sport", "--dport": "dport", "--orig-port-dst": "dport", "-n": "", "-o": "o",
@@ -100,19 +102,21 @@ def _is_wanted(entry: str, wanted: dict[str, str]) -> bool:
 
 
 def _entries(machine: Machine, count: int) -> list[str]:
-    """A sample of the table: each owner's share of it, its connections with made-up ports."""
+    """A sample of the table: each owner's share of it, between addresses that there are, with made-up high ports."""
     owners = machine.os.conntrack.owners()
     total = sum(amount for _, amount, _ in owners) or 1  # integers
-    addresses = {c.container_id: c.sandbox.address for c in machine.runtime.containers()}
+    living = {c.container_id: c for c in machine.runtime.containers() if c.running}
+    nodes = machine.network.nodes
+    pods = [address for address in machine.network.sandboxes if address not in nodes]
     lines = []
-    for number, (owner, amount, open_) in enumerate(owners):
-        source = addresses.get(owner, owner if owner[:1].isdigit() else machine.address)
+    for owner, amount, open_ in owners:
         key = machine.sim.streams.key("conntrack", machine.name, owner)
+        ends = _ends(machine, living.get(owner), owner, pods)
         for at in range(-(-count * amount // total)):
-            port, other = 32768 + mix(key, at) % 28000, f"10.244.{mix(key, at + 1) % 4}.{2 + mix(key, at + 2) % 60}"
+            source, other, there = ends[mix(key, at + 1) % len(ends)]
+            port = 32768 + mix(key, at) % 28000
             alive = at * amount < open_ * max(1, count * amount // total)
             state = f"{86399 - at % 300} ESTABLISHED" if alive else f"{119 - at % 120} TIME_WAIT"
-            there = (8080, 443, 53, 6379)[number % 4]
             lines.append(
                 f"tcp      6 {state} src={source} dst={other} sport={port} dport={there} src={other} dst={source} "
                 f"sport={there} dport={port} [ASSURED] mark=0 use=1\n"
@@ -120,15 +124,20 @@ def _entries(machine: Machine, count: int) -> list[str]:
     return lines[:count]
 
 
-def _ulimit(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    """Of the shell itself: a login session has 1024 soft."""
-    if args[:1] in (["-n"], ["-Sn"]):
-        return ExecResult(f"{_TERMINAL_LIMIT}\n")
-    if args[:1] == ["-Hn"]:
-        return ExecResult(f"{DEFAULT_LIMIT}\n")
-    if args[:1] == ["-u"]:
-        return ExecResult(machine.os.sysctls.get("kernel.threads-max") + "\n")
-    return ExecResult("unlimited\n")
+def _ends(machine: Machine, container: Container | None, owner: str, pods: list[str]) -> list[tuple[str, str, int]]:
+    """Between whom an owner's connections may be: source, destination, port of the destination."""
+    found: list[tuple[str, str, int]] = []
+    if container is not None:
+        own = container.sandbox.address
+        found = [(pod, own, port) for port in container.spec.ports for pod in pods if pod != own]
+        return found or [(pod, own, 8080) for pod in pods if pod != own] or [(machine.address, own, 8080)]
+    local = [c for c in machine.runtime.containers() if c.running and not c.sandbox.host_network and c.spec.ports]
+    if owner:  # somebody from outside, on the way to a pod that serves pages
+        found = [(owner, c.sandbox.address, c.spec.ports[0]) for c in local if c.spec.ports[0] in _PAGES]
+        return found or [(owner, machine.address, 443)]
+    server = next((address for address, node in machine.network.nodes.items() if "control-plane" in node), "")
+    found = [(machine.address, c.sandbox.address, c.spec.ports[0]) for c in local]
+    return [(machine.address, server or machine.address, 6443), *found]
 
 
 def _target(machine: Machine, pid: str) -> Container | None:
@@ -232,5 +241,4 @@ TOOLS = {
     "lsof": _lsof,
     "prlimit": _prlimit,
     "sysctl": _sysctl,
-    "ulimit": _ulimit,
 }

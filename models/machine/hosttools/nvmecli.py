@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.models.machine.hosttools.blockdevices import disk_of, on_bus
-from simcluster.models.machine.hosttools.smartctl import health_rows
+from simcluster.models.machine.hosttools.nvmehealth import health_rows
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.storage import Disk
 

@@ -1,6 +1,6 @@
 """`ps`: the processes of a node. Format: procps-ng 4.0.4 (Ubuntu 24.04).
 
-Left out: threads (-L), trees (-H, f), security labels, output formats that nobody asks for.
+Left out: threads (-L), security labels, output formats that nobody asks for. `pstree` (psmisc 23.7) shows the tree.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ _ALIASES = {"%cpu": "pcpu", "%mem": "pmem", "command": "args", "cputime": "time"
 _USER_FORMAT = ("user", "pid", "pcpu", "pmem", "vsz", "rss", "tty", "stat", "start", "bsdtime", "args")
 _FULL = ("uid", "pid", "ppid", "c", "stime", "tty", "time", "cmd")
 _PLAIN = ("pid", "tty", "time", "comm")
+_BSD = ("pid", "tty", "stat", "bsdtime", "args")
+#: Where in the kernel a task of a state most likely sleeps.
+_WAITS = {"D": "folio_wait_bit_common", "S": "do_epoll_wait", "Z": "-"}
 
 
 class _Asked:
@@ -43,6 +46,8 @@ class _Asked:
         self.every = False
         self.columns: tuple[str, ...] = ()
         self.titles: dict[str, str] = {}
+        self.widths: dict[str, int] = {}
+        self.forest = self.bsd = False
         self.sort: list[str] = []
         self.only: dict[str, list[str]] = {}
         self.headed = True
@@ -61,10 +66,16 @@ def ps(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     for key in reversed(asked.sort):
         column = key.lstrip("+-")
         found = sorted(found, key=_Key(machine, column), reverse=key.startswith("-"))
-    columns = asked.columns or _PLAIN
+    marks: dict[int, str] = {}
+    if asked.forest:
+        found, marks = _tree(found)
+    columns = asked.columns or (_BSD if asked.bsd else _PLAIN)
     titles = {**asked.titles, **({} if asked.columns else {"comm": "CMD"})}
-    lines = [_line([titles.get(c, _COLUMNS[c][0]) for c in columns], columns)] if asked.headed else []
-    lines += [_line([_cell(machine, one, c) for c in columns], columns) for one in found]
+    widths = asked.widths
+    lines = [_line([titles.get(c, _COLUMNS[c][0]) for c in columns], columns, widths)] if asked.headed else []
+    for one in found:
+        cells = [marks.get(one.pid, "") * (c in ("args", "cmd", "comm")) + _cell(machine, one, c) for c in columns]
+        lines.append(_line(cells, columns, widths))
     return ExecResult("".join(lines), "", 0 if found else 1)
 
 
@@ -97,6 +108,9 @@ def _long(asked: _Asked, word: str, words: list[str]) -> None:
     if name in ("no-headers", "no-heading", "noheader", "noheaders", "no-header"):
         asked.headed = False
         return
+    if name == "forest":
+        asked.forest = True
+        return
     if name not in ("sort", "format", "pid", "user", "ppid"):
         asked.problem = "unknown gnu long option"
         return
@@ -118,6 +132,8 @@ def _unix(asked: _Asked, letters: str, words: list[str]) -> None:
             asked.columns = _FULL
         elif letter == "w":
             asked.wide = True
+        elif letter == "H":
+            asked.forest = True
         elif letter in "opCu":
             value, letters = letters or (words.pop(0) if words else ""), ""
             if not value:
@@ -133,6 +149,7 @@ def _unix(asked: _Asked, letters: str, words: list[str]) -> None:
 
 
 def _bsd(asked: _Asked, letters: str, words: list[str]) -> None:
+    asked.bsd = True
     for number, letter in enumerate(letters):
         if letter in "ax":
             asked.every = True
@@ -145,6 +162,8 @@ def _bsd(asked: _Asked, letters: str, words: list[str]) -> None:
             return
         elif letter == "h":
             asked.headed = False
+        elif letter == "f":
+            asked.forest = True
         else:
             asked.problem = "unsupported option (BSD syntax)"
 
@@ -152,11 +171,14 @@ def _bsd(asked: _Asked, letters: str, words: list[str]) -> None:
 def _format(asked: _Asked, text: str) -> None:
     for part in text.replace(" ", ",").split(","):
         name, equals, title = part.partition("=")
+        name, _, width = name.partition(":")
         column = _ALIASES.get(name, name)
         if column not in _COLUMNS:
             asked.problem = f'unknown user-defined format specifier "{name}"'
             return
         asked.columns += (column,)
+        if width.isdigit():
+            asked.widths[column] = int(width)
         if equals:
             asked.titles[column] = title
     if asked.titles and not any(asked.titles.values()) and len(asked.titles) == len(asked.columns):
@@ -200,10 +222,67 @@ def _percent(machine: Machine, one: Process) -> float:
     return 100.0 * one.cpu_ns / max(SECOND, machine.sim.now - one.started_ns)
 
 
-def _line(cells: list[str], columns: tuple[str, ...]) -> str:
+def _tree(found: list[Process]) -> tuple[list[Process], dict[int, str]]:
+    """The processes with children below their parents, and what stands before the name of each."""
+    known = {one.pid: None for one in found}
+    below: dict[int, list[Process]] = {}
+    for one in found:
+        below.setdefault(one.ppid if one.ppid in known and one.ppid != one.pid else 0, []).append(one)
+    ordered, marks = [], {}
+    waiting = [(one, "") for one in reversed(below.get(0, []))]
+    while waiting:
+        one, lead = waiting.pop()
+        ordered.append(one)
+        marks[one.pid] = lead
+        deeper = lead.replace("\\_ ", "|   ", 1) if lead else " "
+        waiting += [(child, f"{deeper}\\_ ") for child in reversed(below.get(one.pid, []))]
+    return ordered, marks
+
+
+def pstree(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """pstree [-p] [-a] [PID]: the tree of processes."""
+    letters = "".join(arg[1:] for arg in args if arg.startswith("-"))
+    words = [arg for arg in args if not arg.startswith("-")]
+    if any(letter not in "paAlu" for letter in letters):
+        return ExecResult("", f"pstree: invalid option -- '{letters[:1]}'\n", 1)
+    everything = [one for one in processes(machine) if not one.args.startswith("[") or one.state == "Z"]
+    top = int(words[0]) if words and words[0].isdigit() else 1
+    below: dict[int, list[Process]] = {}
+    for one in everything:
+        below.setdefault(one.ppid, []).append(one)
+    root = next((one for one in everything if one.pid == top), None)
+    if root is None:
+        return ExecResult("", "", 1)
+    lines: list[str] = []
+    _branch(root, below, "", "", "p" in letters, lines)
+    return ExecResult("".join(line + "\n" for line in lines))
+
+
+def _branch(one: Process, below: dict[int, list[Process]], lead: str, first: str, pids: bool, lines: list[str]) -> None:
+    """A process and what is below it; childless ones of one name are counted together unless PIDs are shown."""
+    name = f"{one.comm}({one.pid})" if pids else one.comm
+    children = below.get(one.pid, [])
+    groups: dict[str, list[Process]] = {}
+    for child in children:
+        alone = pids or child.pid in below or child.threads > 1
+        groups.setdefault(f"{child.comm}/{child.pid}" if alone else child.comm, []).append(child)
+    lines.append(f"{lead}{first}{name}")
+    inner = lead + ("" if not first else "   " if first[0] == "└" else "│  ")
+    for number, group in enumerate(groups.values()):
+        mark = "└─" if number == len(groups) - 1 else "├─"
+        if len(group) > 1:
+            lines.append(f"{inner}{mark}{len(group)}*[{group[0].comm}]")
+        else:
+            _branch(group[0], below, inner, mark, pids, lines)
+
+
+def _line(cells: list[str], columns: tuple[str, ...], widths: dict[str, int]) -> str:
     shown = []
     for number, (cell, column) in enumerate(zip(cells, columns, strict=True)):
         width = _COLUMNS[column][1]
+        if column in widths:
+            width = widths[column] if width > 0 else -widths[column]
+            cell = cell[: widths[column]]
         last = number == len(columns) - 1
         if width == 0 and not last:
             width = -27
@@ -233,7 +312,7 @@ def _cell(machine: Machine, one: Process, column: str) -> str:
     if column in ("start", "stime", "lstart"):
         return _began(one.started_ns + machine.os.clock.offset_ns(), now + machine.os.clock.offset_ns(), column)
     fixed = {
-        "tty": "pts/0" if one.args in ("-bash", "ps") else "?", "s": one.state, "wchan": "-",
+        "tty": "pts/0" if one.args in ("-bash", "ps") else "?", "s": one.state, "wchan": _WAITS.get(one.state, "-"),
         "stat": one.state + ("s" if one.ppid == 1 and not threads else "") + ("l" if one.threads > 1 else ""),
         "nlwp": str(one.threads), "ni": str(one.nice), "pri": "19", "c": str(min(99, int(_percent(machine, one)))),
         "psr": str(one.pid % machine.cpu_cores),
@@ -264,4 +343,4 @@ def _began(began_ns: int, now_ns: int, column: str) -> str:
     return text[11:16] if now_ns - began_ns < DAY else f"{month}{text[8:10]}"
 
 
-TOOLS = {"ps": ps}
+TOOLS = {"ps": ps, "pstree": pstree}

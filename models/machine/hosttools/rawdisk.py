@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of, overwritten, part_of
 from simcluster.models.machine.program import ExecResult, Pausing
-from simcluster.models.machine.shellfiles import ERROR_TEXTS, FileError
+from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, weekday
+from simcluster.models.machine.hosttools import smartjson
 from simcluster.models.machine.hosttools.blockdevices import disk_of, on_bus
+from simcluster.models.machine.hosttools.nvmehealth import health_rows
+from simcluster.models.machine.hosttools.smartattributes import brief_table, recovery, table
 from simcluster.models.machine.program import ExecResult
 from simcluster.models.machine.storage import Disk
 
@@ -23,7 +26,7 @@ _HOUR_NS = 3600 * SECOND
 
 
 def smartctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
-    """smartctl -H -i -A -a -x -l error|selftest -t short|long DEVICE, and --scan."""
+    """smartctl -H -i -A -a -x -j -l error|selftest|scterc -t short|long DEVICE, and --scan."""
     head = f"smartctl 7.4 2023-08-01 r5530 [x86_64-linux-{machine.identity.kernel_version}] (local build)\n"
     head += "Copyright (C) 2002-23, Bruce Allen, Christian Franke, www.smartmontools.org\n\n"
     if "--scan" in args:
@@ -41,6 +44,10 @@ def smartctl(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         advice = "A mandatory SMART command failed: exiting. To continue, add one or more '-T permissive' options.\n"
         return ExecResult(f"{head}{text}{advice}", "", 2)
     wanted = _wanted(args)
+    if "j" in wanted:
+        code = 8 if _failing(disk) and wanted.keys() & {"H", "A"} else 0
+        code |= 64 if disk.smart.error_count and "error" in wanted else 0
+        return ExecResult(smartjson.text(disk, args, wanted, machine.os.clock.now_ns(), code, _failing(disk)), "", code)
     parts = _nvme(disk, wanted, machine.sim.now) if disk.model.is_nvme else _ata(disk, wanted, machine.sim.now)
     if "test" in wanted:
         parts += _start_test(disk, wanted["test"], machine.sim.now)
@@ -68,13 +75,15 @@ def _wanted(args: list[str]) -> dict[str, str]:
         elif arg in ("-d", "--device", "-T"):
             next(rest, "")
         elif arg in ("--all", "--xall"):
-            found |= dict.fromkeys(("i", "H", "A", "error", "selftest"), "")
+            found |= dict.fromkeys(("i", "H", "A", "error", "selftest", *(["x"] if arg == "--xall" else [])), "")
+        elif arg.startswith("--json"):
+            found["j"] = ""
         elif arg.startswith("--"):
             long = {"--health": "H", "--info": "i", "--attributes": "A"}.get(arg)
             found |= {long: ""} if long else {}
         elif arg.startswith("-"):
             for letter in arg[1:]:
-                names = ("i", "H", "A", "error", "selftest") if letter in "ax" else (letter,)
+                names = ("i", "H", "A", "error", "selftest", letter) if letter in "ax" else (letter,)
                 found |= dict.fromkeys(names, "")
     return found
 
@@ -99,11 +108,16 @@ def _ata(disk: Disk, wanted: dict[str, str], now: int) -> str:
         verdict = _FAILED if _failing(disk) else "PASSED\n"
         parts.append(f"SMART overall-health self-assessment test result: {verdict}\n")
     if "A" in wanted:
-        parts.append(_attributes(disk))
+        parts.append(brief_table(disk) if "x" in wanted else table(disk))
     if "error" in wanted:
-        parts.append(_error_log(disk))
+        extended = "SMART Extended Comprehensive Error Log Version: 1 (5 sectors)"
+        parts.append(_error_log(disk).replace("SMART Error Log Version: 1", extended, 1 if "x" in wanted else 0))
     if "selftest" in wanted:
-        parts.append(_self_tests(disk, now))
+        extended = "SMART Extended Self-test Log Version: 1 (1 sectors)"
+        usual = "SMART Self-test log structure revision number 1"
+        parts.append(_self_tests(disk, now).replace(usual, extended, 1 if "x" in wanted else 0))
+    if wanted.keys() & {"x", "scterc"}:
+        parts.append(recovery(disk))
     return "".join(parts)
 
 
@@ -133,46 +147,6 @@ def _ata_identity(disk: Disk, now: int) -> str:
 def _capacity(size: int) -> str:
     shown = f"{size / 1e12:.2f} TB" if size >= 10**12 else f"{size // 10**9} GB"
     return f"{size:,} bytes [{shown}]"
-
-
-def _attributes(disk: Disk) -> str:
-    smart, model = disk.smart, disk.model
-    remapped, pending = disk.sectors.remapped, disk.pending()
-    left = max(1, 100 - remapped * 100 // model.spare_sectors)
-    temperature = disk.temperature
-    rows = [
-        (1, "Raw_Read_Error_Rate", "0x000f", 83, 64, 44, "Pre-fail", "Always", disk.key % 200_000_000),
-        (3, "Spin_Up_Time", "0x0003", 97, 97, 0, "Pre-fail", "Always", 0),
-        (4, "Start_Stop_Count", "0x0032", 100, 100, 20, "Old_age", "Always", smart.cycles),
-        (5, "Reallocated_Sector_Ct", "0x0033", left, left, 10, "Pre-fail", "Always", remapped),
-        (7, "Seek_Error_Rate", "0x000f", 87, 60, 45, "Pre-fail", "Always", disk.key % 400_000_000),
-        (9, "Power_On_Hours", "0x0032", max(1, 100 - disk.power_on_hours // 876), 1, 0, "Old_age", "Always", 0),
-        (10, "Spin_Retry_Count", "0x0013", 100, 100, 97, "Pre-fail", "Always", 0),
-        (12, "Power_Cycle_Count", "0x0032", 100, 100, 20, "Old_age", "Always", smart.cycles),
-        (184, "End-to-End_Error", "0x0032", 100, 100, 99, "Old_age", "Always", 0),
-        (187, "Reported_Uncorrect", "0x0032", max(1, 100 - smart.reported_uncorrect), 0, 0, "Old_age", "Always", 0),
-        (188, "Command_Timeout", "0x0032", max(1, 100 - smart.command_timeouts), 0, 0, "Old_age", "Always", 0),
-        (190, "Airflow_Temperature_Cel", "0x0022", 100 - temperature, 55, 40, "Old_age", "Always", temperature),
-        (194, "Temperature_Celsius", "0x0022", temperature, 45, 0, "Old_age", "Always", temperature),
-        (197, "Current_Pending_Sector", "0x0012", 100, 100, 0, "Old_age", "Always", pending),
-        (198, "Offline_Uncorrectable", "0x0010", 100, 100, 0, "Old_age", "Offline", smart.offline_uncorrectable),
-        (199, "UDMA_CRC_Error_Count", "0x003e", 200, 200, 0, "Old_age", "Always", smart.crc_errors),
-    ]
-    raw = {9: disk.power_on_hours, 187: smart.reported_uncorrect, 188: smart.command_timeouts}
-    if not model.rotates:
-        rows = [row for row in rows if row[0] not in (1, 3, 4, 7, 10)]
-    lines = [
-        "SMART Attributes Data Structure revision number: 10\nVendor Specific SMART Attributes with Thresholds:\n"
-        "ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  WHEN_FAILED RAW_VALUE\n"
-    ]
-    for number, name, flag, value, worst, limit, kind, updated, amount in rows:
-        failed = "FAILING_NOW" if limit and value <= limit and kind == "Pre-fail" else "-"
-        low = min(value, worst or value)
-        lines.append(
-            f"{number:3d} {name:<23} {flag}   {value:03d}   {low:03d}   {limit:03d}    {kind:<8}  {updated:<7}  "
-            f"{failed:<11} {raw.get(number, amount)}\n"
-        )
-    return "".join(lines) + "\n"
 
 
 def _error_log(disk: Disk) -> str:
@@ -280,43 +254,6 @@ def _nvme(disk: Disk, wanted: dict[str, str], now: int) -> str:
     if "error" in wanted:
         parts.append(_nvme_errors(disk))
     return "".join(parts)
-
-
-def health_rows(disk: Disk) -> list[tuple[str, str, str]]:
-    """The NVMe health log: smartctl's label, nvme-cli's, and smartctl's value."""
-    smart, counted = disk.smart, disk.counted()
-    read, wrote = int(counted.read_sectors) // 1000, int(counted.write_sectors) // 1000
-    base = smart.base_hours * 1200  # data units of its earlier life
-    spare = max(0, 100 - disk.sectors.remapped * 100 // disk.model.spare_sectors)
-    warning = "0x01" if spare < 10 else "0x00"
-    unsafe = disk.key % 9
-    return [
-        ("Critical Warning", "critical_warning", warning),
-        ("Temperature", "temperature", f"{disk.temperature} Celsius"),
-        ("Available Spare", "available_spare", f"{spare}%"),
-        ("Available Spare Threshold", "available_spare_threshold", "10%"),
-        ("Percentage Used", "percentage_used", f"{min(99, smart.base_hours // 3000)}%"),
-        ("Data Units Read", "Data Units Read", _units(base + read)),
-        ("Data Units Written", "Data Units Written", _units(base // 2 + wrote)),
-        ("Host Read Commands", "host_read_commands", f"{base * 9 + int(counted.reads):,}"),
-        ("Host Write Commands", "host_write_commands", f"{base * 20 + int(counted.writes):,}"),
-        (
-            "Controller Busy Time",
-            "controller_busy_time",
-            f"{smart.base_hours // 10 + int(counted.busy_ns) // MINUTE:,}",
-        ),
-        ("Power Cycles", "power_cycles", str(smart.cycles)),
-        ("Power On Hours", "power_on_hours", f"{disk.power_on_hours:,}"),
-        ("Unsafe Shutdowns", "unsafe_shutdowns", str(unsafe)),
-        ("Media and Data Integrity Errors", "media_errors", str(smart.reported_uncorrect)),
-        ("Error Information Log Entries", "num_err_log_entries", str(smart.error_count)),
-        ("Warning  Comp. Temperature Time", "Warning Temperature Time", "0"),
-        ("Critical Comp. Temperature Time", "Critical Composite Temperature Time", "0"),
-    ]
-
-
-def _units(count: int) -> str:
-    return f"{count:,} [{count * 512_000 / 1e12:.2f} TB]"
 
 
 def _nvme_errors(disk: Disk) -> str:

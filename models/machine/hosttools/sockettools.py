@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import snmp
-from simcluster.models.machine.kernel.proctable import program_of
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.program import ExecResult, process_name
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -64,7 +63,7 @@ def sockets(machine: Machine) -> list[Socket]:
     for sandbox in machine.runtime.sandboxes.values():
         if sandbox.host_network:
             for container in sandbox.containers.values():
-                found += [Socket("LISTEN", f"*:{port}", "*:*", program_of(container), container.pid)
+                found += [Socket("LISTEN", f"*:{port}", "*:*", process_name(container), container.pid)
                           for port in container.spec.ports if container.running]  # fmt: skip
     server = next((a for a, n in machine.network.nodes.items() if "control-plane" in n), machine.address)
     kubelet = units["kubelet.service"]

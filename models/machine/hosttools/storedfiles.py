@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from simcluster.models.machine.shellfiles import ERROR_TEXTS, Layer
+from simcluster.models.machine.shell.files import ERROR_TEXTS, Layer
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine

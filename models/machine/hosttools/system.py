@@ -1,4 +1,4 @@
-"""Programs about the whole machine: `hostname`, `uname`, `nproc`.
+"""Programs about the whole machine: `hostname`, `uname`, `nproc`, `id`, `last reboot`.
 
 Format: coreutils 9.4 (Ubuntu 24.04).
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simcluster.engine import format_rfc3339
+from simcluster.engine.clock import month_name, weekday
 from simcluster.models.machine.program import ExecResult
 
 if TYPE_CHECKING:
@@ -34,4 +36,36 @@ def nproc(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     return ExecResult(f"{machine.cpu_cores}\n")
 
 
-TOOLS = {"hostname": hostname, "uname": uname, "nproc": nproc}
+def user_id(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """id: everybody here is root."""
+    letters = "".join(arg[1:] for arg in args if arg.startswith("-"))
+    words = [arg for arg in args if not arg.startswith("-")]
+    if words[:1] not in ([], ["root"]):
+        return ExecResult("", f"id: ‘{words[0]}’: no such user\n", 1)
+    if set(letters) & set("ugG"):
+        return ExecResult("root\n" if "n" in letters else "0\n")
+    return ExecResult("uid=0(root) gid=0(root) groups=0(root)\n")
+
+
+def last(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """last: boots, the latest first, and who is logged in."""
+    words = [arg for arg in args if not arg.startswith("-")]
+    lines = []
+    if not words or "root" in words:
+        lines.append(f"root     pts/0        172.18.0.1       {_when(machine.os.clock.now_ns())}   still logged in")
+    for number, boot in enumerate(reversed(machine.boots)):
+        ended = "  still running" if not number else " - crash"
+        kernel = machine.identity.kernel_version[:16]
+        lines.append(f"reboot   system boot  {kernel:<16} {_when(boot.started_ns + boot.wrong_ns)} {ended}")
+    first = machine.boots[0]
+    begins = _when(first.started_ns + first.wrong_ns, seconds=True)
+    return ExecResult("\n".join(lines) + f"\n\nwtmp begins {begins}\n")
+
+
+def _when(t_ns: int, *, seconds: bool = False) -> str:
+    text = format_rfc3339(t_ns)
+    clock = f"{text[11:19]} {text[:4]}" if seconds else text[11:16]
+    return f"{weekday(t_ns)} {month_name(int(text[5:7]))} {int(text[8:10]):2d} {clock}"
+
+
+TOOLS = {"hostname": hostname, "id": user_id, "last": last, "nproc": nproc, "uname": uname}

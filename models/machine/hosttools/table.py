@@ -33,6 +33,7 @@ from simcluster.models.machine.hosttools import (
     sockettools,
     sysstat,
     system,
+    thermaltools,
 )
 from simcluster.models.machine.program import ExecResult
 
@@ -67,6 +68,7 @@ TOOLS: dict[str, Tool] = {
     **sockettools.TOOLS,
     **sysstat.TOOLS,
     **system.TOOLS,
+    **thermaltools.TOOLS,
 }
 
 

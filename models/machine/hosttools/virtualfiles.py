@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from simcluster.models.machine.hosttools import blockfiles
-from simcluster.models.machine.kernel import groupfiles, procfiles, proctable
+from simcluster.models.machine.kernel import groupfiles, procfiles, proctable, thermalfiles
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
 
-VIRTUAL_FILES: tuple[Callable[[Machine, str], str | None], ...] = (blockfiles.read, procfiles.read)
+VIRTUAL_FILES: tuple[Callable[[Machine, str], str | None], ...] = (blockfiles.read, thermalfiles.read, procfiles.read)
 
 
 def virtual_file(machine: Machine, path: str) -> str | None:
@@ -35,6 +35,9 @@ def virtual_names(machine: Machine, path: str) -> list[str] | None:
         listed = [str(process.pid) for process in proctable.processes(machine)]
         fixed = ("cmdline", "diskstats", "mounts", "net", "partitions", "pressure", "sys")
         return sorted([*listed, *fixed, *(name[6:] for name in procfiles.NAMES if name.count("/") == 2)])
+    found = thermalfiles.names(machine, path) if path.startswith("/sys/") else None
+    if found is not None:
+        return found
     if path == "/proc/pressure":
         return ["cpu", "io", "memory"]
     number = path[6:] if path.startswith("/proc/") else ""

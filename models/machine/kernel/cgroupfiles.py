@@ -53,7 +53,7 @@ def _io(container: Container) -> str:
     """What it has read and written by drive; its programs and libraries came from the root drive, once."""
     machine, key = container.machine, container.container_id
     found = {disk: counted for (owner, disk), counted in machine.os.load.io.items() if owner == key}
-    files = memory.file_bytes(container)
+    files = memory.program_bytes(container)
     read, written, reads, writes = found.get(ROOT, (0, 0, 0, 0))
     found[ROOT] = (read + files, written, reads + files // READ_AHEAD, writes)
     return "".join(
@@ -95,8 +95,7 @@ def _memory(container: Container, name: str) -> str:
 def _pids(container: Container, name: str) -> str:
     table, uid = container.machine.os.pids, container.spec.pod_uid
     if name == "pids.max":
-        limit = table.limit(uid)
-        return "max\n" if limit is None else f"{limit}\n"
+        return "max\n"  # the kubelet limits the pod's group, not this one
     if name == "pids.events":
         return f"max {table.rejected(uid)}\n"
     return f"{(PER_CONTAINER if container.running else 0) + table.extra(uid)}\n"

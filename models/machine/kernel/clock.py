@@ -7,6 +7,8 @@ temperature compensation, timers of processes that a slow clock makes late (drif
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from simcluster.engine import MINUTE, SECOND, Simulation, format_rfc3339
 from simcluster.engine.clock import DAY
 from simcluster.models.machine.hostfiles import HostFiles
@@ -27,6 +29,27 @@ MAX_OFFSET_NS = 36_500 * DAY
 UNIT = "chrony.service"
 
 
+class _Course(NamedTuple):
+    """How a clock runs from an instant on: its offset then, from when on chronyd slews it (-1: never), its drift."""
+
+    at_ns: int
+    begin_ns: int
+    correct_ns: int
+    drift_ppm: float
+
+    def offset_ns(self, t_ns: int) -> int:
+        """Wall clock minus true time at a later instant."""
+        if self.correct_ns < 0 or t_ns <= self.correct_ns:
+            return self.begin_ns + self._drifted(t_ns)
+        # chronyd knows the drift by now: what is left is the offset, which it slews away.
+        start = self.begin_ns + self._drifted(self.correct_ns)
+        slewed = (t_ns - self.correct_ns) * MAX_SLEW_PPM // 1_000_000
+        return max(0, start - slewed) if start > 0 else min(0, start + slewed)
+
+    def _drifted(self, until_ns: int) -> int:
+        return int((until_ns - self.at_ns) * self.drift_ppm) // 1_000_000
+
+
 class WallClock:
     """The real-time clock of one machine.
 
@@ -37,7 +60,7 @@ class WallClock:
     """
 
     __slots__ = (
-        *("_at_ns", "_correct_ns", "_due_ns", "_files", "_fresh", "_journal", "_offset_ns", "_unit"),
+        *("_at_ns", "_correct_ns", "_due_ns", "_files", "_fresh", "_journal", "_offset_ns", "_past", "_unit"),
         *("asked_ns", "drift_ppm", "hardware_ns", "servers", "sim"),
     )
 
@@ -55,6 +78,7 @@ class WallClock:
         self._correct_ns = -1  # from when on chronyd slews, -1: never
         self._due_ns = -1  # when the answers to its first requests are there
         self._fresh = False  # it has not corrected the clock since its start: it may step
+        self._past: list[tuple[int, _Course]] = []  # how it ran until an instant
 
     @property
     def disciplined(self) -> bool:
@@ -70,13 +94,14 @@ class WallClock:
         """Wall clock minus true time."""
         if not self._offset_ns and not self.drift_ppm:
             return 0
-        now = self.sim.now
-        if self._correct_ns < 0 or now <= self._correct_ns:
-            return self._offset_ns + self._drifted(self._at_ns, now)
-        # chronyd knows the drift by now: what is left is the offset, which it slews away.
-        start = self._offset_ns + self._drifted(self._at_ns, self._correct_ns)
-        slewed = (now - self._correct_ns) * MAX_SLEW_PPM // 1_000_000
-        return max(0, start - slewed) if start > 0 else min(0, start + slewed)
+        return self._course().offset_ns(self.sim.now)
+
+    def shown_ns(self, t_ns: int) -> int:
+        """What the clock showed at a past true instant: stamps of that time keep what it showed."""
+        if not self._past:
+            return t_ns + (self._course().offset_ns(t_ns) if self._offset_ns or self.drift_ppm else 0)
+        course = next((course for until_ns, course in self._past if t_ns < until_ns), self._course())
+        return t_ns + course.offset_ns(t_ns)
 
     def now_ns(self) -> int:
         """What the clock shows, in simulated nanoseconds."""
@@ -86,6 +111,7 @@ class WallClock:
         """Set the clock wrong by `offset_ns` (as somebody's `date -s` does). Raises ValueError."""
         if abs(offset_ns) > MAX_OFFSET_NS:
             raise ValueError(f"a clock cannot be off by more than 100 years, not by {offset_ns} ns")
+        self._remember()
         self._offset_ns, self._at_ns = offset_ns, self.sim.now
         self._plan(POLL_NS)
 
@@ -105,6 +131,7 @@ class WallClock:
 
     def booted(self) -> None:
         """The kernel takes the time from the board's clock."""
+        self._remember()
         self._offset_ns, self._at_ns, self._correct_ns = self.hardware_ns, self.sim.now, -1
 
     def chronyd_started(self) -> None:
@@ -148,10 +175,16 @@ class WallClock:
         return ""
 
     def _hold(self) -> None:
+        self._remember()
         self._offset_ns, self._at_ns = self.offset_ns(), self.sim.now
 
-    def _drifted(self, since_ns: int, until_ns: int) -> int:
-        return int((until_ns - since_ns) * self.drift_ppm) // 1_000_000
+    def _course(self) -> _Course:
+        return _Course(self._at_ns, self._offset_ns, self._correct_ns, self.drift_ppm)
+
+    def _remember(self) -> None:
+        """How it ran until now: whoever stamped something saw that."""
+        if self.sim.now > self._at_ns:
+            self._past.append((self.sim.now, self._course()))
 
     def _plan(self, poll_ns: int) -> None:
         if self.synchronised:
@@ -172,6 +205,7 @@ class WallClock:
 
     def _leap(self) -> None:
         wrong_ns = -self.offset_ns()
+        self._remember()
         self._offset_ns, self._at_ns, self._correct_ns, self.hardware_ns = 0, self.sim.now, self.sim.now, 0
         if wrong_ns:
             self._say(f"System clock was stepped by {wrong_ns / SECOND:.6f} seconds")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from simcluster.engine import SECOND, Simulation
+from simcluster.engine import SECOND, FlatDict, Shared, Simulation
 from simcluster.models.machine.kernel.rates import RateHistory
 from simcluster.models.machine.kernel.sysctls import Sysctls
 
@@ -26,11 +26,17 @@ MAXIMUM = "net.netfilter.nf_conntrack_max"
 TIME_WAIT = "net.netfilter.nf_conntrack_tcp_timeout_time_wait"
 
 
-class Flow(NamedTuple):
-    """What one owner's connections come to: new ones a second, and open ones."""
+class _Counts(NamedTuple):
+    """The parts of a `Flow`."""
 
     new_per_s: float
     concurrent: float
+
+
+class Flow(_Counts, Shared):
+    """What one owner's connections come to: new ones a second, and open ones."""
+
+    __slots__ = ()
 
 
 class Conntrack:
@@ -47,7 +53,7 @@ class Conntrack:
         self.sim = sim
         self._changed = changed
         self._sysctls = sysctls
-        self._flows: dict[str, Flow] = {}
+        self._flows: dict[str, Flow] = FlatDict()
         self._held: dict[str, int] = {}
         self._closing = RateHistory(_CLOSING_NS)
         self._closing.set(sim.now, SYSTEM_PER_S)

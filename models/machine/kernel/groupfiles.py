@@ -30,6 +30,9 @@ def read(machine: Machine, path: str) -> str | None:
         return None
     if group.endswith(".scope"):
         return cgroupfiles.read(members[0], name)
+    if name == "pids.max":
+        limit = machine.os.pids.limit(members[0].spec.pod_uid) if "/" in group else None
+        return "max\n" if limit is None else f"{limit}\n"
     return _sum(members, name) if name in _SUMS else None
 
 
@@ -46,8 +49,8 @@ def names(machine: Machine, folder: str) -> list[str] | None:
     if folder.endswith(".scope"):
         return sorted(CGROUP)
     if folder == PODS:
-        return sorted([*_SUMS, *dict.fromkeys(_pod(each) for each in members)])
-    return sorted([*_SUMS, *(_scope(each) for each in members)])
+        return sorted([*_SUMS, "pids.max", *dict.fromkeys(_pod(each) for each in members)])
+    return sorted([*_SUMS, "pids.max", *(_scope(each) for each in members)])
 
 
 def _pod(container: Container) -> str:

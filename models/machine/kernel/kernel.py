@@ -132,9 +132,23 @@ class Kernel:
             )
         return error
 
+    def litter(self, container: Container, count: int) -> str:
+        """Start `count` processes that end and that nobody asks after: as many as there is room for, "" or EAGAIN."""
+        uid = container.spec.pod_uid
+        main = PER_CONTAINER * sum(1 for c in container.sandbox.containers.values() if c.running)
+        fits = min(count, self.pids.room(uid, main, self._running()))
+        if fits:
+            self.fork(container, fits)
+            self.pids.ended(uid, fits)
+        return self.fork(container, count - fits) if fits < count else ""
+
     def reap(self, container: Container, count: int = 1) -> None:
         """`count` of them ended."""
         self.pids.reap(container.spec.pod_uid, count)
+
+    def shared_file(self, container: Container, size_bytes: int) -> str:
+        """Write so many bytes to files in /dev/shm that nobody removes: "" or ENOSPC once it is full."""
+        return self.shm.litter(container, size_bytes)
 
     def shared_memory(self, container: Container, size_bytes: int) -> str:
         """The container's segments in /dev/shm are to be so large together: "" or ENOSPC."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.engine import SECOND
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.kernel import usage
-from simcluster.models.machine.kernel.proctable import program_of
+from simcluster.models.machine.program import process_name
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
@@ -93,9 +93,10 @@ class LoadHistory:
         machine = self._machine
         if not machine.power.running:
             return
-        blocked = usage.blocked(machine)
+        stored = machine.built_storage is not None
+        blocked = usage.blocked(machine) if stored else {}
         runnable = usage.runnable(machine) / NANOCORES
-        waiting = math.fsum(blocked.values())
+        waiting = math.fsum(blocked.values()) if blocked else 0.0
         one, five, fifteen = self.averages
         active = runnable + waiting
         self.averages = (
@@ -105,15 +106,17 @@ class LoadHistory:
         )
         there = machine.cpu.available / NANOCORES
         idle = max(0.0, there - runnable)
-        self.iowait_ns += int(min(idle, waiting) * STEP_NS)
-        stuck = min(1.0, waiting)
-        self._fold("cpu", max(0.0, 1.0 - there / runnable) if runnable > 0.0 else 0.0, 0.0)
-        self._fold("io", stuck, stuck * idle / max(there, 0.001))
+        self._fold("cpu", 1.0 - there / runnable if runnable > there else 0.0, 0.0)
+        if waiting or self.some["io"].averages[2]:
+            self.iowait_ns += int(min(idle, waiting) * STEP_NS)
+            stuck = min(1.0, waiting)
+            self._fold("io", stuck, stuck * idle / max(there, 0.001))
         tight = memory_share(machine)
         self._fold("memory", tight, tight / 2.0)
         self._groups(blocked)
-        self._hang(blocked)
-        if machine.built_storage is not None:
+        if blocked or self._hanging:
+            self._hang(blocked)
+        if stored:
             for disk in machine.disks.values():
                 self._transferred(disk)
 
@@ -133,8 +136,6 @@ class LoadHistory:
     def _hang(self, blocked: dict[str, float]) -> None:
         """Who waits for a drive that answers nobody hangs; khungtaskd looks at such tasks once a time-out."""
         machine, since = self._machine, self._hanging
-        if not (blocked or since):
-            return
         limit_ns = machine.os.sysctls.number("kernel.hung_task_timeout_secs") * SECOND
         dumb = [disk for disk in machine.disks.values() if disk.outage is not None and not disk.outage.disabled]
         stuck = {usage.owner_of(load): None for disk in dumb for load in disk.waiting()} if blocked else {}
@@ -145,10 +146,10 @@ class LoadHistory:
             waited = machine.sim.now - began
             container = next((c for c in machine.runtime.containers() if c.container_id == owner), None)
             if container is not None and limit_ns and waited >= limit_ns and waited % limit_ns < STEP_NS:
-                machine.os.hung(program_of(container), container.pid, waited // limit_ns * limit_ns // SECOND)
+                machine.os.hung(process_name(container), container.pid, waited // limit_ns * limit_ns // SECOND)
 
     def _fold(self, resource: str, some: float, full: float) -> None:
-        if some or self.some[resource].averages[2]:
+        if some or self.some[resource].averages[2] > 0.0:
             self.some[resource] = self.some[resource].then(some)
             self.full[resource] = self.full[resource].then(full)
 
@@ -179,5 +180,7 @@ class LoadHistory:
 
 def memory_share(machine: Machine) -> float:
     """Share of time that somebody spends on reclaiming pages: nothing until a twentieth of the memory is left."""
+    if machine.has_ample_memory(20):
+        return 0.0
     left = machine.memory_bytes - machine.memory_used()
     return 0.0 if left * 20 > machine.memory_bytes else 0.3 * (1.0 - left * 20 / machine.memory_bytes)

@@ -59,9 +59,24 @@ def info(machine: Machine, shared_bytes: int) -> MemoryInfo:
     )  # fmt: skip
 
 
-def file_bytes(container: Container) -> int:
-    """Page cache that is charged to a container."""
+def program_bytes(container: Container) -> int:
+    """Bytes of the files that a container's processes have read to start: programs and libraries."""
     return max(LEAST_FILE, container.memory_bytes * FILE_PERCENT // 100) if container.running else 0
+
+
+def file_bytes(container: Container) -> int:
+    """Page cache that is charged to a container: its programs, and what it has read and written, while there is room.
+
+    Pages that a store reads for its own cache (WiredTiger, shared buffers) are in the kernel's as well.
+    """
+    if not container.running:
+        return 0
+    own, machine = program_bytes(container), container.machine
+    key = container.container_id
+    moved = sum(io[0] + io[1] for (owner, _), io in machine.os.load.io.items() if owner == key)  # integers
+    if not moved:
+        return own
+    return own + min(moved, max(0, machine.memory_bytes - machine.memory_used() - WATERMARK) // 2)
 
 
 def meminfo_text(found: MemoryInfo) -> str:

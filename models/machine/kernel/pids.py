@@ -12,13 +12,14 @@ SYSTEM_TASKS = 330
 class PidTable:
     """Tasks of one machine by pod uid, beyond those of its main processes."""
 
-    __slots__ = ("_extra", "_limits", "_rejected", "_sysctls")
+    __slots__ = ("_defunct", "_extra", "_limits", "_rejected", "_sysctls")
 
     def __init__(self, sysctls: Sysctls) -> None:
         self._sysctls = sysctls
         self._extra: dict[str, int] = {}
         self._limits: dict[str, int] = {}
         self._rejected: dict[str, int] = {}
+        self._defunct: dict[str, int] = {}
 
     def limit(self, pod_uid: str) -> int | None:
         """`pids.max` of a pod's cgroup; None: `max`."""
@@ -36,6 +37,21 @@ class PidTable:
     def extra(self, pod_uid: str) -> int:
         """Tasks that a pod forked besides its main processes."""
         return self._extra.get(pod_uid, 0)
+
+    def defunct(self, pod_uid: str) -> int:
+        """How many of these have ended and wait for their parent to ask after them (zombies)."""
+        return self._defunct.get(pod_uid, 0)
+
+    def ended(self, pod_uid: str, count: int) -> None:
+        """`count` of a pod's tasks ended, and nobody asks after them: they keep their PIDs."""
+        self._defunct[pod_uid] = min(self.extra(pod_uid), self.defunct(pod_uid) + count)
+
+    def room(self, pod_uid: str, main_tasks: int, containers: int) -> int:
+        """How many more tasks a pod may have."""
+        most = min(self._sysctls.number("kernel.pid_max"), self._sysctls.number("kernel.threads-max"))
+        left = most - self.total(containers)
+        limit = self._limits.get(pod_uid)
+        return max(0, left if limit is None else min(left, limit - main_tasks - self.extra(pod_uid)))
 
     def rejected(self, pod_uid: str) -> int:
         """`pids.events` max: how often a fork was refused."""
@@ -66,5 +82,7 @@ class PidTable:
             self._extra.pop(pod_uid, None)
 
     def forget(self, pod_uid: str) -> None:
-        """The pod's processes are gone."""
+        """The pod's processes are gone; the next ones live in groups of their own, which count from nothing."""
         self._extra.pop(pod_uid, None)
+        self._defunct.pop(pod_uid, None)
+        self._rejected.pop(pod_uid, None)

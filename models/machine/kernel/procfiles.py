@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from simcluster.engine import SECOND
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.kernel import groupfiles, memory, pressure, proctable, snmp, usage
+from simcluster.models.machine.kernel import groupfiles, memory, pressure, proctable, snmp, thermalfiles, usage
 
 if TYPE_CHECKING:
     from simcluster.models.machine.machine import Machine
 
-#: Nominal frequency of a core.
-NOMINAL_MHZ = 2500.0
 _SYSCTL = "/proc/sys/"
 
 
@@ -25,8 +23,6 @@ def read(machine: Machine, path: str) -> str | None:
         return f"{value}\n" if value else None
     if path.startswith("/proc/pressure/"):
         return pressure.machine_text(machine, path.rpartition("/")[2])
-    if path.startswith("/sys/devices/system/cpu/cpu") and path.endswith("/cpufreq/scaling_cur_freq"):
-        return f"{int(NOMINAL_MHZ * 1000 * machine.cpu_speed)}\n"
     if path.startswith("/sys/class/net/"):
         return _interface(machine, path[len("/sys/class/net/") :])
     if path.startswith("/sys/fs/cgroup/"):
@@ -78,11 +74,20 @@ def _uptime(machine: Machine) -> str:
 
 
 def _cpuinfo(machine: Machine) -> str:
-    mhz = NOMINAL_MHZ * machine.cpu_speed
-    return "\n".join(
-        f"processor\t: {n}\nvendor_id\t: GenuineIntel\ncpu MHz\t\t: {mhz:.3f}\ncpu cores\t: {machine.cpu_cores}\n"
-        for n in range(machine.cpu_cores)
-    )
+    mhz, cores = thermalfiles.mhz(machine), machine.cpu_cores
+    rows = (
+        ("vendor_id", "GenuineIntel"), ("cpu family", 6), ("model", 85),
+        ("model name", "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz"), ("stepping", 7), ("microcode", "0x5003604"),
+        ("cpu MHz", f"{mhz:.3f}"), ("cache size", "28160 KB"), ("physical id", 0), ("siblings", cores),
+        ("cpu cores", cores), ("fpu", "yes"), ("fpu_exception", "yes"), ("cpuid level", 22), ("wp", "yes"),
+        ("bogomips", "5000.00"), ("clflush size", 64), ("cache_alignment", 64),
+        ("address sizes", "46 bits physical, 48 bits virtual"), ("power management", ""),
+    )  # fmt: skip
+    found = []
+    for number in range(cores):
+        lines = [("processor", number), *rows[:9], ("core id", number), *rows[9:]]
+        found.append("".join(f"{name}{chr(9) * max(1, 2 - len(name) // 8)}: {value}\n" for name, value in lines))
+    return "\n".join(found) + "\n"
 
 
 def _ticks(span_ns: int) -> int:

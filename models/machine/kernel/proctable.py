@@ -1,8 +1,8 @@
 """The process table of a node, and files of /proc/PID.
 
-Listed are init, the kernel's threads, daemons, and for every pod its shim, its pause process and the main
-processes of its containers; threads and children of these are only counted. PIDs of shims and pauses lie
-in the gap before their pod's first container.
+Listed are init, the kernel's threads, daemons, and for every pod its shim, its pause process, the main
+processes of its containers and what these left defunct; threads and other children are only counted. PIDs of
+shims and pauses lie in the gap before their pod's first container.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.engine import SECOND
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.kernel import usage
+from simcluster.models.machine.program import process_name
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
@@ -34,6 +35,8 @@ _LATER = (
 )
 #: A task that waits for a drive for most of the time is seen in state D.
 _STUCK = 0.5
+#: From here on the PIDs of children that nobody asked after.
+_ZOMBIES = 100_000
 
 
 class Process(NamedTuple):
@@ -51,12 +54,6 @@ class Process(NamedTuple):
     cpu_ns: int = 0
     started_ns: int = 0
     threads: int = 1
-
-
-def program_of(container: Container) -> str:
-    """Name of a container's main process as the kernel knows it, at most 15 characters."""
-    words = container.spec.command or (container.spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0],)
-    return words[0].rpartition("/")[2][:15]
 
 
 def processes(machine: Machine) -> list[Process]:
@@ -134,9 +131,11 @@ def _pods(machine: Machine) -> list[Process]:
             cores = machine.cpu.used(container)
             waits = stuck.get(container.container_id, 0.0)
             state = "D" if waits >= _STUCK else "R" if cores >= _STUCK else "S"
-            name = program_of(container)
+            name = process_name(container)
             args = " ".join((*(container.spec.command or (name,)), *container.spec.args))
-            extra = machine.os.pids.extra(container.spec.pod_uid)
+            defunct = machine.os.pids.defunct(container.spec.pod_uid) if container is living[0] else 0
+            extra = machine.os.pids.extra(container.spec.pod_uid) - defunct
+            found += _zombies(container, defunct)
             found.append(
                 Process(
                     container.pid,
@@ -154,6 +153,17 @@ def _pods(machine: Machine) -> list[Process]:
                 )
             )
     return found
+
+
+def _zombies(container: Container, count: int) -> list[Process]:
+    """Children that ended and that their parent has not asked after; the oldest has the lowest PID."""
+    name = process_name(container)
+    first = _ZOMBIES + container.pid * 8
+    return [
+        Process(first + number, container.pid, "root", name, f"[{name}] <defunct>", "Z",
+                started_ns=container.started_ns)
+        for number in range(count)
+    ]  # fmt: skip
 
 
 def file_of(machine: Machine, path: str) -> str | None:
@@ -220,7 +230,7 @@ def limits(machine: Machine, container: Container | None) -> str:
 
 def _status(machine: Machine, process: Process, container: Container | None) -> str:
     kib = process.resident >> 10
-    states = {"S": "S (sleeping)", "R": "R (running)", "D": "D (disk sleep)", "I": "I (idle)"}
+    states = {"S": "S (sleeping)", "R": "R (running)", "D": "D (disk sleep)", "I": "I (idle)", "Z": "Z (zombie)"}
     descriptors = 64 if container is None else max(64, machine.os.descriptors.held(container))
     rows = [
         ("Name", process.comm), ("Umask", "0022"), ("State", states[process.state]), ("Tgid", process.pid),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, Flat
 
 
-class RateHistory:
+class RateHistory(Flat):
     """A piecewise constant rate a second, as far back as a window reaches.
 
     Example: what was closed in the last 120 s, when connections close at a known rate.
@@ -16,6 +16,12 @@ class RateHistory:
     def __init__(self, window_ns: int) -> None:
         self.window_ns = window_ns
         self._steps: list[tuple[int, float]] = []
+
+    def copy(self) -> RateHistory:
+        """Another one with the same past."""
+        other = RateHistory(self.window_ns)
+        other._steps = self._steps.copy()
+        return other
 
     @property
     def current(self) -> float:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 #: containerd mounts /dev/shm with size=65536k.
 DEFAULT_BYTES = 64 << 20
 PATH = "/dev/shm"
+#: In place of a container's id: what is in files and nobody's.
+_FILES = "files"
 
 
 class SharedMemory:
@@ -56,6 +58,19 @@ class SharedMemory:
             return "ENOSPC"
         parts[key] = size_bytes
         return ""
+
+    def litter(self, container: Container, size_bytes: int) -> str:
+        """Files that stay when their writer ends, as long as the pod's file system does: ENOSPC, or ""."""
+        uid = container.spec.pod_uid
+        parts = self._used.setdefault(uid, {})
+        fits = min(size_bytes, self.size(container) - self.used(uid))
+        parts[_FILES] = parts.get(_FILES, 0) + fits
+        return "ENOSPC" if fits < size_bytes else ""
+
+    def removed(self, pod_uid: str) -> None:
+        """The pod's sandbox is gone, and its file system with it."""
+        self._used.pop(pod_uid, None)
+        self._sizes.pop(pod_uid, None)
 
     def forget(self, container: Container) -> None:
         """The process is gone; its unlinked segments too."""

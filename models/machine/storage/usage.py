@@ -13,7 +13,7 @@ from simcluster.models.machine.storage.unpacking import image_bytes
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
     from simcluster.models.machine.machine import Machine
-    from simcluster.models.machine.shellfiles import Layer
+    from simcluster.models.machine.shell.files import Layer
 
 #: Size of a node's root file system and what the bare system takes of it, as the recorded nodes had them (KiB).
 TOTAL_KIB = 101_202_000
@@ -40,13 +40,11 @@ def usage_of(machine: Machine) -> Usage:
 
 def root_base(machine: Machine) -> tuple[int, int]:
     """Bytes and inodes of the root file system that the system, its containers and its texts take."""
-    images = machine.images.images.values()
-    used = (SYSTEM_KIB << 10) + machine.files.extra_bytes
-    used += image_bytes(sum(image.size_bytes for image in images))  # integers
+    used = (SYSTEM_KIB << 10) + machine.files.extra_bytes + image_bytes(machine.images.size_bytes)
     containers = machine.runtime.containers()
-    for container in containers:
-        if container.written is not None:
-            used += layer_bytes(container.written)
+    for layer in [container.written for container in containers]:
+        if layer is not None:
+            used += layer_bytes(layer)
     for sandbox in machine.runtime.sandboxes.values():
         if sandbox.volumes:
             used += sum(layer_bytes(layer) for layer in sandbox.volumes.values())  # integers
@@ -54,7 +52,7 @@ def root_base(machine: Machine) -> tuple[int, int]:
         for system in machine.built_storage.mounts:
             if system.mount_point != "/":  # what lies below another mount point is not on the root file system
                 used -= machine.files.hollow_below(system.mount_point)
-    inodes = SYSTEM_INODES + IMAGE_INODES * len(images) + CONTAINER_INODES * len(containers)
+    inodes = SYSTEM_INODES + IMAGE_INODES * len(machine.images.images) + CONTAINER_INODES * len(containers)
     return used, inodes
 
 

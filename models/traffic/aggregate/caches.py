@@ -72,6 +72,10 @@ class HeldItems:
         """Probability that the next item asked for is held."""
         return min(1.0, self._sum(self._weight * self.held))
 
+    def count(self) -> float:
+        """How many items it holds."""
+        return self._sum(self.held)
+
     def step(self, tick: int, stored: float, delay: float) -> None:
         """A tick in which so many items are stored, for misses `delay` ticks ago."""
         if self._forget:
@@ -170,6 +174,18 @@ class Caches:
                 cache.held, cache._missed = before.held, before._missed
         if self:
             self.refresh()
+
+    def names(self) -> list[tuple[str, str]]:
+        """Service and name of every cache."""
+        return list(self._caches)
+
+    def held(self, service: str, cache: str) -> Array:
+        """What part of each class of items a cache holds."""
+        return self._caches[service, cache].held
+
+    def put(self, service: str, cache: str, held: Array) -> None:
+        """Let a cache hold that; `refresh` when all are told."""
+        self._caches[service, cache].held = held
 
     def flush(self, service: str, cache: str) -> None:
         """Empty one cache."""

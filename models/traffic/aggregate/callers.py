@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
 from simcluster.engine.streams import Streams, uniforms_at
+from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
+from simcluster.models.traffic.aggregate.patience import Patience
 from simcluster.models.traffic.graph.policy import Backoff
 
 Array = NDArray[np.float64]
@@ -68,12 +70,17 @@ class Callers:
         self._refusals = np.zeros(edges)
         self._again = np.zeros(edges)
         self._left = np.zeros((tries, edges))
+        self._came = np.zeros(edges)
         self.limit = layout.attempts.copy()
         self._all = np.arange(edges)
         self._tries = np.arange(tries)[:, None]
         ticks = layout.timeout_ticks
         #: if all edges have the same timeout, its ticks (a cohort then is one slot of the ring)
         self._one_timeout = int(ticks[0]) if bool((ticks == ticks[0]).all()) else 0
+        #: edges whose retries are others', and those: retries of another priority
+        pairs = [(e.first.index, e.index) for e in layout.graph.edges if e.first is not None]
+        self.firsts = np.array([p[0] for p in pairs], dtype=np.int64)
+        self.laters = np.array([p[1] for p in pairs], dtype=np.int64)
         self._policies()
         self.restrict()
 
@@ -89,8 +96,10 @@ class Callers:
         self._patience()
         nodes = layout.graph.nodes
         self._single = np.array([layout.replicas[nodes[e.child].service] == 1 for e in edges])
-        #: a rejection is known, and a retry made, within the tick
-        self._instant = (layout.network < 0.25).astype(np.float64)
+        backoffs = [e.policy.retries.backoff if e.policy.retries is not None else None for e in edges]
+        pausing = np.array([backoff is not None and backoff.base > 0 for backoff in backoffs])
+        #: a rejection is known, and a retry made, within the tick and before anything else happens
+        self._instant = ((layout.network < 0.25) & ~pausing).astype(np.float64)
         self.callers = np.array([self._number_of_callers(e) for e in edges])
         budgets = [
             (e.index, e.policy.retries.budget)
@@ -113,12 +122,18 @@ class Callers:
         edges = self.layout.graph.edges
         means = [e.policy.patience.mean_ns if e.policy.patience is not None else 0.0 for e in edges]
         self.leaving = np.array([self.layout.tick_ns / mean if mean > 0.0 else 0.0 for mean in means])
+        #: edges whose patience is not exponential, whose chance to leave is worked out in every tick
+        self.impatient = [
+            (e.index, Patience(e.policy.patience, self.layout.tick_ns))
+            for e in edges
+            if e.policy.patience is not None and e.policy.patience.law != "exponential"
+        ]
         self.takes_back = np.array([e.policy.cancel != "no" for e in edges])
         self.any_leave = bool(self.leaving.any())
 
     def _number_of_callers(self, edge: Edge) -> float:
         spec = self.layout.graph.spec
-        if edge.caller < 0:
+        if edge.load:
             return float(spec.load[edge.load].clients)
         return float(spec.services[edge.caller_name].replicas)
 
@@ -144,6 +159,9 @@ class Callers:
                     longest = max(longest, delays[-1])
             self.backoff_total[edge.index] = sum_
             self.period[edge.index] += sum_ / max(1, edge.policy.attempts - 1)
+        #: edges whose refused attempts come again some ticks later
+        self.comes_again = np.zeros(self.layout.edges, dtype=bool)
+        self.comes_again[[edge for edge, _, _ in wanted if self.on[REJECTED, edge] > 0.0]] = True
         self._ring = min(int(longest) + 3, _LONGEST) if wanted else 0
         self.delayed = np.zeros((max(1, self._ring), self.tries, self.layout.edges)) if wanted else np.zeros((1, 1, 1))
         self._delayed_edge = np.array([e for e, _, _ in wanted], dtype=np.int64)
@@ -224,7 +242,11 @@ class Callers:
     def _answers(self, answered: Array, in_time: Array) -> None:
         """Edges without timeout: answers end attempts; the oldest and the newest mix."""
         if self.any_leave:
-            self._left = self.open * (1.0 - arithmetic.exp_array(-self.leaving))
+            # who came or is answered in the tick was there for half of it
+            inside = np.add.reduce(self.open, axis=0)
+            there = np.maximum(inside - 0.5 * (self._came + np.minimum(answered, inside)), 0.0)
+            part = there / np.maximum(inside, 1e-300)
+            self._left = self.open * ((1.0 - arithmetic.exp_array(-self.leaving)) * part)
             self.open = self.open - self._left
         there = np.add.reduce(self.open, axis=0)
         part = np.minimum(answered / np.maximum(there, 1e-300), 1.0) * ~self.layout.timed
@@ -250,6 +272,9 @@ class Callers:
         for kind, failures in ((TIMEOUT, late), (REJECTED, self._take_rejected()), (ERROR, self._take_errors())):
             if failures is not None:
                 self._fail(tick, kind, failures)
+        if len(self.firsts):
+            self.issue[1:, self.laters] += self.issue[1:, self.firsts]  # each takes those of one edge
+            self.issue[1:, self.firsts] = 0.0
         self.failed[REFUSED] = self.final[REFUSED] = self._refusals
         self._refusals = np.zeros(self.layout.edges)
 
@@ -367,15 +392,18 @@ class Callers:
         self.flying[slot] = admitted
         self.total[slot] = np.add.reduce(admitted, axis=0)
         if not self.layout.timed.all():
-            self.open += admitted * ~(self.layout.timed | self.layout.asynchronous)
+            came = admitted * ~(self.layout.timed | self.layout.asynchronous)
+            self.open += came
+            if self.any_leave:
+                self._came = np.add.reduce(came, axis=0)
         return attempts
 
     def shift(self, tick: int, ticks: int) -> None:
         """Go on `ticks` later with the same attempts in flight."""
-        self.flying = np.roll(self.flying, ticks, axis=0)
-        self.total = np.roll(self.total, ticks, axis=0)
+        self.flying = turned(self.flying, ticks)
+        self.total = turned(self.total, ticks)
         if self._ring:
-            self.delayed = np.roll(self.delayed, ticks, axis=0)
+            self.delayed = turned(self.delayed, ticks)
 
     def leave_calm(self, calls: Array, fresh: Array) -> tuple[Array, Array]:
         """Everybody in flight and all calls of a wide tick succeed; how many of both together, and of the first."""

@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 #: Numbers in one block: enough to hide the cost of a call, little enough for the cache.
 _BLOCK_NUMBERS = 16384
+#: Ticks of a block that does not follow the one before: after a leap or a wide tick often only a few come.
+_FEW = 4
 
 
 def uniforms(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> Array:
@@ -69,14 +71,14 @@ class PodNoise:
         streams = Streams(seed)
         self._keys = np.array([streams.key("traffic", "pod", name) for name in names], dtype=np.uint64)
         self._rows = max(8, _BLOCK_NUMBERS // max(1, len(names)))
-        self._block = -1
+        self._first = 0  # tick of the first row
         self._normals: Array = np.zeros((0, 0))
         self._lows: Array = np.zeros((0, 0))
         self._highs: Array = np.zeros((0, 0))
 
     def __getstate__(self) -> dict[str, Any]:
         empty: Array = np.zeros((0, 0))
-        return {**self.__dict__, "_block": -1, "_normals": empty, "_lows": empty, "_highs": empty}
+        return {**self.__dict__, "_first": 0, "_normals": empty, "_lows": empty, "_highs": empty}
 
     def uniform(self, tick: int) -> Array:
         """A uniform for every pod, apart from those of `at`."""
@@ -84,16 +86,17 @@ class PodNoise:
 
     def at(self, tick: int) -> tuple[Array, Array, Array]:
         """Normals, exponentials for the lower and for the upper boundary."""
-        block, row = divmod(tick, self._rows)
-        if block != self._block:
-            self._fill(block)
+        row = tick - self._first
+        if not 0 <= row < len(self._normals):
+            self._fill(tick, self._rows if row == len(self._normals) else _FEW)
+            row = 0
         return self._normals[row], self._lows[row], self._highs[row]
 
-    def _fill(self, block: int) -> None:
-        ticks = np.arange(block * self._rows, (block + 1) * self._rows, dtype=np.uint64)[:, None]
+    def _fill(self, tick: int, rows: int) -> None:
+        ticks = np.arange(tick, tick + rows, dtype=np.uint64)[:, None]
         keys = self._keys[None, :]
         three = np.uint64(3)
         self._normals = normals(uniforms(keys, ticks * three + np.uint64(1)))
         self._lows = exponentials(uniforms(keys, ticks * three + np.uint64(2)))
         self._highs = exponentials(uniforms(keys, ticks * three + three))
-        self._block = block
+        self._first = tick

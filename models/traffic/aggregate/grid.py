@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from simcluster.models.traffic.aggregate.layout import Graph
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.aggregate.layout import Edge, Graph
+from simcluster.models.traffic.aggregate.tokens import MOST_TOKENS
 from simcluster.models.traffic.graph.service import Service
 
 #: Ticks of the shortest timeout in graphs up to so many pods (in prototypes 1 to 10 tell collapse
@@ -14,6 +18,8 @@ _LEAST = 1
 #: Users who wait for an answer lose up to a tick a round: a tick is a small part of their thinking.
 _OF_THINKING = 50
 _OF_BURST = 4.0
+#: A queue of so few places is full now and then; ticks until who was refused comes again, or it is served once.
+_FEW, _OF_RETURN = 100, 3.0
 _SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 
 
@@ -26,6 +32,7 @@ def tick_of(graph: Graph) -> int:
     limits = [v for e in graph.edges for v in (e.policy.timeout, e.policy.deadline) if v]
     limits += [2 * 5 * e.policy.hedge.after for e in graph.edges if e.policy.hedge is not None] if pods <= 24 else []
     limits += [number for service in spec.services.values() for number in _changes_of(service)]
+    limits += [number for e in graph.edges for number in _returns_of(graph, e)]
     limits += [min(b.on, b.off) for load in spec.load.values() if load.open and (b := load.open.burst)]
     window = min(spec.run.window, slowest) if thoughts else spec.run.window
     if limits:
@@ -38,8 +45,24 @@ def tick_of(graph: Graph) -> int:
     longest = max((int(node.work_ns + node.wait_ns) for node in graph.nodes), default=0)
     laws = [edge.policy.network or spec.network for edge in graph.edges]
     longest += 2 * max((int(law.mean_ns) for law in laws if law is not None), default=0)
+    longest = longest or _LONGEST_NS  # where nothing takes time there is nothing to follow
     wanted = min(max(longest // _OF_SERVICE, _SHORTEST_NS), _LONGEST_NS, slowest, max(1, spec.run.window // 10))
     return max(1, window // -(-window // wanted))
+
+
+def _returns_of(graph: Graph, edge: Edge) -> list[int]:
+    """Ten times how long a tick may be so that who is refused meets the queue as it is when he comes again."""
+    retries, service = edge.policy.retries, graph.spec.services[graph.nodes[edge.child].service_name]
+    backoff = retries.backoff if retries is not None else None
+    places = [service.queue.bound, service.shed.max_queue if service.shed is not None else None]
+    few = min((bound for bound in places if bound is not None), default=_FEW + 1)
+    if backoff is None or retries is None or "rejected" not in retries.on or few > _FEW:
+        return []
+    mean = graph.nodes[edge.child].work_ns * (few + 1) / (service.workers or 1)
+    typical = float(backoff.base) * (1.0 if backoff.jitter == "none" else 0.5)
+    if typical > mean * (few + 1):  # by then the queue has forgotten
+        return []
+    return [max(10 * _SHORTEST_NS, int(10.0 * min(typical, mean) / _OF_RETURN))]
 
 
 def _changes_of(service: Service) -> list[int]:
@@ -48,6 +71,12 @@ def _changes_of(service: Service) -> list[int]:
     shed, limit = service.shed, service.rate_limit
     if shed is not None and shed.max_delay is not None:
         found.append(max(10 * _SHORTEST_NS, 5 * shed.max_delay))
-    if limit is not None:
-        found.append(max(10 * _SHORTEST_NS, int(10e9 * min(limit.burst, 64.0) / (_OF_BURST * limit.rate))))
+    if limit is not None and limit.burst > MOST_TOKENS:
+        found.append(max(10 * _SHORTEST_NS, int(10e9 * MOST_TOKENS / (_OF_BURST * limit.rate))))
     return found
+
+
+def turned(ring: NDArray[np.float64], ticks: int) -> NDArray[np.float64]:
+    """A ring of slots, one for each tick, so many ticks later with what it held as old as before."""
+    by = ticks % len(ring)
+    return np.concatenate((ring[-by:], ring[:-by])) if by else ring.copy()

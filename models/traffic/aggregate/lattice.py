@@ -4,10 +4,13 @@
   residual services (Pollaczek, Khinchine); its probabilities on a lattice follow from each other (Panjer's
   recursion): w(n) = rho sum over j of r(j) w(n - j).
 - `full_waits`: a queue with few places (M/M/c/K): who is let in finds so many to be served before him.
+- `impatient_waits`: who waits too long leaves the queue, or is not served when his turn comes (M/M/c+G): the wait that
+  an arrival is offered has a density in proportion to exp(lambda * integral of P(patience > x) - c mu w).
 - `newest_first`: who came last is served first: a wait is a busy period, and the number of services in one of
   M/M/1 has the law p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1).
 
-Sources: Asmussen, Applied Probability and Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9.
+Sources: Asmussen, Applied Probability and Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9;
+Baccelli and Hebuterne, On queues with impatient customers, 1981.
 """
 
 from __future__ import annotations
@@ -180,6 +183,31 @@ def full_waits(rho: float, servers: int, places: int, scv: float) -> tuple[Stage
         tails.append(rest / total)
     each = 0.5 * (1.0 + scv) / servers
     return Stages(np.array(tails), each, scv), amount / (total + amount)
+
+
+def impatient_waits(rho: float, servers: int, scv: float, patience: tuple[float, ...]) -> Line:
+    """Waits offered to arrivals (in mean services), at any utilisation.
+
+    Args:
+        patience: equally likely times, ascending and in mean services, after which who waits is not served.
+
+    Services other than exponential ones change the exponent by 2/(1 + scv), as in `full_waits`.
+    """
+    arrivals, values = servers * rho, np.array(patience)
+    longest = min(float(values[-1]), _REACH * 40.0 / servers) + 30.0 * 0.5 * (1.0 + scv) / servers
+    at = np.arange(_POINTS + 1, dtype=np.float64) * (longest / _POINTS)
+    counts = np.arange(len(values) + 1, dtype=np.float64)
+    shorter = np.concatenate(([0.0], np.cumsum(values)))
+    rank = np.searchsorted(values, at, side="right")
+    stayed = (shorter[rank] + at * (len(values) - counts[rank])) / len(values)
+    power = (arrivals * stayed - servers * at) * (2.0 / (1.0 + scv))
+    density = arithmetic.exp_array(np.minimum(power, 600.0))
+    amount, idle = 1.0, 0.0  # of states with 0, 1, ... busy servers, the last one being 1
+    for busy in range(servers, 0, -1):
+        idle += amount
+        amount *= (busy - 1) / arrivals
+    waits = np.concatenate(([0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(at)))) * arrivals
+    return Line(at, (idle + waits) / (idle + float(waits[-1])))
 
 
 def _power(base: float, exponent: float) -> float:

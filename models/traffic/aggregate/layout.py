@@ -15,19 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.durations import Distribution, sum_of, values_of
+from simcluster.models.traffic.aggregate.priorities import base_of, retry_reference
 from simcluster.models.traffic.aggregate.sites import Flattened, Site, flatten
 from simcluster.models.traffic.graph.laws import Law
+from simcluster.models.traffic.graph.networks import networkx
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.service import Call, Service
 from simcluster.models.traffic.graph.spec import GraphSpec
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -69,6 +74,8 @@ class Edge(Shared):
     times: int = 1
     required: bool = True
     level: int = 0
+    #: the edge whose retries it takes, as those have another priority
+    first: Edge | None = None
 
 
 class Graph(Shared):
@@ -89,6 +96,7 @@ class Graph(Shared):
                 service, operation = spec.operation(reference)
                 child = self._node(f"{name} {reference}", service, operation)
                 self.edges.append(Edge(0, -1, name, child, load.call, None, name, weight / total))
+                self._retried(self.edges[-1], f"{name} {reference}")
         self.service_level = self._levels()
         for edge in self.edges:
             edge.level = self.service_level[self.nodes[edge.child].service]
@@ -117,7 +125,16 @@ class Graph(Shared):
             else:
                 edge.asynchronous, edge.required = True, False
             self.edges.append(edge)
+            self._retried(edge, kind)
         return node.index
+
+    def _retried(self, edge: Edge, kind: str) -> None:
+        """An edge for retries of another priority."""
+        called = self.nodes[edge.child]
+        there = retry_reference(self.spec, called.service_name, called.operation, edge.policy)
+        if there is not None:
+            child = self._node(kind, *there)
+            self.edges.append(Edge(0, -1, edge.caller_name, child, edge.policy, None, edge.load, 0.0, first=edge))
 
     def _measure(self, index: int, service: str, operation: str, flat: Flattened) -> Node:
         spec = self.spec.services[service]
@@ -147,18 +164,23 @@ class Graph(Shared):
         return self._laws[key]
 
     def _levels(self) -> list[int]:
-        graph: nx.DiGraph[int] = nx.DiGraph()
+        nx = networkx()
+        graph: DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(len(self.service_names)))
+        # queues of several priorities are one
+        names = [base_of(name) for name in self.service_names]
+        one = [names.index(name) for name in names]
         for edge in self.edges:
-            if edge.caller >= 0:
-                graph.add_edge(self.nodes[edge.caller].service, self.nodes[edge.child].service)
+            caller = edge.first.caller if edge.first is not None else edge.caller
+            if caller >= 0:
+                graph.add_edge(one[self.nodes[caller].service], one[self.nodes[edge.child].service])
         condensed = nx.condensation(graph)
         level: dict[int, int] = {}
         for part in nx.topological_sort(condensed):
             above = [level[p] + 1 for p in condensed.predecessors(part)]
             level[part] = max(above, default=0)
         mapping = condensed.graph["mapping"]
-        return [level[mapping[s]] for s in range(len(self.service_names))]
+        return [level[mapping[one[s]]] for s in range(len(self.service_names))]
 
 
 def sum_weights(weights: dict[str, float]) -> float:
@@ -175,7 +197,7 @@ def _level(edge: Edge) -> int:
 
 def servers_of(service: Service, graph: Graph, index: int) -> tuple[int, int, bool]:
     """(servers of the queue, workers, whether a worker is held during calls and waits) of a replica."""
-    nodes = [node for node in graph.nodes if node.service == index]
+    nodes = _nodes_of(graph, index)
     workers = service.workers or UNLIMITED
     cores = min(service.cores or workers, workers)
     held = service.blocking and workers < UNLIMITED
@@ -183,6 +205,12 @@ def servers_of(service: Service, graph: Graph, index: int) -> tuple[int, int, bo
         node.wait_ns > 0.0 or any(isinstance(site.call, Call) for site in node.flat.sites) for node in nodes
     )
     return (workers if holds else cores), workers, holds
+
+
+def _nodes_of(graph: Graph, index: int) -> list[Node]:
+    """Operations of a service, at all priorities."""
+    name = base_of(graph.service_names[index])
+    return [node for node in graph.nodes if base_of(node.service_name) == name]
 
 
 class Levels(Shared):
@@ -207,8 +235,21 @@ def _begins(slices: list[slice], count: int) -> Index:
     return np.array([*reversed(found), count], dtype=np.int64)
 
 
+class _Constants(Shared):
+    """What forks of a layout share: all but its cores."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.named = {name: value for name, value in vars(layout).items() if name not in ("cores", "_constants")}
+
+
 class Layout:
-    """All constant arrays of a run. Times are in ticks unless the name says otherwise."""
+    """All constant arrays of a run. Times are in ticks unless the name says otherwise.
+
+    Only `cores` may change, where pods of a cluster get more or less CPU.
+    """
+
+    cores: Array
+    _constants: _Constants | None = None
 
     def __init__(self, graph: Graph, tick_ns: int, pods: Mapping[str, Sequence[str]] | None = None) -> None:
         self.graph = graph
@@ -218,6 +259,14 @@ class Layout:
         self._edges()
         self._lanes()
         self._tree()
+
+    def __getstate__(self) -> tuple[_Constants, Array]:
+        self._constants = self._constants or _Constants(self)
+        return self._constants, self.cores
+
+    def __setstate__(self, state: tuple[_Constants, Array]) -> None:
+        self._constants, self.cores = state
+        self.__dict__.update(self._constants.named)
 
     def _pods(self) -> None:
         graph, spec = self.graph, self.graph.spec
@@ -261,7 +310,7 @@ class Layout:
         here = slice(self.first_pod[index], self.first_pod[index] + self.replicas[index])
         servers, workers, holds = servers_of(service, self.graph, index)
         cores = min(service.cores or workers, workers)
-        nodes = [node for node in self.graph.nodes if node.service == index]
+        nodes = _nodes_of(self.graph, index)
         works = [node.work_ns for node in nodes if node.work_ns > 0.0]
         reference = max(works) if works else 0.0
         self.servers[here], self.cores[here], self.holds[here] = servers, cores, holds

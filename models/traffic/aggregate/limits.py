@@ -4,6 +4,8 @@ Shedding by delay is a bound that moves: no longer a queue than is served in `ma
 the queue was empty within the last `interval`, in that). The request is refused when it comes,
 not when its turn comes; that is `max_delay` too early.
 
+Rate limits with small buckets refuse as the law of their tokens says (`tokens`); large ones are followed tick by tick.
+
 Garbage collections are spread over the requests that cause them: each costs its allocation's
 share of a collection, during which the whole replica stands still.
 """
@@ -14,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.tokens import MOST_TOKENS, BucketLaw
 from simcluster.models.traffic.graph.service import Service
 
 Array = NDArray[np.float64]
+
+#: Ticks in which a small bucket is filled at most; requests by which the load on it is known.
+_FILLS, _COUNTED = 4.0, 300.0
 
 
 class Limits:
@@ -34,6 +40,7 @@ class Limits:
         for pod, service in enumerate(layout.pod_service):
             self._describe(pod, layout.graph.spec.services[layout.graph.service_names[service]])
         self.tokens = self.burst.copy()
+        self._buckets()
         self.last_empty = np.zeros(pods)
         self.pause = np.zeros(pods)
         self.has_heap = bool((self.heap[0] > 0.0).any())
@@ -59,6 +66,15 @@ class Limits:
                 heap.pause_base / tick, heap.pause_per_byte / tick,
             )  # fmt: skip
 
+    def _buckets(self) -> None:
+        """Buckets that fill within a few ticks: they refuse as their stationary law says."""
+        small = np.isfinite(self.rate) & (self.burst <= MOST_TOKENS) & (self.rate * _FILLS >= self.burst)
+        sizes = sorted({float(burst) for burst in self.burst[small].tolist()})
+        laws = {burst: BucketLaw(burst) for burst in sizes}
+        self._laws = [(law, np.nonzero(small & (self.burst == burst))[0]) for burst, law in laws.items()]
+        self._usual = np.zeros(len(self.rate))  # requests in a tick lately, over the rate
+        self._known = np.zeros(len(self.rate))  # for how many ticks
+
     def begin(self, tick: int, waiting: Array) -> None:
         """The start of a tick."""
         if self.has_rate:
@@ -77,10 +93,26 @@ class Limits:
     def admit(self, pods: slice, arrived: Array) -> Array:
         """Requests that a rate limit turns away."""
         over: Array = np.maximum(arrived - self.tokens[pods], 0.0)
+        if self._laws:
+            over = np.maximum(over, arrived * self._shares(pods, arrived))
         over = np.where(np.isfinite(self.rate[pods]), over, 0.0)
         spent = np.where(np.isfinite(self.rate[pods]), arrived - over, 0.0)
         self.tokens[pods] = np.minimum(self.tokens[pods] - spent, self.burst[pods])
         return over
+
+    def _shares(self, pods: slice, arrived: Array) -> Array:
+        """Shares of the arrivals of now that small buckets refuse."""
+        share = np.zeros(len(self.rate))
+        rate = np.where(np.isfinite(self.rate[pods]), self.rate[pods], 1.0)
+        load = arrived / np.maximum(rate, 1e-12)
+        busy = np.maximum(np.maximum(self._usual[pods], load) * rate, 1e-3)
+        self._known[pods] += 1.0
+        memory = np.minimum(np.maximum(_COUNTED / busy, 1.0), self._known[pods])
+        self._usual[pods] += (load - self._usual[pods]) / memory
+        for law, here in self._laws:
+            share[here] = law.share(self._usual[here])
+        result: Array = share[pods]
+        return result
 
     def collection(self, waiting: Array, running: Array) -> Array:
         """Ticks that the replica stands still for each request it serves."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.carry import carry_over
 from simcluster.models.traffic.aggregate.layout import Layout
-from simcluster.models.traffic.aggregate.prompt import foresee
+from simcluster.models.traffic.aggregate.prompt import Foresight
 from simcluster.models.traffic.aggregate.record import Recorder, fill
 from simcluster.models.traffic.aggregate.run import AggregateRun
 from simcluster.models.traffic.graph.histogram import Histogram
@@ -203,6 +203,7 @@ class LiveTraffic:
             prompt=self._prompt,
             walked=self._walked,
         )
+        self._foresight = Foresight(engine.layout)
         self._pod_index = {name: index for index, name in enumerate(engine.layout.pod_names)}
         return engine
 
@@ -214,7 +215,7 @@ class LiveTraffic:
     def advance(self, until_ns: int) -> None:
         """Run all ticks that end by an instant; with `prompt` the successes of that time are foreseen at its start."""
         if self._prompt:
-            self.engine.call_ok = foresee(self.engine)
+            self.engine.call_ok = self._foresight.foresee(self.engine)
         last = until_ns // self.tick_ns
         while self.engine.tick < last:
             self.engine.step(last)

@@ -90,7 +90,7 @@ class Outcomes:
         self.refused = np.zeros(edges)
         self.made = np.ones(edges)
         callers = layout.caller >= 0
-        self.inner = np.nonzero(callers & ~layout.asynchronous)[0]
+        self.inner = self.nested = np.nonzero(callers & ~layout.asynchronous)[0]
         if any(e.policy.hedge is not None for e in layout.graph.edges):
             self.inner = np.nonzero(~layout.asynchronous)[
                 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.models.traffic.aggregate.priorities import base_of
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.service import Call, Operation, Queue, Service, Step
 from simcluster.models.traffic.graph.spec import GraphSpec
@@ -51,12 +52,13 @@ def with_pools(spec: GraphSpec) -> GraphSpec:
 
 def callee_of(service: str) -> str:
     """Whom a pool is for; the service itself if it is none."""
-    return service.rpartition(MARK)[2].partition(" #")[0] if MARK in service else service
+    service = service.rpartition(MARK)[2].partition(" #")[0] if MARK in service else service
+    return base_of(service)
 
 
 def caller_of(service: str) -> str:
     """Whose pool it is; the service itself if it is none."""
-    return service.partition(MARK)[0]
+    return base_of(service.partition(MARK)[0])
 
 
 def _policy(call: Any) -> dict[str, Any]:

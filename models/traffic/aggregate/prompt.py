@@ -6,13 +6,14 @@ below are likely to succeed, by the attempts judged last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.callers import Callers
+from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import Queues
@@ -28,39 +29,56 @@ Array = NDArray[np.float64]
 _ATTEMPTS = 12
 
 
-def foresee(run: AggregateRun) -> Array:
-    """Which share of the attempts that are answered now will have succeeded, by edge."""
-    layout, outcomes = run.layout, run.outcomes
-    wait = np.bincount(layout.lane_edge, run.queues.wait()[layout.lane_pod] * run.queues.share, layout.edges)
-    late = layout.timed & (wait >= layout.timeout)
-    unreached = run.cuts.refused_share + run.cuts.lost_share
-    below = np.ones(len(layout.node_own))
-    seen = np.zeros(len(layout.node_own), dtype=bool)
-    good = run.call_ok.copy()
-    for edge in reversed(run.graph.edges):
-        node = edge.child
-        if not seen[node]:
-            seen[node] = True
-            below[node] = _all_below(layout.children.get(node, ()), good, layout.calls_per_visit)
-        attempt = 0.0 if late[edge.index] else below[node]
-        if node not in layout.children:
-            attempt = min(attempt, float(outcomes.quality[edge.index]))
-        attempt *= max(0.0, 1.0 - float(unreached[edge.index]))
-        lost = 1.0 - attempt
-        if edge.caller >= 0:
-            for _ in range(min(edge.policy.attempts, _ATTEMPTS) - 1):
-                lost *= 1.0 - attempt
-        good[edge.index] = 1.0 - lost
-    return good
+class _Call(NamedTuple):
+    """What foresight has to know of an edge: the index of its callee, attempts after the first, whom that calls."""
+
+    edge: int
+    node: int
+    again: int
+    calls: tuple[tuple[int, float], ...]  # required ones: edge, and how many of them a visit makes, at most 1
+    is_leaf: bool
 
 
-def _all_below(calls: Sequence[Edge], ok: Array, count: Array) -> float:
-    """Chance that all required calls of a visit succeed."""
-    result = 1.0
-    for call in calls:
-        if call.required and not call.asynchronous:
-            result *= max(0.0, 1.0 - min(1.0, float(count[call.index])) * (1.0 - float(ok[call.index])))
-    return result
+class Foresight(Shared):
+    """The order in which edges are foreseen, callees first."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._calls = [self._call(layout, edge) for edge in reversed(layout.graph.edges)]
+
+    def _call(self, layout: Layout, edge: Edge) -> _Call:
+        below = layout.children.get(edge.child, ())
+        required = tuple(
+            (call.index, min(1.0, float(layout.calls_per_visit[call.index])))
+            for call in below
+            if call.required and not call.asynchronous
+        )
+        again = min(edge.policy.attempts, _ATTEMPTS) - 1 if edge.caller >= 0 else 0
+        return _Call(edge.index, edge.child, again, required, edge.child not in layout.children)
+
+    def foresee(self, run: AggregateRun) -> Array:
+        """Which share of the attempts that are answered now will have succeeded, by edge."""
+        layout = run.layout
+        wait = np.bincount(layout.lane_edge, run.queues.wait()[layout.lane_pod] * run.queues.share, layout.edges)
+        late = (layout.timed & (wait >= layout.timeout)).tolist()
+        reached = np.maximum(0.0, 1.0 - (run.cuts.refused_share + run.cuts.lost_share)).tolist()
+        quality, good = run.outcomes.quality.tolist(), run.call_ok.tolist()
+        below: dict[int, float] = {}
+        for edge, node, again, calls, is_leaf in self._calls:
+            found = below.get(node)
+            if found is None:
+                found = 1.0
+                for call, count in calls:
+                    found *= max(0.0, 1.0 - count * (1.0 - good[call]))
+                below[node] = found
+            attempt = 0.0 if late[edge] else found
+            if is_leaf:
+                attempt = min(attempt, quality[edge])
+            attempt *= reached[edge]
+            lost = once = 1.0 - attempt
+            for _ in range(again):
+                lost *= once
+            good[edge] = 1.0 - lost
+        return np.array(good)
 
 
 class NoWalks(Sampler):
@@ -75,11 +93,14 @@ class NoWalks(Sampler):
     def _walk(self, until: int, newest: int) -> None:
         self._done = until
 
+    def arrived(self, tick: int, fresh: Array, refused: Array) -> None:
+        """Nobody asks for it."""
+
     def flush(self) -> None:
         """Forget the wide ticks so far."""
         self._calm_begin, self._calm_fresh = -1, np.zeros_like(self._calm_fresh)
 
     def leap(self, tick: int, ticks: int) -> None:
         """Several ticks in which nothing moves."""
-        self._arrivals = np.roll(self._arrivals, ticks, axis=0)
+        self._arrivals = turned(self._arrivals, ticks)
         self._done = tick + ticks

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.contended import Contended
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
+from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
 
@@ -361,15 +362,15 @@ class Queues:
 
     def shift_rings(self, ticks: int, moved: Array, units: Array) -> None:
         """Go on `ticks` later: positions have moved, and who is served now came as long ago as before."""
-        self.borders = np.roll(self.borders, ticks, axis=0) + moved
-        late = np.roll(self.instants, ticks, axis=0)
+        self.borders = turned(self.borders, ticks) + moved
+        late = turned(self.instants, ticks)
         self.instants = np.where(late >= NEVER, NEVER, late + ticks)
         self.head = self.head + ticks
         if len(self.lifo_pods):
-            self._levels = np.roll(self._levels, ticks, axis=0)
-            back = np.roll(self._returns, ticks, axis=0)
+            self._levels = turned(self._levels, ticks)
+            back = turned(self._returns, ticks)
             self._returns = np.where(back >= NEVER, NEVER, back + ticks)
-            self.at_once = np.roll(self.at_once, ticks, axis=0)
+            self.at_once = turned(self.at_once, ticks)
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""

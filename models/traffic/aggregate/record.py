@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.pools import callee_of, caller_of
 from simcluster.models.traffic.graph.histogram import Histogram
 from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.result import FAILURES, LoadWindow, Result, ServiceWindow
+from simcluster.models.traffic.graph.result import FAILURES, EdgeWindow, LoadWindow, Result, ServiceWindow
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 Array = NDArray[np.float64]
@@ -86,6 +87,9 @@ class Recorder:
         self.hits = np.zeros((self.windows, services))
         self.lookups = np.zeros((self.windows, services))
         self.pause = np.zeros((self.windows, services))
+        self.pairs = _pairs_of(layout)
+        self.edge_attempts = np.zeros((self.windows, len(self.pairs)))
+        self.edge_failed = np.zeros((4, self.windows, len(self.pairs)))
         self.latency: list[dict[int, list[Array]]] = [{} for _ in range(loads)]
         self.wait: list[dict[int, list[Array]]] = [{} for _ in range(services)]
         self.sojourn: list[dict[int, list[Array]]] = [{} for _ in range(services)]
@@ -169,6 +173,9 @@ class Recorder:
         for kind in range(4):
             self.final[kind, window] += np.bincount(self._root_load, self._final[kind][roots], loads)
             self.failed[kind, window] += np.bincount(self._root_load, self._failed[kind][roots], loads)
+        for pair, edges in enumerate(self.pairs.values()):
+            self.edge_attempts[window, pair] += float(np.add.reduce(made[edges]))
+            self.edge_failed[:, window, pair] += np.add.reduce(self._failed[:, edges], axis=1)
         self.come[window] += np.bincount(self._edge_service, self._edge_sums[0], services)
         self.rejected[window] += np.bincount(self._edge_service, self._edge_sums[1], services)
         self.good[window] += np.bincount(self._edge_service, self._edge_sums[2], services)
@@ -191,8 +198,16 @@ class Recorder:
             result.load[load] = self._load_rows(index, count)
         for index, service in enumerate(self.spec.services):
             result.services[service] = self._service_rows(index, count)
+        for index, pair in enumerate(self.pairs):
+            result.edges[pair] = self._edge_rows(index, count)
         self._totals(result, count)
+        result.add_edge_totals()
         return result
+
+    def _edge_rows(self, pair: int, count: int) -> list[EdgeWindow]:
+        attempts = _whole(self.edge_attempts[:count, pair])
+        failed = [_whole(self.edge_failed[k, :count, pair]) for k in range(4)]
+        return [EdgeWindow(attempts[w], {n: failed[k][w] for k, n in enumerate(FAILURES)}) for w in range(count)]
 
     def _totals(self, result: Result, count: int) -> None:
         first = -(-result.warmup_ns // result.window_ns)
@@ -249,6 +264,16 @@ class Recorder:
             fill(row.sojourn, self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
             rows.append(row)
         return rows
+
+
+def _pairs_of(layout: Layout) -> dict[str, list[int]]:
+    """`caller -> callee` -> edges between those services; what lies behind a pool's queue belongs to the call to it."""
+    pairs: dict[str, list[int]] = {}
+    for edge in layout.graph.edges:
+        if not edge.load and caller_of(edge.caller_name) == edge.caller_name:
+            callee = callee_of(layout.graph.nodes[edge.child].service_name)
+            pairs.setdefault(f"{edge.caller_name} -> {callee}", []).append(edge.index)
+    return pairs
 
 
 def _guards_attempts(policy: Policy) -> bool:

@@ -29,9 +29,12 @@ from simcluster.models.traffic.aggregate.guards import Guards
 from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
+from simcluster.models.traffic.aggregate.patience import with_patience
 from simcluster.models.traffic.aggregate.pools import with_pools
+from simcluster.models.traffic.aggregate.priorities import base_of, merge_priorities, with_priorities
 from simcluster.models.traffic.aggregate.prompt import NoWalks
 from simcluster.models.traffic.aggregate.queues import REFRESH, Queues
+from simcluster.models.traffic.aggregate.ranked import RankedQueues, has_ranks
 from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
 from simcluster.models.traffic.aggregate.sources import Source
@@ -46,6 +49,8 @@ Array = NDArray[np.float64]
 
 #: A tick that does not come.
 NEVER = 1 << 60
+#: A fine tick takes about as long as so many events of `exact`.
+EVENTS_OF_TICK = 60
 
 
 class AggregateRun:
@@ -76,7 +81,7 @@ class AggregateRun:
     ) -> None:
         check_countable(spec)
         self.shown = list(spec.services)
-        spec = with_pools(spec)
+        spec = with_priorities(with_pools(with_patience(spec)))
         self.spec = spec
         self.seed, self.prompt = seed, prompt
         self.graph = Graph(spec, seed)
@@ -85,7 +90,8 @@ class AggregateRun:
         self.tick = 0
         self.ticks = max(1, spec.run.duration // self.tick_ns)
         self.callers = Callers(self.layout, seed)
-        self.queues = Queues(self.layout, self.layout.slots + ring_of(self.layout, spec))
+        kind = RankedQueues if has_ranks(self.layout) else Queues
+        self.queues = kind(self.layout, self.layout.slots + ring_of(self.layout, spec))
         self.outcomes = Outcomes(self.layout, self.queues, self.callers.period)
         self.outcomes.set_shares(np.array([e.site.share if e.site is not None else 1.0 for e in self.graph.edges]))
         self.noise = PodNoise(seed, self.layout.pod_names)
@@ -94,7 +100,7 @@ class AggregateRun:
         sampler = Sampler if walked is None or len(self.graph.edges) <= walked else NoWalks
         self.sampler = sampler(self.layout, self.queues, self.outcomes, self.callers, self.recorder, seed)
         self.sources = [self._source(name, seed) for name in spec.load]
-        self.stopped = ""
+        self.stopped, self._fine = "", 0
         self._state()
 
     def _source(self, name: str, seed: int) -> Source:
@@ -128,7 +134,9 @@ class AggregateRun:
         closed = any(load.closed is not None for load in self.spec.load.values())
         self._left = np.zeros(layout.lanes)
         self._any_timed = bool(layout.timed.any())
+        self.early = np.zeros(len(self.recorder.roots))  # answers to users before their time-out is judged
         self._untimed = self.prompt or bool(untimed.any()) or closed or bool(self.caches)
+        self.scv_of_edge = np.array([n.scv for n in self.graph.nodes])[layout.child]
         self._below_now = np.zeros(edges)
         self._own_lag = np.zeros(layout.lanes)
         lagging = (layout.infinite | layout.holds)[layout.lane_pod]
@@ -152,7 +160,7 @@ class AggregateRun:
         self._levels = Levels(layout)
         self._plain = layout.lanes >= FEW_LANES and not (
             self.guards or self.caches or self._any_lag or layout.has_late or self.queues.has_holds
-            or self.queues.limits.has_rate
+            or self.queues.limits.has_rate or has_ranks(layout)
         )  # fmt: skip
         self.longest = LONGEST_NS // self.tick_ns
         self.wide = Wide(self)
@@ -161,12 +169,13 @@ class AggregateRun:
 
     def lose(self, service: str, count: int) -> None:
         """Lose replicas, or bring lost ones back (negative)."""
-        self.cuts.lose(self, service, count)
+        for queue in self.queues_of(service):
+            self.cuts.lose(self, queue, count)
 
     def changed(self) -> None:
         """Speeds, routes or rules were changed from outside: look at deadlines for a while."""
         self._changed = True
-        self.wide.version += 1
+        self.wide.renew(self.tick)
         self.steady.forget(self)
         self._hot = self.layout.slots + 2
 
@@ -192,7 +201,6 @@ class AggregateRun:
                         peak[edge] = max(peak[edge], peak[child.index])
                 order.append(edge)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
-        self._edge_pods = [np.nonzero(layout.lane_edge == edge)[0] for edge in range(layout.edges)]
 
     # --- what events do -------------------------------------------------------------------
 
@@ -202,8 +210,12 @@ class AggregateRun:
 
     def pods_of(self, service: str) -> range:
         """Indices of a service's pods."""
-        index = self.graph.service_names.index(service)
+        index = self.graph.service_names.index(service)  # of a queue of priorities, one of `queues_of`
         return range(self.layout.first_pod[index], self.layout.first_pod[index] + self.layout.replicas[index])
+
+    def queues_of(self, service: str) -> list[str]:
+        """Names of what stands for a service: itself, or its queues for each priority."""
+        return [name for name in self.graph.service_names if base_of(name) == service]
 
     # --- running --------------------------------------------------------------------------
 
@@ -216,12 +228,14 @@ class AggregateRun:
     def result(self) -> Result:
         """What was seen so far."""
         self.sampler.finish(self.tick)
+        self.sampler.flush()
         self._finish_open()
         self._close_window(final=True)
         end = min(self.tick * self.tick_ns, self.spec.run.duration)
         if not self.stopped:
             end = self.spec.run.duration if self.tick >= self.ticks else end
         result = self.recorder.result(self.spec.name, self.seed, end, self.stopped)
+        merge_priorities(result)
         for tables in (result.services, result.service_totals):
             for name in [name for name in tables if name not in self.shown]:
                 del tables[name]
@@ -243,6 +257,7 @@ class AggregateRun:
             return
         tick, layout, queues, callers = self.tick, self.layout, self.queues, self.callers
         if self.triggers.next_tick <= tick:
+            self.sampler.flush()
             self.triggers.apply(self, tick)
             self.changed()
             self._refresh()
@@ -269,6 +284,9 @@ class AggregateRun:
         self._errors.tell(self, tick, attempts)
         self._note(tick, attempts, fresh)
         self.tick = tick + 1
+        self._fine += EVENTS_OF_TICK
+        if self._fine > self.spec.run.events:
+            self.stopped = f"more than {self.spec.run.events // EVENTS_OF_TICK} fine ticks; run.events allows more"
         self.steady.watch(self)
         self._maybe_close()
 
@@ -316,13 +334,15 @@ class AggregateRun:
         """Whether nobody can miss a deadline by the waits of now."""
         if self.queues.contended or (self.queues.factor < 1.0).any():
             return False
+        if len(self.queues.lifo_pods):  # of short queues, too, the oldest may wait for ever
+            return False
         layout, outcomes = self.layout, self.outcomes
         longest = np.maximum.reduceat(self.queues.wait(), layout.service_starts)[layout.edge_service]
         way = longest
-        if len(outcomes.inner):
+        if len(outcomes.nested):
             for _ in range(outcomes.deepest - 1):
-                each = (layout.calls_per_visit * way)[outcomes.inner]
-                below = np.bincount(layout.caller[outcomes.inner], each, len(self.graph.nodes))
+                each = (layout.calls_per_visit * way)[outcomes.nested]
+                below = np.bincount(layout.caller[outcomes.nested], each, len(self.graph.nodes))
                 way = longest + below[layout.child]
         return bool((way <= self._slack).all())
 
@@ -404,6 +424,7 @@ class AggregateRun:
         column = int(np.nonzero(self.recorder.roots == edge)[0][0])
         amounts = np.zeros(len(self.recorder.roots))
         amounts[column] = answered
+        self.early[column] += answered
         self.recorder.answered(np.full(len(amounts), float(tick) * self.tick_ns), amounts)
         return answered
 
@@ -489,6 +510,8 @@ class AggregateRun:
     def _refusals(self, calls: Array) -> None:
         """Shares of every edge's attempts that were told there is no place, and that fell under the table."""
         layout, queues = self.layout, self.queues
+        if self.cuts.delays:  # those that an outage had held up meet the same full queue
+            calls = np.maximum(calls, self.cuts.sent(calls))
         per_call = 1.0 / np.maximum(calls, 1e-300)
         dropped = np.where(queues.limits.lane_drops, queues.refused, 0.0)
         self._dropped = np.bincount(layout.lane_edge, dropped, layout.edges) * per_call
@@ -520,7 +543,7 @@ class AggregateRun:
 
     def _note(self, tick: int, attempts: Array, fresh: Array) -> None:
         queues, recorder = self.queues, self.recorder
-        self.sampler.arrived(tick, fresh)
+        self.sampler.arrived(tick, fresh, self._refused)
         repeated = self.callers.repeated
         refused = attempts * (self._refused + self._dropped) + repeated
         recorder.tick(attempts + repeated + self._extra, refused, fresh, self.callers.succeeded)

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.callers import Callers
+from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import Queues
 from simcluster.models.traffic.aggregate.record import Recorder
+from simcluster.models.traffic.aggregate.refusals import Refusals
+from simcluster.models.traffic.aggregate.speeds import Speeds
 from simcluster.models.traffic.aggregate.waits import CalmWaits
 from simcluster.models.traffic.aggregate.walk import Walker
 from simcluster.models.traffic.graph.spec import GraphSpec
@@ -29,6 +32,8 @@ CALM_SAMPLES = 1500
 _REPEATED, _STRETCH_NS = 4, 20_000_000_000
 #: Targets of one load walked in one batch, and ticks of the longest batch.
 _TARGETS, _BATCH = 2, 400
+#: The same where the load changes all the time.
+_CURVED_NS = 1_000_000_000
 #: Numbers that the rings of a batch hold at most.
 _NUMBERS = 20_000
 #: Ticks waited at least before a request's wait is read.
@@ -44,7 +49,10 @@ def lag_of(layout: Layout) -> int:
 
 def batch_of(layout: Layout, spec: GraphSpec) -> int:
     """Ticks of a batch: a window, or part of it."""
-    return int(max(1, min(_BATCH, spec.run.window // layout.tick_ns, max(16, _NUMBERS // layout.pods))))
+    longest = min(
+        spec.run.window, _CURVED_NS if any(load.is_curved() for load in spec.load.values()) else spec.run.window
+    )
+    return int(max(1, min(_BATCH, longest // layout.tick_ns, max(16, _NUMBERS // layout.pods))))
 
 
 def ring_of(layout: Layout, spec: GraphSpec) -> int:
@@ -65,8 +73,8 @@ class _Walk:
 class Ordinary:
     """Says that queues never were."""
 
-    def laws(self, since: int) -> tuple[CalmWaits | None, bool]:
-        """Laws of the waits, and whether all queues were ordinary since a tick."""
+    def laws(self, since: int, until: int) -> tuple[CalmWaits | None, bool]:
+        """Laws of the waits of a stretch, and whether all queues were ordinary in it."""
         return None, False
 
 
@@ -80,7 +88,9 @@ class Sampler:
         self._queues = queues
         self._outcomes = outcomes
         self._recorder = recorder
-        self._walker = Walker(layout, queues, outcomes, callers, seed)
+        self._speeds = Speeds(queues)
+        self._refusals = Refusals(queues.slots)
+        self._walker = Walker(layout, queues, outcomes, callers, (self._speeds, self._refusals), seed)
         self._lag = lag_of(layout)
         self._batch = batch_of(layout, recorder.spec)
         self._done = 0
@@ -93,6 +103,7 @@ class Sampler:
         #: tells whether queues were as their stationary law says
         self.ordinary: Ordinary = Ordinary()
         self._arrivals = np.zeros((queues.slots, len(recorder.roots)))
+        self._calm_speed: Array = np.ones(0)
         #: since which tick nobody succeeds on an edge
         self._failing = np.full(layout.edges, -1, dtype=np.int64)
 
@@ -108,6 +119,7 @@ class Sampler:
         if laws != self._laws:
             self._laws, self._walked = laws, []
         self._calm_fresh += fresh[self._recorder.roots]
+        self._calm_speed = Speeds.now(self._queues)
         self._calm_end = self._done = end
         self._waits = waits
         if self._calm_end - self._calm_begin >= self._calm_most:
@@ -127,6 +139,7 @@ class Sampler:
         walk.amount = float(np.cumsum(weights)[-1])
         walker.begin(begin << 22, end - 1)
         walker.calm = self._waits
+        self._speeds.hold(self._calm_speed)
         share = max(1.0, (end - begin) * self._layout.tick_ns / self._recorder.window_ns)
         for load, columns in enumerate(self._recorder.columns):
             total = np.cumsum(weights[columns])
@@ -142,6 +155,7 @@ class Sampler:
                 walk.loads.setdefault(load, []).append(_weighed(took[ok], float(total[-1]) / number / count))
         self._nodes(walk, begin, end, share)
         walker.calm = None
+        self._speeds.hold(None)
         self._walked.append(walk)
         self._spread(walk, begin, end, 1.0)
 
@@ -151,22 +165,30 @@ class Sampler:
             self.finish(tick)
         if self._laws != -1:
             self._laws, self._walked = -1, []
-        if len(self._walked) < 1:
-            known = max(1, tick - self._lag)
-            walk = _Walk()
-            walker = self._walker
-            walk.amount = float(min(self._batch, known))
-            walker.begin(tick << 22, tick - 1)
-            chosen = np.arange(max(0, known - self._batch), known)
-            for load, columns in enumerate(self._recorder.columns):
-                for column in columns[: 4 * _TARGETS]:
-                    before = self._target(load, column, chosen, LOAD_SAMPLES / min(len(columns), 4 * _TARGETS))
-                    walk.loads.setdefault(load, []).append(before)
-            self._nodes(walk, max(0, known - self._batch), known, 1.0)
-            self._walked.append(walk)
+        if len(self._walked) < _REPEATED:
+            self._walked.append(self._stillness(tick))
         self._again(tick, tick + ticks, float(ticks))
-        self._arrivals = np.roll(self._arrivals, ticks, axis=0)
+        self._arrivals = turned(self._arrivals, ticks)
         self._done = tick + ticks
+
+    def _stillness(self, tick: int) -> _Walk:
+        """What requests of the last batch meet, by their laws while all queues are ordinary ones."""
+        known = max(1, tick - self._lag)
+        first = max(0, known - self._batch)
+        walk, walker = _Walk(), self._walker
+        walk.amount = float(known - first)
+        walker.begin((tick << 22) + len(self._walked) * (1 << 19), tick - 1)
+        laws, ordinary = self.ordinary.laws(first, known)
+        walker.calm, walker.beneath = (laws, None) if ordinary else (None, laws)
+        samples = CALM_SAMPLES if ordinary else LOAD_SAMPLES
+        chosen = np.arange(first, known)
+        for load, columns in enumerate(self._recorder.columns):
+            for column in columns[: 4 * _TARGETS]:
+                before = self._target(load, column, chosen, samples / min(len(columns), 4 * _TARGETS))
+                walk.loads.setdefault(load, []).append(before)
+        self._nodes(walk, first, known, 1.0)
+        walker.calm = walker.beneath = None
+        return walk
 
     def restless(self) -> None:
         """What was walked stands for nothing that comes."""
@@ -207,9 +229,11 @@ class Sampler:
             walk.waits.setdefault(service, []).append(_weighed(wait[here], each))
             walk.sojourns.setdefault(service, []).append(_weighed(sojourn[here], each))
 
-    def arrived(self, tick: int, fresh: Array) -> None:
-        """Note how many requests of each kind began in a tick."""
+    def arrived(self, tick: int, fresh: Array, refused: Array) -> None:
+        """Note how many requests of each kind began in a tick, and which share of every edge's attempts was refused."""
+        self._refusals.note(tick, refused)
         self._arrivals[tick % self._queues.slots] = fresh[self._recorder.roots]
+        self._speeds.note(tick, self._queues)
 
     def after(self, tick: int) -> None:
         """Walk what is due after a tick."""
@@ -229,7 +253,7 @@ class Sampler:
         begin, self._done = self._done, until
         walker = self._walker
         walker.begin(begin << 22, newest)
-        laws, ordinary = self.ordinary.laws(begin)
+        laws, ordinary = self.ordinary.laws(begin, until)
         walker.calm, walker.beneath = (laws, None) if ordinary else (None, laws)
         share = (until - begin) * self._layout.tick_ns / self._recorder.window_ns
         ticks = np.arange(begin, until)

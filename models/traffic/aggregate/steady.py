@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import normals
+from simcluster.models.traffic.aggregate.grid import turned
+from simcluster.models.traffic.aggregate.ranked import has_ranks
 from simcluster.models.traffic.aggregate.record import Sums
 
 if TYPE_CHECKING:
@@ -31,17 +33,29 @@ Array = NDArray[np.float64]
 STRETCH_NS, TRUST_NS = 1_000_000_000, 20_000_000_000
 #: Ticks of a check; how far attempts of two stretches may differ (share, and standard deviations).
 _CHECK, _SHARE, _DEVIATIONS = 2, 0.02, 3.0
+#: A leap is at most so many times as long as the longest timeout.
+_FARTHEST = 4
+#: In a cluster so many times: as long as its periods.
+_FARTHEST_PROMPT = 5
+#: Requests of a stretch that are few: their number says more than the rate.
+_SELDOM = 100.0
+#: Requests of a stretch at least.
+_REQUESTS = 200.0
 #: Ticks of a stretch at least.
 _FEWEST = 20
 #: The utilisation of a queue beyond hope.
 _HOPELESS = 1.05
 #: The utilisation of a queue that nobody needs any more.
 _FORSAKEN = 0.02
+#: The mean length of a queue in a stretch, in its scale, if it was an ordinary one.
+_USUAL = 4.0
 #: A queue is an ordinary one up to so many times the scale of its stationary law.
 _ORDINARY = 12.0
 #: What an ordinary queue does to its callers stands still if a wait as long as their time-out is rarer than
 #: exp(-this), or if a stretch shows so many independent pictures of the queue.
 _RARE, _PICTURES = 7.0, 100.0
+#: So many times more where those who were refused come again.
+_ECHOES = 10.0
 _PI = 3.141592653589793
 
 
@@ -56,6 +70,7 @@ class Steady:
             and not run.queues.unsteady
             and not run.guards
             and not run._hedges
+            and not has_ranks(layout)
             and not run.queues.limits.has_rate
             and not run.queues.limits.has_delay
             and not len(run.callers.budgeted)
@@ -71,6 +86,12 @@ class Steady:
         np.maximum.at(longest, layout.lane_pod, layout.timeout[layout.lane_edge])
         self._patience = 2.0 * longest + 2.0
         self._shortest = _shortest_wait(run)
+        self._farthest = (_FARTHEST_PROMPT if run.prompt else _FARTHEST) * run.longest
+        self._rho: Array = longest
+        self._rate: Array = longest
+        self._arrived: Array = longest
+        self._gamma: Array = longest
+        self._ordinary = self._forsaken = np.zeros(layout.pods, dtype=bool)
         self.forget(run)
 
     def forget(self, run: AggregateRun) -> None:
@@ -80,6 +101,7 @@ class Steady:
         self._sums: Sums | None = None
         self._last: Sums | None = None
         self._averages: Sums | None = None
+        self._compared: Sums | None = None  # for which `_compare` worked out what follows from it
         self._were_long: NDArray[np.bool_] | None = None
         self._until = 0
         self._restless = 0
@@ -100,17 +122,23 @@ class Steady:
             return
         if self._sums is None:
             self._begin, self._sums, self._last, self._averages = run.tick, run.recorder.so_far(), None, None
+            self._early = run.early.copy()
             return
         if self._averages is not None or run.tick - self._begin < self._stretch:
             return
         now = run.recorder.so_far()
+        come = now.fresh[run.recorder.roots] - self._sums.fresh[run.recorder.roots]
+        if math.fsum(come.tolist()) < _REQUESTS:  # so few say little about the rest
+            return
         here = now.minus(self._sums, run.tick - self._begin)
         length = run.tick - self._begin
         if self._last is not None and all(self._alike(self._last.edges[i], here.edges[i], length) for i in (0, 2)):
             self._averages = here
+            self._prompt = (run.early - self._early) / length
             self._rates = tuple(rate for source in run.sources for rate in source.rates(run.tick))
             self._until = run.tick + TRUST_NS // run.tick_ns
         self._last, self._sums, self._begin = here, now, run.tick
+        self._early = run.early.copy()
 
     def _alike(self, first: Array, second: Array, ticks: int) -> bool:
         allowed = _SHARE * second + _DEVIATIONS * np.sqrt(self._tries * np.maximum(second, 1e-9) / ticks)
@@ -125,7 +153,7 @@ class Steady:
             if tick >= self._until + _CHECK:
                 self._until = tick + TRUST_NS // run.tick_ns
             return 1
-        end = min(tick + 4 * run.longest, last, run.triggers.next_tick, run.window_end(), self._until)
+        end = min(tick + self._farthest, last, run.triggers.next_tick, run.window_end(), self._until)
         for source in run.sources:
             end = min(end, source.steady_until(tick))
         rates = tuple(rate for source in run.sources for rate in source.rates(tick))
@@ -138,19 +166,10 @@ class Steady:
     def _still(self, run: AggregateRun) -> int:
         """For how many ticks every queue is an ordinary one, or beyond hope."""
         queues, layout = run.queues, run.layout
-        assert self._averages is not None
-        admitted = self._averages.edges[0] - self._averages.edges[1]
-        self._arrived = np.bincount(
-            layout.lane_pod, admitted[layout.lane_edge] * queues.share * layout.relative, layout.pods
-        ).astype(np.float64)
-        rho = self._arrived / np.maximum(queues.rate, 1e-12)
-        # by the utilisation of the stretch: the queue's own average still remembers how it got so long
-        laws = stationary.at_utilisation(queues._tables, queues._kind, rho)
-        self._gamma, self._decay = laws[:, 2], laws[:, 3] * np.minimum(queues.rate, 1e9)
-        ordinary = (queues.waiting * self._gamma <= _ORDINARY) & (rho < 0.97) & self._is_known(run, rho)
+        self._compare(run)
+        rho = self._rho
+        ordinary = (queues.waiting * self._gamma <= _ORDINARY) & self._ordinary
         beyond = queues.waiting - self._patience * queues.rate
-        # a queue to which hardly anybody comes any more runs empty, and nothing else changes by that
-        self._forsaken = rho <= _FORSAKEN
         self._long = (beyond > 0.0) & ~layout.infinite & ~self._forsaken
         if self._were_long is None:
             self._were_long = self._long.copy()
@@ -177,6 +196,26 @@ class Steady:
         ticks = min(ticks, filled)
         return int(max(ticks, 1.0))
 
+    def _compare(self, run: AggregateRun) -> None:
+        """What the averages and the speeds of now come to."""
+        queues, layout, averages = run.queues, run.layout, self._averages
+        assert averages is not None
+        if self._compared is averages and np.array_equal(self._rate, queues.rate):
+            return
+        self._compared, self._rate = averages, queues.rate
+        admitted = averages.edges[0] - averages.edges[1]
+        self._arrived = np.bincount(
+            layout.lane_pod, admitted[layout.lane_edge] * queues.share * layout.relative, layout.pods
+        ).astype(np.float64)
+        rho = self._rho = self._arrived / np.maximum(queues.rate, 1e-12)
+        # by the utilisation of the stretch: the queue's own average still remembers how it got so long
+        laws = stationary.at_utilisation(queues._tables, queues._kind, rho)
+        self._gamma, self._decay = laws[:, 2], laws[:, 3] * np.minimum(queues.rate, 1e9)
+        # an ordinary queue was one in the stretch, too: one that was only just run empty has another past
+        self._ordinary = (rho < 0.97) & self._is_known(run, rho) & (averages.pods[0] * self._gamma <= _USUAL)
+        # a queue to which hardly anybody comes any more runs empty, and nothing else changes by that
+        self._forsaken = rho <= _FORSAKEN
+
     def _is_known(self, run: AggregateRun, rho: Array) -> NDArray[np.bool_]:
         """Whether a stretch shows what a queue of this utilisation does: who is late, or that hardly anybody is."""
         bound = np.minimum(run.layout.bound, 1e9)
@@ -186,8 +225,17 @@ class Steady:
         pace = (1.0 - root) * (1.0 - root) + root * (_PI / (bound + 1.0)) * (_PI / (bound + 1.0))
         pace = pace / np.maximum(0.5 * (1.0 + run.layout.scv), 1.0)
         rare = (self._decay * self._shortest >= _RARE) & (self._gamma * bound >= _RARE)
-        known: NDArray[np.bool_] = rare | (pace * rate * self._stretch >= _PICTURES)
+        wanted = np.where(self._echoes(run) & ~rare, _ECHOES * _PICTURES, _PICTURES)
+        known: NDArray[np.bool_] = rare | (pace * rate * self._stretch >= wanted)
         return known
+
+    def _echoes(self, run: AggregateRun) -> NDArray[np.bool_]:
+        """Pods that refuse requests now and then which come again later: full times then follow full times."""
+        layout = run.layout
+        found = np.zeros(layout.pods, dtype=bool)
+        found[layout.lane_pod[run.callers.comes_again[layout.lane_edge]]] = True
+        result: NDArray[np.bool_] = found & (np.isfinite(layout.bound) | np.isfinite(layout.in_flight_max))
+        return result
 
     def leap(self, run: AggregateRun, ticks: int) -> None:
         """Go on as before for so many ticks."""
@@ -198,22 +246,25 @@ class Steady:
         for source in run.sources:
             for count in source.arrivals(tick, ticks):
                 come += count
-        usual = ticks * math.fsum(rate for source in run.sources for rate in source.rates(tick))
+        # seldom requests came more or less often in the stretch than they should
+        seen = math.fsum(averages.fresh[run.recorder.roots].tolist())
+        if seen * self._stretch >= _SELDOM:
+            seen = math.fsum(rate for source in run.sources for rate in source.rates(tick))
+        usual = ticks * seen
         scale = come / usual if usual > 0.0 else 1.0
         run.recorder.add(averages, ticks, scale)
         roots = run.recorder.roots
-        run.recorder.answered(
-            np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), averages.edges[2][roots] * (ticks * scale)
-        )
+        answered = averages.edges[2][roots] + self._prompt
+        run.recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), answered * (ticks * scale))
+        run.sampler.leap(tick, ticks)  # before the rings are turned
         before = queues.waiting.copy()
         self._queues(run, ticks, scale)
         none = np.zeros_like(before)
         middle = 0.5 * (before + queues.waiting)  # a long queue is not as long as it was in the last stretch
         run.recorder.pods(np.where(self._long, (middle - averages.pods[0]) * ticks, 0.0), none, none)
         callers.shift(tick, ticks)
-        run.cuts.void = np.roll(run.cuts.void, ticks, axis=0)
-        run._below_then = np.roll(run._below_then, ticks, axis=0)
-        run.sampler.leap(tick, ticks)
+        run.cuts.void = turned(run.cuts.void, ticks)
+        run._below_then = turned(run._below_then, ticks)
         run.tick = end
         self._begin += ticks
         queues.limits.last_empty = np.minimum(queues.limits.last_empty + ticks, float(end))

@@ -62,7 +62,7 @@ class Triggers:
         elif event.loss is not None:
             run.lose(event.loss.service, event.loss.replicas if begins else -event.loss.replicas)
         elif event.restart is not None:
-            everything = run.layout.replicas[run.graph.service_names.index(event.restart.service)]
+            everything = len(run.pods_of(run.queues_of(event.restart.service)[0]))
             run.lose(event.restart.service, everything if begins else -everything)
 
     def _active(self, run: AggregateRun) -> list[Event]:
@@ -80,7 +80,10 @@ class Triggers:
         return factor
 
     def _capacity(self, run: AggregateRun, service: str) -> None:
-        pods = run.pods_of(service)
+        for queue in run.queues_of(service):
+            self._slow(run, service, run.pods_of(queue))
+
+    def _slow(self, run: AggregateRun, service: str, pods: range) -> None:
         run.queues.factor[pods] = 1.0
         for event in self._active(run):
             effect = event.capacity

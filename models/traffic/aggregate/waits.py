@@ -33,6 +33,7 @@ from simcluster.models.traffic.aggregate.lattice import (
     Stages,
     full_waits,
     general_waits,
+    impatient_waits,
     newest_first,
 )  # fmt: skip
 from simcluster.models.traffic.aggregate.stationary import erlang_c
@@ -56,7 +57,8 @@ _FEW = 0.85
 @dataclass(frozen=True)
 class Station:
     """A queue: utilisation, servers, squared variation and E[S^3]/E[S]^3 of service, squared variation of arrivals,
-    whether who came last is served first, places to wait (0: no bound), and which operations it serves how often.
+    whether who came last is served first, places to wait (0: no bound), which operations it serves how often, and
+    equally likely times (in mean services) after which who waits is not served any more (none: all are).
     """
 
     rho: float
@@ -67,6 +69,7 @@ class Station:
     newest_first: bool = False
     places: int = 0
     mix: tuple[tuple[int, float], ...] = ()
+    patience: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -209,14 +212,16 @@ class CalmWaits:
 
     def _work_out(self, station: Station) -> Law | None:
         rho, servers, scv = station.rho, station.servers, station.scv
+        if station.patience:
+            return impatient_waits(rho, servers, scv, station.patience)
         if 0 < station.places <= MOST_PLACES:
             law, full = full_waits(rho, servers, station.places, scv)
             if full > _EVER_FULL:
                 return law
+        if station.newest_first:
+            return newest_first(erlang_c(min(servers, 2000), rho) if rho < 1.0 else 1.0, rho, servers, scv)
         if rho >= 1.0 or station.arrivals != 1.0:
             return None
-        if station.newest_first:
-            return newest_first(erlang_c(min(servers, 2000), rho), rho, servers, scv)
         if servers > 1 or not station.mix or abs(scv - 1.0) < _SIMPLE:
             return None
         return general_waits(*self._mixture(station.mix), rho)

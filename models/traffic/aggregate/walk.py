@@ -24,6 +24,9 @@ from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+from simcluster.models.traffic.aggregate.ranked import RankedQueues
+from simcluster.models.traffic.aggregate.refusals import Refusals
+from simcluster.models.traffic.aggregate.speeds import Speeds
 from simcluster.models.traffic.aggregate.waits import CalmWaits
 from simcluster.models.traffic.graph.policy import Hedge
 from simcluster.models.traffic.graph.service import Step
@@ -48,23 +51,37 @@ class Branching(Shared):
 class Walker:
     """Walks many requests at once."""
 
-    def __init__(self, layout: Layout, queues: Queues, outcomes: Outcomes, callers: Callers, seed: int) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        queues: Queues,
+        outcomes: Outcomes,
+        callers: Callers,
+        past: tuple[Speeds, Refusals],
+        seed: int,
+    ) -> None:
         self._layout = layout
         self._queues = queues
+        self._ranked = queues if isinstance(queues, RankedQueues) else None
         self._callers = callers
         self._outcomes = outcomes
         self._key = np.array([Streams(seed).key("traffic", "walk")], dtype=np.uint64)
         self._counter = 0
         self.newest = 0
+        #: who of the last visits waited too long to be served; None: nobody
+        self._late: NDArray[np.bool_] | None = None
         #: laws of the waits, while calm stretches are walked
         self.calm: CalmWaits | None = None
         #: laws of waits that are shorter than a tick, while others are
         self.beneath: CalmWaits | None = None
+        self._speeds, self._refusals = past
         self._plans = self._programs()
         spec = layout.graph.spec
         tick = layout.tick_ns
         network = [e.policy.network or spec.network for e in layout.graph.edges]
         self._network = [layout.graph.values_of(law) / tick if law is not None else None for law in network]
+        patience = {e.index: e.policy.patience for e in layout.graph.edges if e.policy.patience is not None}
+        self._limits = {edge: layout.graph.values_of(law) / tick for edge, law in patience.items()}
         self._own = np.array([values / tick for values in layout.graph.values])
         self._first = np.array(layout.first_pod, dtype=np.int64)
         self._replicas = np.array(layout.replicas, dtype=np.int64)
@@ -73,6 +90,8 @@ class Walker:
             backoff = edge.policy.retries.backoff if edge.policy.retries is not None else None
             delays = [spread(backoff, k, tick) for k in range(min(_TRIES, edge.policy.attempts))] if backoff else []
             self._backoff.append([_range_of(d) for d in delays])
+        #: edges of retries that have another priority
+        self._later = dict(zip(callers.firsts.tolist(), callers.laters.tolist(), strict=True))
         self._paid_for = [e.index for e in layout.graph.edges if e.policy.retries and e.policy.retries.budget]
 
     def _programs(self) -> dict[int, list[Branching]]:
@@ -117,9 +136,11 @@ class Walker:
         left = np.arange(count)
         tries = min(_TRIES, int(layout.attempts[edge]))
         for number in range(tries):
+            if number == 1:
+                edge = self._later.get(edge, edge)
             took, good = self._attempt(edge, at[left] + spent[left])
-            refused = float(self._outcomes.refused[edge])
-            if refused > 1e-4:
+            refused = self._refused(edge, at[left] + spent[left])
+            if refused is not None:
                 away = self.uniform(len(left)) < refused
                 took, good = np.where(away, 0.0, took), good & ~away
             hedge = layout.graph.edges[edge].policy.hedge
@@ -127,7 +148,7 @@ class Walker:
                 took, good = self._hedge(edge, at[left] + spent[left], took, good, hedge)
             patience = layout.graph.edges[edge].policy.patience
             if patience is not None:
-                limit = exponentials(self.uniform(len(left))) * (patience.mean_ns / layout.tick_ns)
+                limit = self._draw(self._limits[edge], len(left))
                 took, good = np.minimum(took, limit), good & (took <= limit)
             if layout.timed[edge]:
                 good &= took <= layout.timeout[edge]
@@ -143,6 +164,13 @@ class Walker:
                 low, high = self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
                 spent[left] += low + (high - low) * self.uniform(len(left))
         return spent, ok
+
+    def _refused(self, edge: int, at: Array) -> Array | float | None:
+        """Which share of attempts at these instants is refused; None: none, or it shows from the wait."""
+        if self.calm is None:
+            return self._refusals.at(edge, at)
+        usual = float(self._outcomes.refused[edge])
+        return usual if usual > 1e-4 and not self._queues.limits.has_delay else None
 
     def _hedge(
         self, edge: int, at: Array, took: Array, good: NDArray[np.bool_], hedge: Hedge
@@ -173,8 +201,11 @@ class Walker:
         there = self._draw(network, len(at)) if network is not None else 0.0
         back = self._draw(network, len(at)) if network is not None else 0.0
         wait, own = self.visit(node, at + there)
+        late = self._late
         took = there + wait + own
         more, good = self._steps(self._plans[node], at + took)
+        if late is not None:
+            more, good = np.where(late, 0.0, more), good & ~late
         return took + more + back, good
 
     def visit(self, node: int, at: Array) -> tuple[Array, Array]:
@@ -197,10 +228,14 @@ class Walker:
         low = np.minimum(np.maximum(np.floor(position), 0.0), VALUES - 2).astype(np.int64)
         value = self._own[node, low]
         own = value + np.minimum(np.maximum(position - low, 0.0), 1.0) * (self._own[node, low + 1] - value)
-        speed = np.maximum(queues.factor * queues.up, 1e-9) / queues.stretch
-        natural = layout.node_own[node]
-        slowed = layout.node_work[node] / speed[pod] + layout.node_wait[node]
-        return wait, np.where(natural > 0.0, own * slowed / np.maximum(natural, 1e-300), own)
+        natural = np.maximum(layout.node_own[node], 1e-300)
+        work = own * (layout.node_work[node] / natural)
+        self._late = None
+        if self.calm is not None and queues.limits.has_delay:  # not served when his turn comes
+            self._late = wait > queues.limits.delay[pod]
+            own, work = np.where(self._late, 0.0, own), np.where(self._late, 0.0, work)
+        lasts = self._speeds.lasts(pod, at + wait, work * queues.stretch[pod], own - work)
+        return wait, np.where(layout.node_own[node] > 0.0, lasts, own)
 
     def _wait(self, pod: Index, at: Array) -> Array:
         queues = self._queues
@@ -221,6 +256,9 @@ class Walker:
         if self.beneath is not None:
             drawn = self.beneath.draw(pod, self.uniform(len(at)), self.uniform(len(at)), self.uniform(len(at)))
             result = np.where((np.maximum(waits[0], waits[1]) < 1.0) & (drawn < 1.0), drawn, result)
+        if self._ranked is not None:
+            held = self.uniform(len(at)) < self._ranked.held_up[pod]
+            result = result + np.where(held, exponentials(self.uniform(len(at))) * self._ranked.held_for[pod], 0.0)
         limits = queues.limits
         if limits.has_delay:  # who waits longer is given up
             result = np.where(limits.interval[pod] > 0.0, result, np.minimum(result, limits.delay[pod]))

@@ -20,6 +20,7 @@ from simcluster.engine import Shared, arithmetic
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.durations import fine_values
+from simcluster.models.traffic.aggregate.ranked import has_ranks
 from simcluster.models.traffic.aggregate.sample import Ordinary
 from simcluster.models.traffic.aggregate.waits import MOST_PLACES, CalmWaits, Station
 
@@ -47,6 +48,12 @@ _SETTLED = 32
 _SHORT = 60
 #: Shares of operations are told apart in steps of 1 over this.
 _SAME_MIX = 64
+#: Standard deviations by which the lengths of a service's queues together may be above their mean after a change.
+_USUAL_SPREAD = 2.0
+#: Quantiles by which a patience is known.
+_PATIENCES = 128
+#: Loads that differ by no more than this share are the same.
+_SAME_LOAD = 0.05
 #: A queue is an ordinary one up to so many times its mean.
 _ORDINARY = 12.0
 
@@ -75,6 +82,7 @@ class Wide(Ordinary):
             and not run.queues.limits.has_delay
             and run.longest > 1
             and not run._hedges
+            and not has_ranks(layout)
             and not bool(run.callers.leaving.any())
         )
         self._run = run
@@ -84,11 +92,23 @@ class Wide(Ordinary):
         self._version = -1
         self._safe = False
         self.version = 0
+        self._changed = 0
+        self._ranked = has_ranks(layout)
+        #: whether a service's queues still remember what was before a change, or a peak
+        self._starts = layout.service_starts
+        self._room = np.diff(np.append(layout.service_starts, layout.pods)).astype(np.float64)
+        self._room += _USUAL_SPREAD * np.sqrt(self._room)
+        self._unsettled = np.zeros(len(self._starts), dtype=bool)
         self._moments(run)
         self.waits = CalmWaits(self._nodes)
         changing = any(source.wild or source.load.is_curved() for source in run.sources)
         self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
         self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
+        self._impatience(run)
+        #: queues that look as their stationary law says at any utilisation
+        self._soon = run.queues.lifo | np.array([patience is not None for patience in self._patience])
+        self._newest = bool(run.queues.lifo.any())
+        self._short |= self._soon & (layout.levels == 1)
         busy = stationary.at_utilisation(run.queues._tables, run.queues._kind, np.full(layout.pods, _BUSIEST))
         self._usual = np.where(self._short, 0.0, busy[:, 2] / _ORDINARY)
 
@@ -108,6 +128,26 @@ class Wide(Ordinary):
             third[i] = max(own, rest) if plain and node.scv >= 1.0 else own if plain else rest
         self._first, self._second, self._third = mean, mean * mean * (1.0 + scv), third
 
+    def _impatience(self, run: AggregateRun) -> None:
+        """How long requests wait at most at every pod, where waiting ones leave or are not served; in ticks."""
+        layout, limits, callers = run.layout, run.queues.limits, run.callers
+        self._patience: list[Array | None] = [None] * layout.pods
+        for pod in range(layout.pods):
+            edges = np.unique(layout.lane_edge[layout.lane_pod == pod]).tolist()
+            if np.isfinite(limits.delay[pod]) and limits.interval[pod] <= 0.0:
+                self._patience[pod] = limits.delay[pod : pod + 1].copy()
+            elif len(edges) == 1 and callers.takes_back[edges[0]] and not layout.infinite[pod]:
+                policy = run.graph.edges[edges[0]].policy
+                if policy.patience is not None:
+                    values = layout.graph.values_of(policy.patience) / layout.tick_ns
+                    self._patience[pod] = values[len(values) // (2 * _PATIENCES) :: len(values) // _PATIENCES]
+
+    def renew(self, tick: int) -> None:
+        """Speeds, routes or rules were changed at this tick."""
+        self.version += 1
+        self._changed = tick
+        self._unsettled[:] = True
+
     def span(self, run: AggregateRun, last: int) -> int:
         """How many ticks the next step may take together; 1 if it must be a fine one."""
         if not self.possible or run._hot or not run._is_calm or not self._clean(run):
@@ -122,7 +162,7 @@ class Wide(Ordinary):
         if rates != self._rates or self.version != self._version:
             self._rates, self._version = rates, self.version
             self._safe = self._settle(run)
-        if not self._safe or bool((run.queues.number > self._most).any()):
+        if not self._safe or bool(self._unsettled.any()) or bool((run.queues.number > self._most).any()):
             return 1
         return end - tick
 
@@ -133,38 +173,65 @@ class Wide(Ordinary):
         odd |= (queues.offered > queues.rate) & ~self._short & (tick > _SETTLED)
         if bool(odd.any()):
             self._odd = tick + 1
+            self._unsettled |= np.logical_or.reduceat(odd, self._starts)
+        if bool(self._unsettled.any()):
+            self._settling(tick)
 
-    def laws(self, since: int) -> tuple[CalmWaits | None, bool]:
-        """Laws of the waits at the loads of now, if there are any, and whether all waits since a tick were theirs."""
+    def _settling(self, tick: int) -> None:
+        """Queues are ordinary ones again when those of a service together are as long as they usually are."""
+        queues = self._run.queues
+        length = np.where(self._run.layout.infinite, 0.0, queues.number * (queues.usual * _ORDINARY))
+        self._unsettled &= np.add.reduceat(length, self._starts) > self._room
+        if bool(self._unsettled.any()):
+            self._odd = tick + 1
+
+    def laws(self, since: int, until: int) -> tuple[CalmWaits | None, bool]:
+        """Laws of the waits at the loads of a stretch, if there are any, and whether all its waits were theirs."""
         run, queues, layout = self._run, self._run.queues, self._run.layout
         refusing = bool((run.outcomes.refused > _REFUSED).any())
+        if self._ranked or self._changed > since or self._is_other_load(since, until):
+            return None, False
         if refusing and layout.levels > 1:
             return None, False
-        if queues.unsteady or run.cuts.any_share or run.callers.any_leave or bool((queues.factor != 1.0).any()):
+        if queues.unsteady or run.cuts.any_share or bool((queues.factor != 1.0).any()):
+            return None, False
+        if run.callers.any_leave and layout.levels > 1:
             return None, False
         guarded = bool(run.guards) and not run.guards.quiet()
         most = _BUSIEST_CLOSED if run._watched or run.caches else _BUSIEST
-        if run._watched or run.caches or run._hedges or refusing or guarded:
+        if refusing or guarded or self._newest or run._watched or run.caches or run._hedges:
             left = run.flow[layout.lane_edge] * queues.share
         else:
-            left = self.expected(run)[1]
+            left = self.expected(run, since)[1]
         if run._watched or run.caches or queues.limits.has_rate:
             offered = queues.offered
         else:
             offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
-        if bool(((rho > most) & ~(self._short & ~queues.slow)).any()):
+        if bool(((rho > most) & ~(self._short & ~queues.slow) & ~self._soon).any()):
             return None, False
         self._version = -2
         self._laws(run, rho, left)
-        wild = guarded or queues.limits.has_delay or any(source.wild for source in run.sources)
+        remembered = refusing and bool(run.callers.comes_again.any())
+        shifting = bool((queues.limits.interval > 0.0).any()) or any(source.wild for source in run.sources)
+        wild = guarded or remembered or shifting
         return self.waits, not wild and self._odd <= since
 
-    def expected(self, run: AggregateRun) -> tuple[Array, Array]:
+    def _is_other_load(self, since: int, until: int) -> bool:
+        """Whether more or less came at a tick than at another."""
+        for source in self._run.sources:
+            if source.load.closed is not None:
+                continue
+            for then, now in zip(source.rates(since), source.rates(until), strict=True):
+                if abs(then - now) > _SAME_LOAD * now:
+                    return True
+        return False
+
+    def expected(self, run: AggregateRun, tick: int) -> tuple[Array, Array]:
         """First attempts of all edges and lanes in a tick, by the rates of the loads."""
         fresh = np.zeros(run.layout.edges)
         for source in run.sources:
-            for edge, rate in zip(source.edges, source.rates(run.tick), strict=True):
+            for edge, rate in zip(source.edges, source.rates(tick), strict=True):
                 fresh[edge] += rate
         return self.forward(run, fresh)
 
@@ -185,7 +252,8 @@ class Wide(Ordinary):
     def _settle(self, run: AggregateRun) -> bool:
         """Flows, utilisations and laws for the loads of now; whether they are safe."""
         layout, queues = run.layout, run.queues
-        self.flow, left = self.expected(run)
+        run.sampler.flush()  # requests so far waited by the laws of their time
+        self.flow, left = self.expected(run, run.tick)
         offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         self.offered = offered
         run._refresh()
@@ -253,11 +321,16 @@ class Wide(Ordinary):
                     newest,
                     max(room, 0) if room <= MOST_PLACES else 0,
                     () if held[pod] else mixes[pod],
+                    self._patience_at(pod, float(service[pod])),
                 )
             )
             balancers.append((described.balancer, among))
         self.waits.settle(stations, balancers, service)
         self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
+
+    def _patience_at(self, pod: int, service: float) -> tuple[float, ...]:
+        values = self._patience[pod]
+        return tuple((values / max(service, 1e-9)).tolist()) if values is not None else ()
 
     @staticmethod
     def _mixes(layout: Layout, left: Array) -> list[tuple[tuple[int, float], ...]]:

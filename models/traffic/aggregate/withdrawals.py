@@ -31,9 +31,19 @@ def leave(run: AggregateRun, answered: Array, tick: int) -> Array:
     """Patience runs out: who waits leaves the queue where callers cancel; answers find some gone."""
     layout, queues, callers = run.layout, run.queues, run.callers
     waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)
-    stayed = arithmetic.exp_array(-callers.leaving * (waited * ~callers.takes_back + run.outcomes.own_of_edge))
+    own, scv = callers.leaving * run.outcomes.own_of_edge, np.maximum(run.scv_of_edge, 1e-3)
+    served = arithmetic.log_array(1.0 + scv * own) / scv  # of times of a gamma law
+    stayed = arithmetic.exp_array(-callers.leaving * waited * ~callers.takes_back - served)
+    queued = callers.leaving
+    if callers.impatient:
+        queued = queued.copy()
+        for edge, patience in callers.impatient:
+            age, stay = float(waited[edge]), float(waited[edge] + run.outcomes.own_of_edge[edge])
+            before = patience.stays(age) if callers.takes_back[edge] else 1.0
+            stayed[edge] = patience.stays(stay) / before if before > 0.0 else 0.0
+            queued[edge], callers.leaving[edge] = patience.leaves(age), patience.leaves(stay)
     found: Array = answered * stayed
-    gone = 1.0 - arithmetic.exp_array(-callers.leaving)
+    gone = 1.0 - arithmetic.exp_array(-queued)
     part = np.minimum(queues.waiting / np.maximum(queues.queued, 1e-300), 1.0)[layout.lane_pod]
     queues.withdraw(queues.content * part * (gone * callers.takes_back)[layout.lane_edge])
     return found

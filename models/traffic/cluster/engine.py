@@ -22,14 +22,17 @@ from simcluster.engine import MILLISECOND, Simulation
 from simcluster.engine.streams import mix
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Answer
+from simcluster.models.traffic.cluster.caching import CacheRoom
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.evaluation import evaluate
 from simcluster.models.traffic.cluster.fleet import Arrived, Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow, FlowWalk
 from simcluster.models.traffic.cluster.hot import HotTraffic
+from simcluster.models.traffic.cluster.margins import Margins
 from simcluster.models.traffic.cluster.operations import DEFAULT_TIMEOUT_NS, OperationSpec
 from simcluster.models.traffic.cluster.plain import CHARGED, LARGE, PERIODS, Ledger, PlainFlow, stride_of
-from simcluster.models.traffic.cluster.plan import Edge, Node, Plan, PlanBuilder
+from simcluster.models.traffic.cluster.plan import Node, Plan, PlanBuilder
+from simcluster.models.traffic.cluster.reevaluation import Reevaluation
 from simcluster.models.traffic.cluster.request import send_request
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.statistics import (
@@ -88,7 +91,10 @@ class TrafficEngine:
         self._version = 0
         self._age = 0
         self._evaluated = 0
-        self._stale = True  # whether some server has published something new
+        self._stale = True  # whether the plan must be worked out anew
+        self._heard = False  # whether some server has published something new
+        self._reevaluation: Reevaluation | None = None
+        self._margins: Margins | None = None
         self._ticks = 0
         self._told = 0  # ticks that were accounted
         self._stride = 1
@@ -99,8 +105,9 @@ class TrafficEngine:
         self._fleet = Fleet([])
         self.hot: HotTraffic | None = None
         self._tense = False
-        self._fragile: list[Edge] = []
+        self._fragile: list[int] = []  # edges of the plan
         self.tables = Tables(network)
+        self.caches = CacheRoom(TICK_NS)
         self._unlooked = 0  # ticks since kernels were told of connections
         sim.every(TICK_NS, self._tick)
 
@@ -213,20 +220,30 @@ class TrafficEngine:
         if lasts_ns is not None:
             self._sim.after(lasts_ns, self._change_rate, load, before, None)
 
+    def flush_cache(self, namespace: str, workload: str, cache: str) -> None:
+        """A cache loses all that it holds. Raises LookupError if nobody has it."""
+        self.caches.flush(self._plan, self.caches.find(namespace, workload, cache))
+        self._stale = True
+        if self.hot is not None:
+            self._lend(self.hot)
+            self.hot.live.engine.changed()
+
     @property
     def is_hot(self) -> bool:
         """Whether queues, time-outs and retries are followed in fine ticks now."""
         return self.hot is not None
 
     def _tick(self) -> None:
-        now = self._sim.now
         self._ticks += 1
         self._age += 1
         wired = (self.network.version, self._version)
+        rates = [load.rps for load in self.users.values()]
+        calm = self.hot is None and not self._plan.opaque
+        if calm and self._ticks % self._stride and wired == self._wired and rates == self._rates:
+            return  # the usual case, several times a second
         rewired = wired != self._wired or (self._plan.opaque and self._age >= OPAQUE_TICKS)
         if not self.users and self._age < OPAQUE_TICKS and len(self.servers) > LARGE < len(self._plan.servers):
             rewired = False  # nobody sends anything through a large plan that keeps changing
-        rates = [load.rps for load in self.users.values()]
         if self.hot is not None and rates != self._rates:
             rewired = rewired or self.hot.misses(self._planned)
         stride = self._stride
@@ -234,6 +251,7 @@ class TrafficEngine:
             stride *= STILL
         if not rewired and rates == self._rates and self._ticks % stride:
             return
+        now = self._sim.now
         if rewired or rates != self._rates:
             self._unlooked = LOOK_TICKS * LARGE_LOOKS
         self._rates = rates
@@ -251,10 +269,13 @@ class TrafficEngine:
         self._settle_all()
         self._planned = list(self.users.values())
         self._plan = PlanBuilder(self._sim.streams, self.network, self.servers.values(), self._planned).build()
+        self.caches.wire(self._plan)
         self._stride = stride_of(self._plan)
         self._plain, self._ledger = None, Ledger(self._plan)
+        self._fleet.release()
         self._fleet = Fleet(self._plan.servers)
         self._fragile = fragile_edges(self._plan)
+        self._reevaluation = self._margins = None
         if self.hot is not None:
             self._rewire()
 
@@ -281,23 +302,33 @@ class TrafficEngine:
 
     def _evaluate(self) -> None:
         """Work out what single requests meet now."""
-        self._latencies = evaluate(self._plan)
-        self._stale = False
+        if self._stale or self._reevaluation is None:
+            self._latencies = evaluate(self._plan)
+            if self._reevaluation is not None:
+                self._reevaluation.note(self._plan)
+            elif self._stride > 1:
+                self._reevaluation = Reevaluation(self._plan)
+        else:
+            self._latencies = self._reevaluation.again(self._plan)
+        self._stale = self._heard = False
         self._evaluated += 1
 
     def _calm_tick(self, now: int, ticks: int) -> None:
         settled = (self._ticks // self._stride) % PERIODS == 1
-        if self._stale and (self._plain is None or not self._plain.fits or settled):
+        if (self._stale or self._heard) and (self._plain is None or not self._plain.fits or settled):
             self._evaluate()
             if self._plain is not None:
                 self._plain.renew()
             elif self._stride > 1:
                 self._plain = PlainFlow(self._plan)
+                self._fleet.meter()
         users = self._planned
         if self._plain is not None and self._plain.fits:
             self._plain_tick(now, ticks, self._plain, users)
             return
         flow = FlowWalk(self._plan, self._ticks).run(users, ticks * TICK_NS)
+        if self.caches and self.caches.step(self._plan, flow.sent, flow.failures, ticks):
+            self._stale = True
         self._record(now, flow)
         self._work_off(flow, ticks)
         self._write_logs(now, flow)
@@ -305,21 +336,21 @@ class TrafficEngine:
     # --- a large plan without failures ----------------------------------------------------
 
     def _plain_tick(self, now: int, ticks: int, plain: PlainFlow, users: list[UserLoad]) -> None:
-        sent, arrived = plain.run(users, self._ticks, ticks * TICK_NS)
+        sent, arrived, work = plain.run(users, self._ticks, ticks, ticks * TICK_NS)
         if sent.any():
-            calls = sent.astype(np.int32).tobytes()
+            calls = sent.tobytes()
             self.history.append(SharedTick(now, self._plan.layout, self._latencies, calls, b""))
         fleet, ledger = self._fleet, self._ledger
-        work = np.bincount(plain.server_of, arrived * plain.cpu, len(fleet.servers)).astype(np.float64)
         period = self._ticks // self._stride
-        ledger.add(arrived, work, ticks)
+        ledger.add(arrived, ticks)
+        fleet.lent.add(work)
         if period % CHARGED == 0:
-            ledger.charge(fleet)
+            fleet.charge()
         busy = np.maximum(fleet.cores() * (TENSE * ticks * TICK_NS), plain.crowd) <= work
         if period % PERIODS == 0:
             busy[:] = True
         tense = self._settle(np.nonzero(busy)[0], plain) if busy.any() else False
-        if tense or (self._stale and period % PERIODS == 0):
+        if tense or ((self._stale or self._heard) and period % PERIODS == 0):
             self._tense = tense or self._is_fragile(CALM_EXPONENT)
 
     def _settle(self, rows: NDArray[np.int64], plain: PlainFlow) -> bool:
@@ -328,29 +359,24 @@ class TrafficEngine:
         rows = rows[ledger.ticks[rows] > 0]
         nodes = plain.nodes_of(rows)
         counts, at = ledger.counts[nodes], plain.server_of[nodes]
-        for row in rows.tolist():
+        for row in rows[fleet.facts.alone[rows]].tolist():
             server, first = fleet.servers[row], self._plan.first_node[row]
             if server.counts is not None and server.accepting:
                 for offset in range(len(server.spec.operations)):
                     server.counts[offset] += int(ledger.counts[first + offset])
         ledger.counts[nodes] = 0
-        requests, *sums = (
-            np.bincount(at, counts * each[nodes], len(fleet.servers)).astype(np.float64)[rows]
-            for each in (np.ones(len(plain.cpu)), plain.cpu, plain.square, plain.stay)
+        requests = np.bincount(at, counts, len(fleet.servers))[rows].astype(np.float64)
+        work, square, busy = (
+            np.bincount(at, counts * each[nodes], len(fleet.servers))[rows].astype(np.float64)
+            for each in (plain.cpu, plain.square, plain.stay)
         )
-        ticks, charged = ledger.take(rows)
         alive = np.array([fleet.servers[row].accepting for row in rows.tolist()], dtype=bool)
-        came = alive & (requests > 0.0)
-        for place in np.nonzero(alive & ~came)[0].tolist():
-            span = int(ticks[place])
-            self._stale = fleet.servers[rows[place]].settle(span * TICK_NS, span) or self._stale
-        some = rows[came]
-        if not len(some):
-            return False
-        work, square, busy = (column[came] for column in sums)
-        told = Arrived(ticks[came], requests[came], work, square, busy, charged[came])
-        changed, tense = fleet.advance(TICK_NS, some, told, TENSE)
-        self._stale = self._stale or changed
+        for row in rows[~alive].tolist():
+            fleet.servers[row].container.read_meter()
+        ticks, charged = ledger.take(rows), fleet.lent.accounted(rows)
+        came = Arrived(ticks, requests, work, square, busy, charged)
+        changed, tense = fleet.advance(TICK_NS, rows[alive], Arrived(*(column[alive] for column in came)), TENSE)
+        self._heard = self._heard or changed
         return tense
 
     def _settle_all(self) -> None:
@@ -358,7 +384,11 @@ class TrafficEngine:
             self._settle(np.arange(len(self._plan.servers)), self._plain)
 
     def _is_fragile(self, exponent: float) -> bool:
-        return any(margin_of(self._plan, edge, TICK_NS) < exponent for edge in self._fragile)
+        plan = self._plan
+        if self._stride > 1:
+            self._margins = self._margins or Margins(plan, self._fragile)
+            return self._margins.smallest(plan, self._fleet, TICK_NS) < exponent
+        return any(margin_of(plan, plan.edges[edge], TICK_NS) < exponent for edge in self._fragile)
 
     # --- deadlines may be missed ----------------------------------------------------------
 
@@ -372,19 +402,33 @@ class TrafficEngine:
             return
         seed = self._sim.streams.key("traffic", "hot")
         self.hot = HotTraffic(seed, wiring, self._fleet, start_ns, TICK_NS)
+        self._lend(self.hot)
         self.hot.seed({s.container.container_id: s.waiting() for s in self._plan.servers})
 
     def _rewire(self) -> None:
         wiring = Wiring(self._plan, self._planned)
         if self.hot is not None and not wiring.is_empty:
             self.hot.rewire(wiring, self._fleet)
+            self._lend(self.hot)
         else:
             self.hot, self._tense = None, False
 
+    def _lend(self, hot: HotTraffic) -> None:
+        if self.caches:
+            self.caches.lend(hot.live.engine.caches, hot.wiring.first_servers())
+
     def _hot_tick(self, now: int, hot: HotTraffic, ticks: int) -> None:
-        if self._stale and self._ticks % ((HOT_EVALUATION if self._stride > 1 else LOOK_TICKS) * self._stride) == 0:
+        rarely = (HOT_EVALUATION if self._stride > 1 else LOOK_TICKS) * self._stride
+        if self._stride > 1 and hot.stands_still:
+            rarely *= STILL
+        if self._stale and self._ticks % rarely == 0:
             self._evaluate()
+        if self._stride > 1:
+            self._fleet.meter()
         told = hot.run(self._plan, now, self._plan.keys, self._ticks)
+        if self.caches:
+            owners = hot.wiring.first_servers()
+            self._stale = self.caches.take_back(self._plan, hot.live.engine.caches, owners) or self._stale
         detail = Detail(told.loads, told.pods)
         layout = self._plan.layout
         self.history.append(SharedTick(now, layout, told.latencies, told.sent, told.failures, detail))
@@ -402,8 +446,8 @@ class TrafficEngine:
 
     def _cool(self, hot: HotTraffic, tense: bool, ticks: int) -> None:
         """Back to the calm path when nothing has been tense for a while."""
-        fragile = self._is_fragile(2.0 * CALM_EXPONENT)
-        hot.calm_periods = 0 if tense or fragile else hot.calm_periods + ticks
+        troubled = tense or self._is_fragile(2.0 * CALM_EXPONENT)
+        hot.calm_periods = 0 if troubled else hot.calm_periods + ticks
         if hot.calm_periods >= COOLING:
             self.hot, self._tense, self._stale = None, False, True
 

@@ -45,15 +45,17 @@ _TALKS = {"http": "http", **dict.fromkeys(_STORES, "tcp")}  # every other client
 
 def evaluate(plan: Plan) -> Latencies:
     """Work out every node and edge; the latency of each edge for the record."""
+    plan.own()
     for index in reversed(plan.order):
-        _evaluate_node(plan, plan.nodes[index])
+        evaluate_node(plan, plan.nodes[index])
     for edges in plan.roots:
         for edge in edges:
-            _evaluate_edge(plan, edge)
+            evaluate_edge(plan, edge)
     return Latencies.of([edge.latency for edge in plan.edges])
 
 
-def _evaluate_node(plan: Plan, node: Node) -> None:
+def evaluate_node(plan: Plan, node: Node) -> None:
+    """Work out how requests fare at a node, whose callees were worked out before."""
     server = plan.servers[node.server]
     mean = server.wait.mean_ns + server.service_ns(node.operation)
     variance = server.wait.variance + server.service_variance(node.operation)
@@ -64,12 +66,15 @@ def _evaluate_node(plan: Plan, node: Node) -> None:
     for step in node.steps:
         slowest, spread, survives = 0.0, 0.0, 1.0
         for edge in step:
-            _evaluate_edge(plan, edge)
-            duration, extra = _duration(edge)
+            evaluate_edge(plan, edge)
+            if edge.call.asynchronous:
+                continue
+            made = plan.made.get(edge.index, 1.0)
+            duration, extra = _duration(edge, made)
             if duration > slowest:
                 slowest, spread = duration, extra
             if edge.call.required and edge.ok < 1.0:
-                through = _all_succeed(edge)
+                through = _all_succeed(edge, made)
                 lost = alive * survives * (1.0 - through)
                 failures.extend(_shares(edge, lost, mean))
                 survives *= through
@@ -84,16 +89,19 @@ def _evaluate_node(plan: Plan, node: Node) -> None:
     node.stay_ns = min(stay, float(node.patience_ns))
 
 
-def _all_succeed(edge: Edge) -> float:
-    """Probability that all the calls one request makes on the edge succeed."""
+def _all_succeed(edge: Edge, made: float) -> float:
+    """Probability that all the calls one request makes on the edge succeed; a share of requests makes them."""
     count = edge.call.count
     if count <= 1.0:
-        return 1.0 - count * (1.0 - edge.ok)
-    return arithmetic.power(edge.ok, count)
+        return 1.0 - made * count * (1.0 - edge.ok)
+    return 1.0 - made * (1.0 - arithmetic.power(edge.ok, count))
 
 
-def _duration(edge: Edge) -> tuple[float, float]:
+def _duration(edge: Edge, made: float) -> tuple[float, float]:
     """Mean and variance of the time a surviving request spends on the edge's calls."""
+    if made < 1.0:
+        mean, variance = _duration(edge, 1.0)
+        return made * mean, made * (variance + mean * mean) - made * made * mean * mean
     count, (mean, variance) = edge.call.count, edge.latency
     if not edge.call.required and edge.causes:
         mean = edge.ok * mean + math.fsum(f.probability * f.after_ns for f in edge.causes)
@@ -109,7 +117,8 @@ def _shares(edge: Edge, lost: float, before_ns: float) -> list[Failure]:
     return [Failure(lost * f.probability / total, f.cause, before_ns + f.after_ns) for f in edge.causes]
 
 
-def _evaluate_edge(plan: Plan, edge: Edge) -> None:
+def evaluate_edge(plan: Plan, edge: Edge) -> None:
+    """Work out how calls of an edge fare, whose callees were worked out before."""
     ok, mean, variance = 0.0, 0.0, 0.0
     failures: list[Failure] = []
     for target in edge.targets:
@@ -175,6 +184,8 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     if toll is not None:
         kept = toll.kept
         latency = Latency(latency.mean + toll.mean_ns, latency.variance + toll.variance)
+    if call.asynchronous:
+        return _delivered(edge, target, kept, 1.0 - server.rejected)
     late = late_share(latency, timeout)
     if way.failing:
         late = 1.0 - (1.0 - late) * (1.0 - way.failing)
@@ -196,6 +207,18 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     target.fail = min(1.0, 1.0 - served * node.ok * (1.0 - late))
     target.failures = _limited(failures)
     return Latency(min(latency.mean, timeout), latency.variance)
+
+
+def _delivered(edge: Edge, target: Target, kept: float, accepted: float) -> Latency:
+    """A message: what the receiver makes of it nobody hears."""
+    lost = (1.0 - kept) * (1.0 - target.way.failing)
+    found = [
+        Failure(target.way.failing + lost, _cause(edge, TIMEOUT), QUICK_FAILURE_NS),
+        Failure(kept * (1.0 - target.way.failing) * (1.0 - accepted), _cause(edge, RESET), QUICK_FAILURE_NS),
+    ]
+    target.fail = min(1.0, 1.0 - kept * (1.0 - target.way.failing) * accepted)
+    target.failures = _limited(found)
+    return Latency(target.round_trip_ns / 2.0 + target.way.mean_ns, target.way.variance)
 
 
 def _tolled(edge: Edge, toll: Toll, timeout: float) -> list[Failure]:

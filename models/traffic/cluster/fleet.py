@@ -14,7 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.models.machine.container import use_cpu
+from simcluster.models.traffic.cluster.lent import (
+    AGE,
+    ARRIVALS,
+    CARRY,
+    CORES,
+    INSIDE,
+    JUDGED_CORES,
+    JUDGED_WORK,
+    OFFERED,
+    REPORTED,
+    SQUARE,
+    WORK,
+    Lent,
+)
 from simcluster.models.traffic.cluster.queueing import Wait
 from simcluster.models.traffic.cluster.server import (
     ALIKE,
@@ -111,6 +124,8 @@ class Fleet:
         self._cores = np.zeros(len(servers))
         self._containers = [[servers[row].container for row in rows] for rows in self.facts.of_machine]
         self._marks: list[object] = [None] * len(self.facts.machines)
+        self.lent = Lent(len(servers))
+        self.is_metered = False
 
     def cores(self) -> Array:
         """Cores that every server may use now; not to be changed."""
@@ -124,14 +139,37 @@ class Fleet:
 
     def per_second(self, tick_ns: int) -> Array:
         """Requests a second at every server, averaged over the last seconds."""
-        return _gather([server._arrivals for server in self.servers]) * (1e9 / tick_ns)
+        found: Array = self.lent.numbers[ARRIVALS].copy()
+        own = np.nonzero(~self.lent.held)[0].tolist()
+        found[own] = [self.servers[row]._arrivals for row in own]
+        found *= 1e9 / tick_ns
+        return found
 
-    def charge(self, work: Array) -> Index:
-        """Account CPU time of requests, by server, before `advance` does; how much of it was accounted."""
-        whole: Index = np.where(self.facts.alone, 0, work).astype(np.int64)
-        for rows, containers in zip(self.facts.of_machine, self._containers, strict=True):
-            use_cpu(containers, whole[rows].tolist())
-        return whole
+    def inside(self) -> Array:
+        """Requests inside every server."""
+        found: Array = self.lent.numbers[INSIDE].copy()
+        own = np.nonzero(~self.lent.held)[0].tolist()
+        found[own] = [self.servers[row].in_flight for row in own]
+        return found
+
+    def meter(self) -> None:
+        """From now on count the CPU time of requests for the containers."""
+        if not self.is_metered:
+            self.is_metered = True
+            for row in np.nonzero(~self.facts.alone)[0].tolist():
+                self.servers[row].container.use_meter(self.lent, row)
+
+    def release(self) -> None:
+        """This fleet is history: containers count for themselves."""
+        if self.is_metered:
+            self.is_metered = False
+            for row in np.nonzero(~self.facts.alone)[0].tolist():
+                self.servers[row].container.use_meter(None)
+
+    def charge(self) -> None:
+        """Tell containers that leak as they work how much they worked."""
+        for row in list(self.lent.leaky):
+            self.servers[row].container.read_meter()
 
     # --- queues that others keep ----------------------------------------------------------
 
@@ -159,68 +197,80 @@ class Fleet:
         return changed or more, tense or hot
 
     def _observe(self, tick_ns: int, seen: Seen, rows: Index, ticks: int, busy: float) -> tuple[bool, bool]:
-        facts, cores = self.facts, self.cores()[rows]
-        servers = [self.servers[row] for row in rows.tolist()]
-        idle = facts.idle[rows] * tick_ns + _gather([s._carry_ns for s in servers])
+        facts, lent, cores = self.facts, self.lent, self.cores()[rows]
+        self._lend(rows[~lent.held[rows]])
+        known = lent.numbers[:, rows]
+        arrivals, work = known[ARRIVALS], known[WORK]
+        idle = facts.idle[rows] * tick_ns + known[CARRY]
         whole_idle = np.floor(idle)
         capacity = np.floor(cores * tick_ns)
         used = np.minimum(capacity, whole_idle + np.floor(seen.cpu_ns))
-        keep = _keep(servers, np.full(len(servers), ticks), seen.arrived / ticks)
+        age = np.minimum(known[AGE] + ticks, MOST_MEMORY)
+        keep = _kept(age, arrivals, np.full(len(rows), ticks), seen.arrived / ticks)
         new = (1.0 - keep) / ticks
-        arrivals, work = _gather([s._arrivals for s in servers]), _gather([s._work for s in servers])
         before = np.where(arrivals > 0.0, work / np.where(arrivals > 0.0, arrivals, 1.0), 0.0)
         cost = np.where(seen.finished > 0.0, seen.cpu_ns / np.where(seen.finished > 0.0, seen.finished, 1.0), 0.0)
         cost = np.where(cost > 0.0, cost, before)
-        offered = _gather([s._offered for s in servers]) * keep + (seen.arrived + seen.refused) * new
-        square = _gather([s._square for s in servers]) * keep + 2.0 * seen.arrived * cost * cost * new
         arrivals, work = arrivals * keep + seen.arrived * new, work * keep + seen.arrived * cost * new
-        backlog = np.floor(seen.waiting * cost)
-        inside = seen.waiting + seen.busy
-        columns = (idle - whole_idle, arrivals, offered, work, square, inside, cores)
-        for server, carry, a, o, w, q, there, share, behind in zip(
-            servers, *(column.tolist() for column in columns), backlog.astype(np.int64).tolist(), strict=True
-        ):
-            server._carry_ns, server._arrivals, server._offered, server._work, server._square = carry, a, o, w, q
-            server.in_flight, server.cores, server.backlog_ns = there, share, behind
+        backlog, inside = np.floor(seen.waiting * cost), seen.waiting + seen.busy
+        known[CARRY], known[ARRIVALS], known[WORK], known[AGE] = idle - whole_idle, arrivals, work, age
+        known[OFFERED] = known[OFFERED] * keep + (seen.arrived + seen.refused) * new
+        known[SQUARE] = known[SQUARE] * keep + 2.0 * seen.arrived * cost * cost * new
+        known[INSIDE], known[CORES] = inside, cores
+        lent.numbers[:, rows] = known
+        self._put_behind(rows, backlog.astype(np.int64))
         state = _State(arrivals, work, backlog, inside, cores)
-        changed = self._publish(servers, seen, state, tick_ns // ticks)
+        changed = self._publish(rows, seen, known, tick_ns // ticks)
         full = used >= np.floor(capacity * SATURATED)
-        asleep = np.where(full, 1.0, _gather([s.wait.throttled for s in servers])) * facts.asleep[rows] * tick_ns
-        for server, ns, lost in zip(servers, used.tolist(), asleep.tolist(), strict=True):
-            server.container.use_cpu(int(ns), int(lost))
+        self._account(rows, used, np.where(full, 1.0, lent.throttled[rows]) * facts.asleep[rows] * tick_ns)
         rest = seen.waiting * cost / tick_ns
         wanted = np.minimum(used / tick_ns + rest, np.maximum(facts.most[rows], used / tick_ns))
         held = np.maximum(inside, np.where(work > 0.0, backlog * arrivals / np.where(work > 0.0, work, 1.0), 0.0))
-        self._tell_machines(servers, rows, wanted, held)
-        return changed, self._is_tense(servers, rows, tick_ns // ticks, state, busy)
+        self._tell_machines(rows, wanted, held)
+        return changed, self._is_any_tense(rows, tick_ns // ticks, state, busy)
 
-    def _publish(self, servers: list[Server], seen: Seen, state: _State, tick_ns: int) -> bool:
+    def _lend(self, rows: Index) -> None:
+        """Servers have their averages here from now on."""
+        self.lent.borrow([self.servers[row] for row in rows.tolist()], rows.tolist())
+
+    def _put_behind(self, rows: Index, backlog: Index) -> None:
+        """CPU work that waits at servers."""
+        behind = self.lent.behind
+        for place in np.nonzero(behind[rows] != backlog)[0].tolist():
+            self.servers[rows[place]].backlog_ns = int(backlog[place])
+        behind[rows] = backlog
+
+    def _publish(self, rows: Index, seen: Seen, known: Array, tick_ns: int) -> bool:
         """Tell callers and probes how long they wait, where that has changed; whether it has."""
-        other = ~_alike(servers, state) | (state.cores != _gather([s._judged_cores for s in servers]))
-        for row in np.nonzero(other)[0].tolist():
-            server = servers[row]
+        lent = self.lent
+        allowed = np.maximum(ALIKE, CHANCE / np.sqrt(remembered(known[ARRIVALS], known[AGE]))) * known[JUDGED_WORK]
+        alike = (np.abs(known[WORK] - known[JUDGED_WORK]) <= allowed) & (known[CORES] == known[JUDGED_CORES])
+        for row in rows[~alike].tolist():
+            server = self.servers[row]
             server._judged_work, server._judged_cores = server._work, server.cores
             server._judged_wait = server._current(tick_ns, server.cores)[0]
-        calm = _gather([s._judged_wait.mean_ns for s in servers])
+        self._lend(rows[~alike])
+        calm, asleep = lent.judged[:, rows]
         mean = np.maximum(seen.wait_ns, np.where(seen.waiting < 1.0, calm, 0.0))
         all_ = seen.arrived + seen.refused
         refused = np.minimum(np.where(seen.refused > 0.0, seen.refused / np.where(all_ > 0.0, all_, 1.0), 0.0), 0.99)
-        told = _gather([s.wait.mean_ns for s in servers])
+        told = lent.told[rows]
         changed = np.abs(mean - told) > NOTICEABLE_SHARE * told + NOTICEABLE_NS
-        changed |= np.abs(refused - _gather([s.rejected for s in servers])) > NOTICEABLE_REFUSALS
-        asleep = _gather([s._judged_wait.throttled for s in servers]) - _gather([s.wait.throttled for s in servers])
-        changed |= np.abs(asleep) > NOTICEABLE_REFUSALS
-        for row in np.nonzero(changed)[0].tolist():
-            server, wait = servers[row], float(mean[row])
+        changed |= np.abs(refused - lent.rejected[rows]) > NOTICEABLE_REFUSALS
+        changed |= np.abs(asleep - lent.throttled[rows]) > NOTICEABLE_REFUSALS
+        for place in np.nonzero(changed)[0].tolist():
+            server, wait = self.servers[rows[place]], float(mean[place])
             server.wait = Wait(wait, wait * wait * 0.25, server._judged_wait.throttled)
-            server.rejected = float(refused[row])
+            server.rejected = float(refused[place])
             server.published += 1
+        some = rows[changed]
+        lent.told[some], lent.rejected[some], lent.throttled[some] = mean[changed], refused[changed], asleep[changed]
         return bool(changed.any())
 
     # --- queues that hardly exist ---------------------------------------------------------
 
     def advance(self, tick_ns: int, rows: Index, came: Arrived, busy: float) -> tuple[bool, bool]:
-        """`Server.advance` for the servers of some rows to which something came; one row of `came` each.
+        """`Server.advance` for the servers of some rows, `Server.settle` where nothing came; one row of `came` each.
 
         Args:
             tick_ns: length of one tick; busy: as of `observe`.
@@ -228,127 +278,150 @@ class Fleet:
         Returns:
             As `observe`.
         """
-        facts, cores = self.facts, self.cores()[rows]
-        servers = [self.servers[row] for row in rows.tolist()]
+        facts, cores, lent = self.facts, self.cores()[rows], self.lent
+        self._borrow(rows)
         span = came.ticks * float(tick_ns)
-        idle = facts.idle[rows] * span + _gather([s._carry_ns for s in servers])
+        idle = facts.idle[rows] * span + lent.numbers[CARRY, rows]
         whole_idle = np.floor(idle)
         wanted = whole_idle + np.floor(came.work)
-        behind = _gather([float(s.backlog_ns) for s in servers])
-        single = facts.alone[rows] | (behind > 0.0) | (wanted >= np.floor(cores * span))
+        rests = came.requests == 0.0
+        single = ~lent.held[rows] | (wanted >= np.floor(cores * span))
+        quiet = rests & ~single & (lent.numbers[ARRIVALS, rows] <= 1e-3)
+        single |= quiet & ((lent.told[rows] != 0.0) | (lent.rejected[rows] != 0.0))
         changed = tense = False
-        for row in np.nonzero(single)[0].tolist():
-            server = servers[row]
-            told = (int(span[row]), int(came.requests[row]), int(came.work[row]), float(came.square[row]))
-            before = {"charged": int(came.charged[row])} if came.charged[row] else {}
-            changed = server.advance(*told, float(came.busy[row]), 0, int(came.ticks[row]), **before) or changed
+        for place in np.nonzero(single)[0].tolist():
+            server = self.servers[rows[place]]
+            if rests[place]:
+                changed = server.settle(int(span[place]), int(came.ticks[place])) or changed
+                continue
+            told = (int(span[place]), int(came.requests[place]), int(came.work[place]), float(came.square[place]))
+            before = {"charged": int(came.charged[place])} if came.charged[place] else {}
+            changed = server.advance(*told, float(came.busy[place]), 0, int(came.ticks[place]), **before) or changed
             tense = server.is_tense(tick_ns, busy) or tense
-        many = np.nonzero(~single)[0]
-        if len(many):
-            came = Arrived(
-                came.ticks[many], came.requests[many], came.work[many], came.square[many], came.busy[many],
-                came.charged[many],
-            )  # fmt: skip
-            some = [servers[row] for row in many.tolist()]
-            more, state = self._pass(
-                some, rows[many], came, cores[many], (idle - whole_idle)[many], wanted[many], tick_ns
+        quiet &= ~single
+        if quiet.any():
+            self._idle(rows[quiet], (idle - whole_idle)[quiet], whole_idle[quiet])
+        many = ~(single | quiet)
+        if not many.all():
+            rows, cores, idle, whole_idle, wanted, rests = (
+                each[many] for each in (rows, cores, idle, whole_idle, wanted, rests)
             )
+            came = Arrived(*(column[many] for column in came))
+        if len(rows):
+            more, state = self._pass(rows, came, cores, idle - whole_idle, wanted, tick_ns)
             changed = changed or more
-            tense = tense or self._is_tense(some, rows[many], tick_ns, state, busy)
+            some = _State(*(column[~rests] for column in state))
+            tense = tense or self._is_any_tense(rows[~rests], tick_ns, some, busy)
         return changed, tense
 
+    def _idle(self, rows: Index, carry: Array, used: Array) -> None:
+        """Servers of which nobody has wanted anything for long."""
+        numbers = self.lent.numbers
+        numbers[CARRY, rows] = carry
+        self._account(rows, used, np.zeros(len(rows)))
+        self._tell_machines(rows, self.facts.idle[rows], numbers[INSIDE, rows])
+
+    def _borrow(self, rows: Index) -> None:
+        """Take the averages of calm servers that have them themselves; those that are behind get theirs back."""
+        for row in rows[self.lent.held[rows] & (self.lent.behind[rows] > 0)].tolist():
+            self.lent.give_back(self.servers[row], row)
+        fresh = rows[~self.lent.held[rows] & ~self.facts.alone[rows]].tolist()
+        fresh = [row for row in fresh if not self.servers[row].backlog_ns]
+        self.lent.borrow([self.servers[row] for row in fresh], fresh)
+
     def _pass(
-        self, servers: list[Server], rows: Index, came: Arrived, cores: Array, carry: Array, used: Array, tick_ns: int
+        self, rows: Index, came: Arrived, cores: Array, carry: Array, used: Array, tick_ns: int
     ) -> tuple[bool, _State]:
-        """Servers that are not behind: averages, CPU and memory."""
-        span = came.ticks * float(tick_ns)
-        keep = _keep(servers, came.ticks, came.requests / came.ticks)
+        """Servers that are not behind and whose averages are lent: averages, CPU and memory."""
+        lent, span = self.lent, came.ticks * float(tick_ns)
+        known = lent.numbers[:, rows]
+        age = np.minimum(known[AGE] + came.ticks, MOST_MEMORY)
+        keep = _kept(age, known[ARRIVALS], came.ticks, came.requests / came.ticks)
         new = (1.0 - keep) / came.ticks
-        averages = [
-            _gather(before) * keep + now * new
-            for before, now in (
-                ([s._arrivals for s in servers], came.requests),
-                ([s._offered for s in servers], came.requests),
-                ([s._work for s in servers], np.floor(came.work)),
-                ([s._square for s in servers], came.square),
-            )
-        ]
-        inside = _gather([s.in_flight for s in servers]) * keep + came.busy / span * (1.0 - keep)
-        columns = (carry, *averages, inside, cores)
-        for server, left, a, o, w, q, there, share in zip(servers, *(c.tolist() for c in columns), strict=True):
-            server._carry_ns, server._arrivals, server._offered, server._work, server._square = left, a, o, w, q
-            server.in_flight, server.cores = there, share
-        arrivals, work = averages[0], averages[2]
-        state = _State(arrivals, work, np.zeros(len(servers)), inside, cores)
-        alike = _alike(servers, state) & (cores == _gather([s._judged_cores for s in servers]))
+        requests = came.requests * new
+        arrivals, work = known[ARRIVALS] * keep + requests, known[WORK] * keep + np.floor(came.work) * new
+        inside = known[INSIDE] * keep + came.busy / span * (1.0 - keep)
+        known[CARRY], known[ARRIVALS], known[OFFERED] = carry, arrivals, known[OFFERED] * keep + requests
+        known[WORK], known[SQUARE], known[AGE] = work, known[SQUARE] * keep + came.square * new, age
+        known[INSIDE], known[CORES] = inside, cores
+        lent.numbers[:, rows] = known
+        allowed = np.maximum(ALIKE, CHANCE / np.sqrt(remembered(arrivals, age))) * known[JUDGED_WORK]
+        alike = (np.abs(work - known[JUDGED_WORK]) <= allowed) & (cores == known[JUDGED_CORES])
         changed = False
-        for row in np.nonzero(~alike)[0].tolist():
-            changed = servers[row].judge(tick_ns) or changed
-        asleep = _gather([s.wait.throttled for s in servers]) * self.facts.asleep[rows] * span
-        for server, ns, lost in zip(servers, (used - came.charged).tolist(), asleep.tolist(), strict=True):
-            server.container.use_cpu(int(ns), int(lost))
-        self._tell_machines(servers, rows, used / span, inside)
-        return changed, state
+        for row in rows[~alike].tolist():
+            changed = self.servers[row].judge(tick_ns) or changed
+        self._borrow(rows[~alike])
+        self._account(rows, used - came.charged, lent.throttled[rows] * self.facts.asleep[rows] * span)
+        self._tell_machines(rows, used / span, inside)
+        return changed, _State(arrivals, work, np.zeros(len(rows)), inside, cores)
+
+    def _account(self, rows: Index, used: Array, asleep: Array) -> None:
+        """CPU time that servers used, and time for which their quotas stopped them."""
+        for place in np.nonzero(asleep >= 1.0)[0].tolist() if self.is_metered else range(len(rows)):
+            amount = 0 if self.is_metered else int(used[place])
+            self.servers[rows[place]].container.use_cpu(amount, int(asleep[place]))
+        if self.is_metered:
+            speeds = [self.servers[here[0]].container.machine.cpu_speed for here in self.facts.of_machine]
+            if all(speed == 1.0 for speed in speeds):
+                self.lent.settle(rows, used)
+            else:
+                self.lent.settle(rows, used / np.array(speeds)[self.facts.machine[rows]])
+
+    def _tell_machines(self, rows: Index, cores: Array, held: Array) -> None:
+        """Demand of CPU, and memory, of servers whose averages are lent, where they have changed."""
+        reported = self.lent.numbers[REPORTED]
+        before = reported[rows]
+        for place in np.nonzero(np.abs(cores - before) > NOTICEABLE_CORES + 0.05 * np.abs(before))[0].tolist():
+            row, wanted = rows[place], float(cores[place])
+            reported[row] = wanted
+            container = self.servers[row].container
+            container.machine.report_demand(container, wanted)
+        memory, known = self._memory(rows, held), self.lent.memory
+        for place in np.nonzero(memory != known[rows])[0].tolist():
+            row = rows[place]
+            known[row] = memory[place]
+            self.servers[row].container.set_memory(int(memory[place]))
+
+    def _is_any_tense(self, rows: Index, tick_ns: int, state: _State, busy: float) -> bool:
+        """`Server.is_tense` of any whose averages are lent."""
+        known = remembered(state.arrivals, self.lent.numbers[AGE, rows])
+        return self._is_tense(rows, tick_ns, state, busy, self.lent.rejected[rows], known)
 
     # --- both -----------------------------------------------------------------------------
 
-    def _tell_machines(self, servers: list[Server], rows: Index, cores: Array, held: Array) -> None:
-        """Demand of CPU, and memory, where they have changed."""
+    def _memory(self, rows: Index, held: Array) -> Index:
+        """Bytes that servers hold with so many requests inside."""
         facts = self.facts
-        reported = _gather([s._reported for s in servers])
-        for row in np.nonzero(np.abs(cores - reported) > NOTICEABLE_CORES + 0.05 * np.abs(reported))[0].tolist():
-            server, wanted = servers[row], float(cores[row])
-            server._reported = wanted
-            server.container.machine.report_demand(server.container, wanted)
-        memory = facts.base[rows] + np.floor(facts.each[rows] * held).astype(np.int64)
+        memory: Index = facts.base[rows] + np.floor(facts.each[rows] * held).astype(np.int64)
         memory -= memory % MEMORY_STEP
-        now = np.array([s.container.memory_bytes for s in servers], dtype=np.int64)
-        for row in np.nonzero(memory != now)[0].tolist():
-            servers[row].container.set_memory(int(memory[row]))
+        return memory
 
-    def _is_tense(self, servers: list[Server], rows: Index, tick_ns: int, state: _State, busy: float) -> bool:
-        """`Server.is_tense` of any."""
+    def _is_tense(self, rows: Index, tick_ns: int, state: _State, busy: float, rejected: Array, known: Array) -> bool:
+        """`Server.is_tense` of any; `known` is how many requests each remembers."""
         facts, arrivals, backlog = self.facts, state.arrivals, state.backlog
         cost = np.where(arrivals > 0.0, state.work / np.where(arrivals > 0.0, arrivals, 1.0), 0.0)
         trouble = backlog > np.maximum(TENSE_BACKLOG_NS * state.cores, TENSE_REQUESTS * cost)
-        trouble |= _gather([s.rejected for s in servers]) > 0.0
+        trouble |= rejected > 0.0
         workers = facts.workers[rows]
         full = state.work > busy * (state.cores - facts.idle[rows]) * tick_ns
-        full &= _remembered(servers, arrivals) >= KNOWN_REQUESTS
+        full &= known >= KNOWN_REQUESTS
         full |= (workers > 0.0) & (state.inside > busy * workers)
         tense = np.where(trouble, (arrivals > 1e-3) | (backlog > 0.0), full)
         tense |= facts.needy[rows] & (arrivals > 1e-3)
         return bool(tense.any())
 
 
-def _gather(numbers: list[float]) -> Array:
-    return np.array(numbers, dtype=np.float64)
-
-
-def _remembered(servers: list[Server], arrivals: Array) -> Array:
-    """`Server._remembered` of all."""
-    age = _gather([s._age for s in servers])
+def remembered(arrivals: Array, age: Array) -> Array:
+    """Requests that averages of such an age remember."""
     return np.maximum(np.maximum(arrivals * MEMORY_TICKS, np.minimum(MEMORY_REQUESTS, arrivals * age)), 1.0)
 
 
-def _alike(servers: list[Server], state: _State) -> NDArray[np.bool_]:
-    """`Server._is_alike` of all."""
-    judged = _gather([s._judged_work for s in servers])
-    allowed = np.maximum(ALIKE, CHANCE / np.sqrt(_remembered(servers, state.arrivals))) * judged
-    same: NDArray[np.bool_] = np.abs(state.work - judged) <= allowed
-    return same
-
-
-def _keep(servers: list[Server], ticks: Index, per_tick: Array) -> Array:
-    """`Server._keep` of all."""
-    age = np.minimum(_gather([s._age for s in servers]) + ticks, MOST_MEMORY)
-    for server, now in zip(servers, age.tolist(), strict=True):
-        server._age = now
-    arrivals = _gather([s._arrivals for s in servers])
+def _kept(age: Array, arrivals: Array, ticks: Index, per_tick: Array) -> Array:
+    """What averages of such an age keep of their values."""
     surge = np.where(per_tick * ticks >= SURGE, per_tick, 0.0)
     enough = MEMORY_REQUESTS / np.maximum(np.maximum(surge, arrivals), 1e-6)
     rest = 1.0 - 1.0 / np.maximum(MEMORY_TICKS, np.minimum(enough, age))
-    keep, left = np.ones(len(servers)), ticks.copy()
+    keep, left = np.ones(len(age)), ticks.copy()
     while left.any():
         keep = np.where(left & 1 == 1, keep * rest, keep)
         rest, left = rest * rest, left >> 1

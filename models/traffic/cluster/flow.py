@@ -57,6 +57,9 @@ class FlowWalk:
                 load.active = True
                 self._arrive(index, load, edges, tick_ns)
         arrived = self._flow.arrived
+        for index, count in plan.pending.items():
+            arrived[index] += count
+        plan.pending = {}
         for index in plan.order:
             count = arrived[index]
             if count:
@@ -106,6 +109,8 @@ class FlowWalk:
 
     def _calls(self, edge: Edge, requests: int) -> int:
         """Calls that `requests` requests make on the edge, stopping at a first failure."""
+        if edge.index in self._plan.made:
+            requests = self._split(edge, requests, self._plan.made[edge.index])
         count = edge.call.count
         whole = int(count)
         if edge.call.required and edge.ok < 1.0 and count > 1.0:
@@ -122,7 +127,7 @@ class FlowWalk:
     def _call(self, edge: Edge, calls: int, caller: Node | None) -> int:
         """Send calls; the number that failed for good."""
         flow = self._flow
-        if edge.ok == 1.0 and len(edge.targets) == 1:
+        if edge.ok == 1.0 and len(edge.targets) == 1 and not edge.targets[0].later:
             flow.sent[edge.index] += calls
             node = edge.targets[0].node
             if node >= 0:
@@ -151,7 +156,11 @@ class FlowWalk:
             refused = self._tell(edge, target.failures, failed, caller)
             if target.node >= 0:
                 missing = 0 if target.toll is None else math.floor(here * (1.0 - target.toll.kept) + 0.5)
-                flow.arrived[target.node] += max(0, here - refused - missing)
+                into = max(0, here - refused - missing)
+                if target.later:
+                    self._plan.pending[target.node] = self._plan.pending.get(target.node, 0) + into
+                else:
+                    flow.arrived[target.node] += into
                 if refused:
                     server = self._plan.nodes[target.node].server
                     flow.refused[server] = flow.refused.get(server, 0) + refused

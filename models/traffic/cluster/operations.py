@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from simcluster.engine import MILLISECOND, SECOND, Shared
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.policy import Policy, Retries
-from simcluster.models.traffic.graph.service import Heap, Queue, RateLimit, Shedding
+from simcluster.models.traffic.graph.service import Cache, Heap, Queue, RateLimit, Shedding
 
 #: Operation of a server nobody described.
 ANY_PATH = "GET /"
@@ -53,6 +53,8 @@ class CallSpec(Shared):
         login: user, password and database with which it introduces itself; `{env_NAME}` stands for a variable.
         policy: the rest of how it calls (back-off, budget, breaker, cancellation, ...), in the words of
             bare graphs; its time-out and attempts are those of `timeout_ns` and `retries`.
+        asynchronous: a message: nobody waits for its answer, or hears that it is lost.
+        caches: of the caller's, in which the request must have missed; else the call is not made.
     """
 
     env: str
@@ -69,6 +71,8 @@ class CallSpec(Shared):
     login: tuple[str, str, str] | tuple[()] = ()
     policy: Policy | None = field(default=None, hash=False)
     connects: float = -1.0
+    asynchronous: bool = False
+    caches: tuple[str, ...] = ()
 
     @property
     def opening(self) -> float:
@@ -96,6 +100,8 @@ class OperationSpec(Shared):
         status: HTTP status of a success.
         work: the law of the CPU time, where mean and variation do not tell it all.
         failure: probability that it answers with an error after its work; `answer` is what it then says.
+        contention_ns: added to the work for every other request in the container when it begins.
+        allocation: bytes it allocates, if not as the heap says.
     """
 
     name: str
@@ -110,6 +116,8 @@ class OperationSpec(Shared):
     work: Law | None = field(default=None, hash=False)
     failure: float = 0.0
     answer: str = ""
+    contention_ns: int = 0
+    allocation: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class ServiceSpec(Shared):
         workers: how many requests may be inside and not waiting; each holds its worker while it waits for
             what it calls. 0 is no limit.
         queueing: what becomes of those who find the queue full, and who is served first.
-        shed, rate_limit, heap: as in bare graphs.
+        shed, rate_limit, heap: as in bare graphs; `caches` likewise, by name.
         idle_cores: CPU it uses without a request.
         memory_base, memory_per_request: bytes.
         mix: how its users spread over the operations, by name; empty means the first one.
@@ -143,6 +151,7 @@ class ServiceSpec(Shared):
     shed: Shedding | None = field(default=None, hash=False)
     rate_limit: RateLimit | None = field(default=None, hash=False)
     heap: Heap | None = field(default=None, hash=False)
+    caches: tuple[tuple[str, Cache], ...] = field(default=(), hash=False)
     mix: tuple[tuple[str, float], ...] = ()
 
     def operation_index(self, name: str) -> int:
@@ -155,7 +164,8 @@ class ServiceSpec(Shared):
     @property
     def needs_state(self) -> bool:
         """Whether closed forms do not describe it even while nothing waits."""
-        return self.heap is not None or self.rate_limit is not None
+        contended = any(operation.contention_ns for operation in self.operations)
+        return contended or self.heap is not None or self.rate_limit is not None
 
     def match(self, path: str) -> int | None:
         """Index of the operation that answers an HTTP path, or None."""

@@ -8,14 +8,13 @@ places by one draw for each edge and tick (systematic sampling: every place gets
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import SECOND
-from simcluster.engine.streams import poisson_from_uniform, uniform_at, uniforms_at
-from simcluster.models.traffic.cluster.fleet import Fleet
+from simcluster.engine import SECOND, FlatList
+from simcluster.engine.streams import poisson_from_uniform, uniform_at, uniform_rows
 from simcluster.models.traffic.cluster.operations import OperationSpec
 from simcluster.models.traffic.cluster.plan import Edge, Plan
 from simcluster.models.traffic.cluster.users import UserLoad
@@ -48,7 +47,8 @@ class _Level(NamedTuple):
     whole: Index
     rest: Array
     place_edge: Index  # position in `edges`
-    place_node: Index
+    place_node: Index  # position in `nodes`
+    nodes: Index
     low: Array
     high: Array
 
@@ -58,8 +58,10 @@ class PlainFlow:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._reached = reached_nodes(plan)
-        self._levels = _levels(plan, self._reached)
+        reached = reached_nodes(plan)
+        self._levels = _levels(plan, reached)
+        self._edges = _edges_of(plan, reached)
+        self._may_fit = not plan.walked and not _is_particular(plan, reached, self._edges)
         roots = [edge for edges in plan.roots for edge in edges]
         self._roots = _level(roots, [0] * len(roots))
         self._keys = plan.keys
@@ -70,22 +72,15 @@ class PlainFlow:
         np.maximum.at(self.crowd, self.server_of, CROWD * self.cpu)
         self.square = np.array([_mean_square(node.operation) for node in plan.nodes])
         self._first = np.array([*plan.first_node, len(plan.nodes)], dtype=np.int64)
+        self._ahead: Ahead | None = None
         self.renew()
 
     def renew(self) -> None:
         """The plan was evaluated anew."""
         self.stay = np.array([node.stay_ns for node in self._plan.nodes])
-        self.fits = self._check(self._reached)
-
-    def _check(self, reached: dict[int, None]) -> bool:
-        plan = self._plan
-        edges = [edge for roots in plan.roots for edge in roots]
-        for index in reached:
-            node = plan.nodes[index]
-            edges += [edge for step in node.steps for edge in step]
-            if node.operation.failure or (plan.servers[node.server].logger is not None and _writes(node.operation)):
-                return False
-        return all(e.ok == 1.0 and not any(t.fail or t.node < 0 for t in e.targets) for e in edges)
+        edges = [self._plan.edges[index] for index in self._edges] if self._may_fit else []
+        self.fits = self._may_fit and all(edge.ok == 1.0 for edge in edges)
+        self.fits = self.fits and not any(target.fail for edge in edges for target in edge.targets)
 
     def nodes_of(self, servers: Index) -> Index:
         """Nodes of some servers, in their order."""
@@ -94,70 +89,119 @@ class PlainFlow:
         found: Index = np.arange(int(count.sum()), dtype=np.int64) + np.repeat(first - begin, count)
         return found
 
-    def run(self, users: list[UserLoad], tick: int, span_ns: int) -> tuple[Index, Index]:
-        """Calls on every edge, and requests that arrived at every node."""
-        plan = self._plan
-        sent = np.zeros(len(plan.edges), dtype=np.int64)
-        arrived = np.zeros(len(plan.nodes), dtype=np.int64)
-        for load, edges in zip(users, plan.roots, strict=True):
+    def run(self, users: list[UserLoad], tick: int, ticks: int, span_ns: int) -> Period:
+        """What users' requests do in the `ticks` ticks that end with `tick`.
+
+        As long as nobody changes his mind the next periods are the same but for their draws, which depend on the
+        tick alone: several periods are worked out in one go.
+        """
+        expected = self._expected(users, span_ns)
+        if self._ahead is None or not self._ahead.holds(expected, tick, ticks):
+            self._ahead = self._work_out(expected, tick, ticks)
+        return self._ahead.period(tick)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ahead": None}  # a copy works it out again, to the same result
+
+    def _expected(self, users: list[UserLoad], span_ns: int) -> list[float]:
+        """Calls that are expected on every edge of users who send something."""
+        found = []
+        for load, edges in zip(users, self._plan.roots, strict=True):
             if load.rps > 0.0:
                 load.active = True
-                self._arrive(load, edges, sent, tick, span_ns)
-        split = uniforms_at(self._keys, 2 * tick + 1)
-        part = uniforms_at(self._keys, 2 * tick)
-        self._spread(self._roots, sent[self._roots.edges], arrived, split)
-        for level in self._levels:
-            calls = arrived[level.callers]
-            made = calls * level.whole + np.floor(calls * level.rest + part[level.edges]).astype(np.int64)
-            sent[level.edges] = made
-            self._spread(level, made, arrived, split)
-        return sent, arrived
+                mean_ns = 0.0
+                if load.concurrency is not None:
+                    for edge in edges:
+                        mean_ns += edge.call.count * edge.latency.mean
+                rate = load.rate(mean_ns) * span_ns / SECOND
+                found += [rate * edge.call.count for edge in edges]
+            else:
+                found += [-1.0] * len(edges)
+        return found
 
-    def _arrive(self, load: UserLoad, edges: list[Edge], sent: Index, tick: int, span_ns: int) -> None:
-        mean_ns = 0.0
-        if load.concurrency is not None:
-            for edge in edges:
-                mean_ns += edge.call.count * edge.latency.mean
-        expected = load.rate(mean_ns) * span_ns / SECOND
-        for edge in edges:
-            sent[edge.index] = poisson_from_uniform(expected * edge.call.count, uniform_at(edge.key, -tick))
+    def _work_out(self, expected: list[float], tick: int, ticks: int) -> Ahead:
+        """Calls on every edge, and requests that arrive at every node, in the next periods: one row each."""
+        plan, rows = self._plan, range(tick, tick + ticks * PERIODS, ticks)
+        sent = np.zeros((PERIODS, len(plan.edges)), dtype=np.int64)
+        arrived = np.zeros((PERIODS, len(plan.nodes)), dtype=np.int64)
+        for edge, mean in zip([edge for edges in plan.roots for edge in edges], expected, strict=True):
+            if mean >= 0.0:
+                sent[:, edge.index] = [poisson_from_uniform(mean, uniform_at(edge.key, -now)) for now in rows]
+        split = uniform_rows(self._keys, [2 * now + 1 for now in rows])
+        part = uniform_rows(self._keys, [2 * now for now in rows])
+        self._spread(self._roots, sent[:, self._roots.edges], arrived, split)
+        for level in self._levels:
+            calls = arrived[:, level.callers]
+            made = calls * level.whole + np.floor(calls * level.rest + part[:, level.edges]).astype(np.int64)
+            sent[:, level.edges] = made
+            self._spread(level, made, arrived, split)
+        servers = len(plan.servers)
+        at = (np.arange(PERIODS)[:, None] * servers + self.server_of).ravel()
+        work = np.bincount(at, (arrived * self.cpu).ravel(), PERIODS * servers).reshape(PERIODS, servers)
+        return Ahead(expected, tick, ticks, sent.astype(np.int32), arrived, work.astype(np.float64))
 
     def _spread(self, level: _Level, made: Index, arrived: Index, split: Array) -> None:
         if not len(level.place_edge):
             return
-        calls = made[level.place_edge]
-        u = split[level.edges[level.place_edge]]
+        calls = made[:, level.place_edge]
+        u = split[:, level.edges[level.place_edge]]
         here = np.floor(level.high * calls + u) - np.floor(level.low * calls + u)
-        arrived += np.bincount(level.place_node, here, len(arrived)).astype(np.int64)
+        count, size = len(arrived), len(level.nodes)
+        at = (np.arange(count)[:, None] * size + level.place_node).ravel()
+        here = np.bincount(at, here.ravel(), count * size).reshape(count, size)
+        arrived[:, level.nodes] += here.astype(np.int64)
+
+
+class Period(NamedTuple):
+    """One period: calls on every edge, requests that arrived at every node, CPU time they cost every server."""
+
+    sent: NDArray[np.int32]
+    arrived: Index
+    work: Array
+
+
+class Ahead(NamedTuple):
+    """The next periods, one row each, if users go on sending what was expected of them.
+
+    Attributes:
+        tick: the last one of the first period; each is `ticks` long.
+    """
+
+    expected: list[float]
+    tick: int
+    ticks: int
+    sent: NDArray[np.int32]
+    arrived: Index
+    work: Array
+
+    def holds(self, expected: list[float], tick: int, ticks: int) -> bool:
+        """Whether the period that ends with a tick is among them."""
+        row, rest = divmod(tick - self.tick, self.ticks)
+        return ticks == self.ticks and not rest and 0 <= row < len(self.sent) and expected == self.expected
+
+    def period(self, tick: int) -> Period:
+        """The period that ends with a tick."""
+        row = (tick - self.tick) // self.ticks
+        return Period(self.sent[row], self.arrived[row], self.work[row])
 
 
 class Ledger:
-    """Requests that were served but not yet accounted, by node; and by server since when, and CPU that was."""
+    """Requests that were served but not yet accounted, by node; and by server since when."""
 
     def __init__(self, plan: Plan) -> None:
         self.counts = np.zeros(len(plan.nodes), dtype=np.int64)
         self.ticks = np.zeros(len(plan.servers), dtype=np.int64)
-        self._charged = np.zeros(len(plan.servers), dtype=np.int64)
-        self._work = np.zeros(len(plan.servers))  # CPU time not yet accounted
 
-    def add(self, arrived: Index, work: Array, ticks: int) -> None:
-        """Requests of a period, and CPU time by server."""
+    def add(self, arrived: Index, ticks: int) -> None:
+        """Requests of a period."""
         self.counts += arrived
         self.ticks += ticks
-        self._work += work
 
-    def charge(self, fleet: Fleet) -> None:
-        """Account CPU time before everything else."""
-        self._charged += fleet.charge(self._work)
-        self._work[:] = 0.0
-
-    def take(self, servers: Index) -> tuple[Index, Index]:
-        """Ticks and CPU time of some servers; they begin again."""
-        ticks, charged = self.ticks[servers], self._charged[servers]
+    def take(self, servers: Index) -> Index:
+        """Ticks of some servers; they begin again."""
+        ticks = self.ticks[servers]
         self.ticks[servers] = 0
-        self._charged[servers] = 0
-        self._work[servers] = 0.0
-        return ticks, charged
+        return ticks
 
 
 def _mean_square(operation: OperationSpec) -> float:
@@ -181,6 +225,21 @@ def reached_nodes(plan: Plan) -> dict[int, None]:
                         found[target.node] = None
                         stack.append(target.node)
     return found
+
+
+def _edges_of(plan: Plan, reached: dict[int, None]) -> list[int]:
+    """Edges on which users' requests may come along, by their place in the plan."""
+    found = [edge.index for roots in plan.roots for edge in roots]
+    return FlatList(found + [edge.index for index in reached for step in plan.nodes[index].steps for edge in step])
+
+
+def _is_particular(plan: Plan, reached: dict[int, None], edges: list[int]) -> bool:
+    """Whether requests must be walked for what operations are like, or because something that is no server answers."""
+    for index in reached:
+        node = plan.nodes[index]
+        if node.operation.failure or (plan.servers[node.server].logger is not None and _writes(node.operation)):
+            return True
+    return any(target.node < 0 for index in edges for target in plan.edges[index].targets)
 
 
 def _levels(plan: Plan, reached: dict[int, None]) -> list[_Level]:
@@ -210,13 +269,15 @@ def _level(edges: list[Edge], callers: list[int]) -> _Level:
             high.append(after)
             before = after
     counts = [edge.call.count if edge.targets else 0.0 for edge in edges]
+    nodes = np.unique(np.array(place_node, dtype=np.int64))
     return _Level(
         np.array([edge.index for edge in edges], dtype=np.int64),
         np.array(callers, dtype=np.int64),
         np.array([int(c) for c in counts], dtype=np.int64),
         np.array([c - int(c) for c in counts]),
         np.array(place_edge, dtype=np.int64),
-        np.array(place_node, dtype=np.int64),
+        np.searchsorted(nodes, np.array(place_node, dtype=np.int64)),
+        nodes,
         np.array(low),
         np.array(high),
     )

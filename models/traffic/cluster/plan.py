@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import MICROSECOND, Shared
+from simcluster.engine import MICROSECOND, FlatDict, FlatList, Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.machine.links.quality import FREE, Cost
 from simcluster.models.machine.names import cluster_first
 from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.cluster.causes import DENIED, Cause
 from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.messages import in_order_of_messages
 from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
 from simcluster.models.traffic.cluster.resolve import Destination, Origin, Resolver
 from simcluster.models.traffic.cluster.server import Server
@@ -35,6 +36,7 @@ OTHER_NODE_NS = 250 * MICROSECOND
 #: Size of a call and its answer, where links matter: headers and a small document.
 REQUEST_BYTES, ANSWER_BYTES = 700, 4_000
 _NOTHING = Latency(0.0, 0.0)
+P = TypeVar("P", "Target", "Edge", "Node")
 
 
 class EdgeKey(NamedTuple):
@@ -74,7 +76,9 @@ class Failure(NamedTuple):
 class Target:
     """One place where a call may arrive: a node of the plan, or something that answers by itself."""
 
-    __slots__ = ("answer_ns", "fail", "failures", "kind", "node", "round_trip_ns", "text", "toll", "way", "weight")
+    __slots__ = (
+        "answer_ns", "fail", "failures", "kind", "later", "node", "round_trip_ns", "text", "toll", "way", "weight",
+    )  # fmt: skip
 
     def __init__(self, destination: Destination, node: int, round_trip_ns: int) -> None:
         self.node = node  # index of the node, or -1
@@ -87,6 +91,7 @@ class Target:
         self.fail = 0.0  # probability that a call that goes here fails
         self.failures: list[Failure] = []
         self.text = ""  # what the server answers to whom it does not serve
+        self.later = False  # a message that arrives in the next tick
 
 
 class Edge:
@@ -129,27 +134,78 @@ class Node:
         self.stay_ns = 0.0
 
 
+def _twin(part: P) -> P:
+    """A node, edge or target with the same attributes."""
+    twin = object.__new__(type(part))
+    for name in part.__slots__:
+        setattr(twin, name, getattr(part, name))
+    return twin
+
+
+class _Lent(Shared):
+    """Nodes, edges and roots of a plan, as forks share them."""
+
+    __slots__ = ("edges", "nodes", "roots")
+
+    def __init__(self, plan: Plan) -> None:
+        self.nodes, self.edges, self.roots = plan.nodes, plan.edges, plan.roots
+
+
 class Plan:
     """Everything a tick walks through.
+
+    Forks share nodes and edges until one of them evaluates its plan anew: who is about to change what they
+    hold calls `own` first, and takes them from the plan afterwards.
 
     Attributes:
         servers: accepting servers; `first_node` the index of the first node of each.
         order: nodes that call or are called, callers before callees.
         edges: all edges, `keys` those of their draws; `roots` the index of the edges of each user load.
         opaque: whether something answers by itself, so that the plan must be made anew now and then.
+        made: of edges behind caches, the share of requests whose look-ups miss.
+        walked: whether requests must be walked through it edge by edge: it has caches, or messages that arrive later.
+        pending: node -> messages that arrive in the next tick.
     """
 
     def __init__(self, servers: list[Server]) -> None:
         self.servers = servers
-        self.first_node: list[int] = []
-        self.index_of = {server.container.container_id: index for index, server in enumerate(servers)}
+        self.first_node: list[int] = FlatList()
+        self.index_of = FlatDict({server.container.container_id: index for index, server in enumerate(servers)})
         self.nodes: list[Node] = []
-        self.order: list[int] = []
+        self.order: list[int] = FlatList()
         self.edges: list[Edge] = []
         self.roots: list[list[Edge]] = []
         self.layout = Layout()
         self.keys: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         self.opaque = False
+        self.made: dict[int, float] = {}
+        self.walked = False
+        self.pending: dict[int, int] = {}
+        self._lent: _Lent | None = None
+
+    def own(self) -> None:
+        """Nodes and edges are going to be changed: no longer those of a fork."""
+        if self._lent is not None:
+            edges = [_twin(edge) for edge in self.edges]
+            for edge in edges:
+                edge.targets = [_twin(target) for target in edge.targets]
+            self.nodes, self.edges = [_twin(node) for node in self.nodes], edges
+            for node in self.nodes:
+                node.steps = [[edges[edge.index] for edge in step] for step in node.steps]
+            self.roots = [[edges[edge.index] for edge in root] for root in self.roots]
+            self._lent = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._lent = self._lent or _Lent(self)
+        state = self.__dict__.copy()
+        del state["nodes"], state["edges"], state["roots"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        lent = self._lent
+        assert lent is not None
+        self.nodes, self.edges, self.roots = lent.nodes, lent.edges, lent.roots
 
     def node_of(self, container_id: str, operation: int) -> Node | None:
         """The node of an operation of a container, if it is in the plan."""
@@ -169,6 +225,7 @@ class PlanBuilder:
         self._resolver = Resolver(network, self._plan.index_of)
         self._users = users
         self._keys: list[EdgeKey] = []
+        self._messages = False
 
     def build(self) -> Plan:
         """The plan of this instant."""
@@ -180,7 +237,7 @@ class PlanBuilder:
             self._wire(node)
         for load in self._users:
             plan.roots.append(self._enter(load))
-        plan.order = self._sorted()
+        plan.order = FlatList(self._sorted())
         plan.layout = Layout(self._keys)
         plan.keys = np.array([edge.key for edge in plan.edges], dtype=np.uint64)
         return plan
@@ -241,6 +298,8 @@ class PlanBuilder:
         edge = Edge(len(plan.edges), call, name.host, name.port, address, key)
         plan.edges.append(edge)
         self._keys.append(name)
+        self._messages = self._messages or call.asynchronous
+        plan.walked = plan.walked or bool(call.caches)
         for destination in destinations:
             node = -1
             index = plan.index_of.get(destination.container_id)
@@ -300,8 +359,12 @@ class PlanBuilder:
                     finished.append(current)
                     stack.pop()
         finished.reverse()
+        if self._messages:
+            finished, later = in_order_of_messages(nodes, finished)
+            self._plan.walked = self._plan.walked or later
         return finished
 
 
 def _callees(node: Node) -> list[tuple[Edge, Target]]:
-    return [(edge, t) for step in node.steps for edge in step for t in edge.targets if t.node >= 0]
+    edges = [edge for step in node.steps for edge in step if not edge.call.asynchronous]
+    return [(edge, t) for edge in edges for t in edge.targets if t.node >= 0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from simcluster.engine import MILLISECOND, arithmetic
+from simcluster.engine import MILLISECOND, Shared, arithmetic
 
 #: kernel/sched/fair.c: default cfs_period of 100 ms (kubelet --cpu-cfs-quota-period).
 CFS_PERIOD_NS = 100 * MILLISECOND
@@ -35,14 +35,20 @@ class Demand(NamedTuple):
     cv2: float
 
 
-class Wait(NamedTuple):
-    """Waiting before or during service, without the service itself; `throttled` is the share of
-    time in which the quota keeps the container asleep.
-    """
+class _Moments(NamedTuple):
+    """The parts of a `Wait`."""
 
     mean_ns: float
     variance: float
     throttled: float
+
+
+class Wait(_Moments, Shared):
+    """Waiting before or during service, without the service itself; `throttled` is the share of
+    time in which the quota keeps the container asleep.
+    """
+
+    __slots__ = ()
 
 
 def thread_wait(demand: Demand, servers: int) -> float:

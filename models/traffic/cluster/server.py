@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, Parted
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.causes import Cause
+from simcluster.models.traffic.cluster.lent import LENT, Lent
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.cluster.queueing import (
     Demand,
@@ -118,7 +119,7 @@ class Gate(Protocol):
         """What the server answers to a caller it does not serve; "" if it serves him."""
 
 
-class Server:
+class Server(Parted):
     """The queue of one container.
 
     Attributes:
@@ -161,6 +162,20 @@ class Server:
         self._reported = -1.0
         self._judged_work, self._judged_cores = -1.0, 0.0  # for which the waits were worked out last
         self._judged_wait = _NO_WAIT
+        self._lender: tuple[Lent, int] | None = None  # who has its averages
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # beside `__getattr__`, which a pickle would ask for this method of every server
+        self.__dict__.update(state)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            lender = self.__dict__.get("_lender") if name in LENT else None
+            if lender is None:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            lender[0].give_back(self, lender[1])
+            return self.__dict__[name]
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -349,10 +364,19 @@ class Server:
 
     def _quota(self) -> float | None:
         """Speed the kernel grants in the long run, if that is less than a whole core."""
-        limit = self.container.spec.cpu_limit
-        if self.cores < 1.0 and (limit is None or self.cores < limit):
-            return self.cores
+        limit, cores = self.container.spec.cpu_limit, self._known_cores()
+        if cores < 1.0 and (limit is None or cores < limit):
+            return cores
         return limit
+
+    def _known_cores(self) -> float:
+        """`cores`, whoever keeps them."""
+        return self.cores if self._lender is None else self._lender[0].cores(self._lender[1])
+
+    @property
+    def said(self) -> tuple[int, float]:
+        """As long as it is the same, so is what a request meets here (but for what its calls meet)."""
+        return self.published, min(1.0, self._known_cores())
 
     def _publish(self, tick_ns: int, cores: float) -> bool:
         wait, rejected = self._current(tick_ns, cores)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import MILLISECOND
+from simcluster.engine import MILLISECOND, FlatDict
 from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.cluster.plain import LARGE
 from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Edge, Plan
@@ -61,6 +61,7 @@ class Rates:
         self.passing: dict[str, float] = {}  # node -> connections of users a second on to other nodes
         self.received: dict[str, float] = {}
         self.sent: dict[str, float] = {}
+        self.single = np.zeros(count)  # connections a second to the largest of them
         self.plan = plan
         self._calls = [0.0] * len(plan.nodes)
 
@@ -85,6 +86,7 @@ class Rates:
             for step in node.steps:
                 for edge in step:
                     self._pass(edge, requests * edge.call.count * edge.reached, node.server, [])
+        self.single = np.array([max(largest.values(), default=0.0) for largest in self.largest])
 
     def _pass(self, edge: Edge, attempts: float, caller: int, entries: list[str]) -> None:
         servers, share = self.plan.servers, edge.call.opening
@@ -125,6 +127,17 @@ class Rates:
             self.sent[node] = self.sent.get(node, 0.0) + requests * max(went, both)
 
 
+class _Places:
+    """The servers of a plan: nodes, containers, whether a connection carries many requests, workers."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.nodes = [server.node for server in plan.servers]
+        self.keys = [server.container.container_id for server in plan.servers]
+        self.many = np.array([server.spec.protocol == "grpc" for server in plan.servers], dtype=bool)
+        self.workers = np.array([float(server.spec.workers or 1e18) for server in plan.servers])
+
+
 class Tables:
     """The kernels of a cluster as its traffic meets them.
 
@@ -140,16 +153,17 @@ class Tables:
         self.short: dict[str, float] = {}
         self._refused: dict[str, tuple[float, str]] = {}
         self._full: dict[str, float] = {}  # container -> share of SYNs its listener drops
-        self._told: dict[str, tuple[float, float, float]] = {}
+        self._told: dict[str, tuple[float, float, float]] = FlatDict()
         self._passed: dict[str, float] = {}
         self._carried: dict[str, None] = {}
         self._plan: Plan | None = None
         self._rates: Rates | None = None
+        self._places: _Places | None = None
         self._mark: object = None
         self._opens: Array = np.zeros(0)  # connections that a request of each server of that plan opens
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_rates": None}  # it is worked out again when it is missed
+        return {**self.__dict__, "_rates": None, "_places": None}  # they are worked out again when they are missed
 
     def refresh(self, plan: Plan, users: list[UserLoad], fleet: Fleet, version: int) -> bool:
         """Report the traffic of now and lay tolls on the plan's edges; whether they have changed.
@@ -165,7 +179,7 @@ class Tables:
         if not large or self.tolled or self._may_bind(plan, users, machines, per_s):
             rates = self._walked(plan, users, version)
             self._report_bytes(rates.received, rates.sent, machines)
-            self._report(plan, rates, machines)
+            self._report(plan, rates, machines, fleet)
         else:
             volume = _bytes(fleet, per_s)
             self._report_bytes(volume, volume, machines)
@@ -213,8 +227,10 @@ class Tables:
                 self._carried[name] = None
                 nic.report(CARRIED, float(int(received.get(name, 0.0))), float(int(sent.get(name, 0.0))))
 
-    def _report(self, plan: Plan, rates: Rates, machines: dict[str, Any]) -> None:
-        for index in self._news(plan, rates, machines):
+    def _report(self, plan: Plan, rates: Rates, machines: dict[str, Any], fleet: Fleet) -> None:
+        if self._places is None or self._places.plan is not plan:
+            self._places = _Places(plan)
+        for index in self._news(self._places, rates, machines, fleet.inside()):
             server = plan.servers[index]
             self._tell(server, rates, index, machines[server.node].os)
         running = {server.container.container_id: None for server in plan.servers}
@@ -227,21 +243,19 @@ class Tables:
                 machines[name].os.passing(PASSING, now, now * KEPT_S)
                 self._passed[name] = now
 
-    def _news(self, plan: Plan, rates: Rates, machines: dict[str, Any]) -> list[int]:
+    def _news(self, places: _Places, rates: Rates, machines: dict[str, Any], inside: Array) -> list[int]:
         """Servers of which kernels are told: all where a table is short, else those whose connections changed."""
         strained = {name: self.tolled or machine.os.is_strained for name, machine in machines.items()}
         ports = {name: NEAR * machine.os.ports.size / 60.0 for name, machine in machines.items()}
-        nodes = [server.node for server in plan.servers]
-        there = np.array([name in machines for name in nodes], dtype=bool)
-        single = np.array([max(largest.values(), default=0.0) for largest in rates.largest])
-        tight = np.array([strained.get(name, False) for name in nodes], dtype=bool)
-        tight |= single > np.array([ports.get(name, 0.0) for name in nodes])
-        keys = [server.container.container_id for server in plan.servers]
+        there = np.array([name in machines for name in places.nodes], dtype=bool)
+        single = rates.single
+        tight = np.array([strained.get(name, False) for name in places.nodes], dtype=bool)
+        tight |= single > np.array([ports.get(name, 0.0) for name in places.nodes])
+        keys = places.keys
         marked = dict.fromkeys([*self.short, *self._refused, *self._full])
         tight |= np.array([key in marked for key in keys], dtype=bool)
-        inside = np.array([0.0 if s.spec.protocol == "grpc" else s.in_flight for s in plan.servers])
-        workers = np.array([float(s.spec.workers or 1e18) for s in plan.servers])
-        tight |= inside - workers > CROWDED
+        inside = np.where(places.many, 0.0, inside)
+        tight |= inside - places.workers > CROWDED
         new = np.array(rates.opened) + np.maximum(0.0, np.array(rates.out) - single)
         now = np.column_stack((new, np.array(rates.kept) + inside, single))
         before = np.array([self._told.get(key, _NEVER) for key in keys]).reshape(-1, 3)
@@ -301,6 +315,7 @@ class Tables:
             return False
         self.tolled = False
         changed = False
+        plan.own()
         entries = list(self._network.entries())
         for load, edges in zip(users, plan.roots, strict=True):
             for edge in edges:

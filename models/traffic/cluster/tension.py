@@ -8,6 +8,7 @@ What is left out: how long the chain is.
 
 from __future__ import annotations
 
+from simcluster.engine import FlatList
 from simcluster.models.traffic.cluster.plain import reached_nodes
 from simcluster.models.traffic.cluster.plan import Edge, Plan
 
@@ -15,15 +16,15 @@ from simcluster.models.traffic.cluster.plan import Edge, Plan
 CALM_EXPONENT = 16.0
 
 
-def fragile_edges(plan: Plan) -> list[Edge]:
-    """Edges that try again and lead to servers whose queues one must watch."""
+def fragile_edges(plan: Plan) -> list[int]:
+    """Places in the plan of edges that try again and lead to servers whose queues one must watch."""
     found = []
     edges = [edge for index in reached_nodes(plan) for step in plan.nodes[index].steps for edge in step]
     edges += [edge for roots in plan.roots for edge in roots]
     for edge in edges:
         if edge.call.retries and any(target.node >= 0 for target in edge.targets):
-            found.append(edge)
-    return found
+            found.append(edge.index)
+    return FlatList(found)
 
 
 def margin_of(plan: Plan, edge: Edge, tick_ns: int) -> float:

@@ -138,6 +138,8 @@ class _Walk:
             longest, failed = 0, False
             for edge in step:
                 took, ok = self._calls(edge, at, index)
+                if edge.call.asynchronous:
+                    continue
                 longest = max(longest, took)
                 failed = failed or (edge.call.required and not ok)
             at += longest
@@ -146,6 +148,8 @@ class _Walk:
         return at - start, True
 
     def _calls(self, edge: Edge, start: int, index: int) -> tuple[int, bool]:
+        if edge.index in self._plan.made and self.uniform() >= self._plan.made[edge.index]:
+            return 0, True  # found in the cache
         whole = int(edge.call.count)
         count = whole + (1 if self.uniform() < edge.call.count - whole else 0)
         at = start

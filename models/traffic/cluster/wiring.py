@@ -11,7 +11,6 @@ place getting its mean share; a retry of a call that can end in two services sta
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, NamedTuple
 
 from simcluster.engine import MILLISECOND, Shared
@@ -21,14 +20,13 @@ from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
 from simcluster.models.traffic.cluster.plan import Edge, Node, Plan
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.models.traffic.cluster.workload import owner_of
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.load import Closed, Load, Open
 from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.service import Call, Chance, Operation, Queue, Service, Step
+from simcluster.models.traffic.graph.service import Cached, Call, Chance, Operation, Queue, Send, Service, Step
 from simcluster.models.traffic.graph.spec import GraphSpec, Run
 
-#: Pods of a Deployment: name, hash of the ReplicaSet, five letters; of a StatefulSet: name, number.
-_OWNED = re.compile(r"(.+?)(?:-[a-z0-9]{6,10})?-(?:[a-z0-9]{5}|[0-9]+)")
 #: Ticks of the longest time-out.
 MOST_TICKS = 400
 #: Lengths of a tick: divisors of half a second.
@@ -135,8 +133,7 @@ class Wiring:
         taken: dict[str, int] = {}
         for server in self.plan.servers:
             namespace, pod, container = server.identity
-            match = _OWNED.fullmatch(pod)
-            owner = match[1] if match else pod
+            owner = owner_of(pod)
             envs = [call.env for op in server.spec.operations for step in op.steps for call in step]
             addresses = tuple(server.address_of(env) for env in envs)
             key = (namespace, owner, container, server.spec, addresses)
@@ -148,6 +145,10 @@ class Wiring:
                 self.groups[name] = []
             self.groups[name].append(server)
             self.service_of[server.container.container_id] = name
+
+    def first_servers(self) -> dict[str, Server]:
+        """A server of every service."""
+        return {name: servers[0] for name, servers in self.groups.items()}
 
     # --- users ----------------------------------------------------------------------------
 
@@ -221,7 +222,7 @@ class Wiring:
         self._services[name] = Service.model_construct(
             replicas=len(servers), workers=workers, cores=min(cores, workers), speed=1.0, blocking=bool(spec.workers),
             queue=spec.queueing or Queue(bound=spec.queue), shed=spec.shed, rate_limit=spec.rate_limit,
-            balancer="random", caches={}, heap=spec.heap, operations=operations,
+            balancer="random", caches=dict(spec.caches), heap=spec.heap, operations=operations,
         )  # fmt: skip
 
     def _operation(self, name: str, index: int, operation: OperationSpec) -> Operation:
@@ -240,8 +241,9 @@ class Wiring:
                 steps += calls
         work = operation.work or _law(operation.cpu_ns, operation.cpu_cv)
         return Operation.model_construct(
-            work=work, contention=0, failure=operation.failure, steps=tuple(steps), allocation=None
-        )
+            work=work, contention=operation.contention_ns, failure=operation.failure, steps=tuple(steps),
+            allocation=operation.allocation,
+        )  # fmt: skip
 
     def _node(self, server: Server, operation: int) -> Node:
         plan = self.plan
@@ -250,7 +252,8 @@ class Wiring:
     def _calls(self, name: str, operation: OperationSpec, call: CallSpec, edges: list[Edge]) -> list[Step]:
         here = f"{name}/{operation.name}"
         hops = self._hops(edges, call, name, [1.0 / len(edges)] * len(edges))
-        hops = [hop for hop in hops if not self._closes(here, f"{hop.service}/{hop.operation}")]
+        if not call.asynchronous:
+            hops = [hop for hop in hops if not self._closes(here, f"{hop.service}/{hop.operation}")]
         if not hops:
             return []
         for edge, server in zip(edges, self.groups[name], strict=True):
@@ -274,7 +277,9 @@ class Wiring:
         found = []
         for times, chance in ((whole, 1.0), (1, rest)):
             if times and chance > 1e-9:
-                found.append(_spread(hops, policy, times, chance))
+                found.append(_spread(hops, policy, times, chance, message=call.asynchronous))
+        for cache in reversed(call.caches):
+            found = [_step(cached=Cached.model_construct(cache=cache, hit=None, miss=tuple(found)))] if found else []
         return found
 
     def _closes(self, caller: str, callee: str) -> bool:
@@ -395,6 +400,7 @@ def policies(spec: GraphSpec) -> list[Policy]:
                 if step.call is not None:
                     found.append(step.call)
                 stack += list(step.parallel or ()) + list(step.sequence or ())
+                stack += list(step.cached.miss) if step.cached is not None else []
                 stack += [inner for chance in step.choose or () for inner in chance.steps]
     return found
 
@@ -423,10 +429,20 @@ def _step(**part: Any) -> Step:
     return Step.model_construct(**{**empty, **part})
 
 
-def _spread(hops: list[Hop], policy: dict[str, Any], times: int, chance: float) -> Step:
-    """One call, or a choice between services or of not calling at all."""
+def _message(hop: Hop, policy: dict[str, Any], times: int) -> Step:
+    send = Send.model_construct(
+        service=hop.service, operation=hop.operation, network=policy["network"], priority=policy["priority"]
+    )
+    step = _step(send=send)
+    return step if times == 1 else _step(sequence=(step,) * times)
+
+
+def _spread(hops: list[Hop], policy: dict[str, Any], times: int, chance: float, *, message: bool) -> Step:
+    """One call (or message), or a choice between services or of not calling at all."""
     steps = [
-        _step(call=Call.model_construct(**policy, service=hop.service, operation=hop.operation, times=times))
+        _message(hop, policy, times)
+        if message
+        else _step(call=Call.model_construct(**policy, service=hop.service, operation=hop.operation, times=times))
         for hop in hops
     ]
     if len(hops) == 1 and chance >= 1.0:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from simcluster.models.traffic.exact.draws import Durations, Uniforms
+from simcluster.models.traffic.exact.loop import Entry
 from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.result import LoadWindow
+from simcluster.models.traffic.graph.result import EdgeWindow, LoadWindow
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.exact.callers import Caller
@@ -26,9 +27,23 @@ class Owner(Protocol):
 
 
 class Meter(Protocol):
-    """A load whose attempts are counted."""
+    """A load, or calls between two services, whose attempts are counted."""
 
-    window: LoadWindow
+    @property
+    def window(self) -> LoadWindow | EdgeWindow:
+        """Where they are counted now."""
+
+
+class EdgeMeter:
+    """Counts the attempts of one service's calls of another."""
+
+    def __init__(self) -> None:
+        self.window = EdgeWindow()
+
+    def roll(self) -> EdgeWindow:
+        """What was counted; it begins anew."""
+        done, self.window = self.window, EdgeWindow()
+        return done
 
 
 class Edge:
@@ -37,7 +52,7 @@ class Edge:
     Attributes:
         attempts: attempts of a call; an event may lower it.
         blocked: callee -> (end of the outage, whether messages are held until then).
-        meter: of a load's edge, where attempts are counted.
+        meter: where attempts are counted.
     """
 
     __slots__ = (
@@ -120,6 +135,11 @@ class Attempt:
         self.arrived_ns = 0
         self.replica: Replica | None = None
         self.children: dict[Calling, None] | None = None
+
+
+def is_void(entry: Entry) -> bool:
+    """Whether an entry of the heap is the time-out of an attempt that was answered."""
+    return isinstance(entry[3], Attempt) and entry[3].settled and entry[2].__name__ == "timed_out"
 
 
 class Calling:

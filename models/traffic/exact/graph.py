@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcluster.engine import Streams
 from simcluster.models.traffic.exact.caches import Popularity
-from simcluster.models.traffic.exact.calling import Attempt, Edge
+from simcluster.models.traffic.exact.calling import Attempt, Edge, EdgeMeter, is_void
 from simcluster.models.traffic.exact.draws import Durations, Uniforms
 from simcluster.models.traffic.exact.loop import Full, Loop
 from simcluster.models.traffic.exact.program import (
@@ -36,11 +36,12 @@ class Engine:
 
     def __init__(self, spec: GraphSpec, seed: int) -> None:
         self.spec = spec
-        self.loop = Loop()
+        self.loop = Loop(spec.run.events, is_void)
         self.streams = Streams(seed)
         self.inside = 0
         self.capacity = spec.run.requests
         self.edges: list[tuple[str, str, Edge]] = []
+        self.meters: dict[str, EdgeMeter] = {}
         moving = {event.capacity.service for event in spec.events if event.capacity is not None}
         policies = [load.call for load in spec.load.values()] + [
             call for _, _, call in spec.calls() if isinstance(call, Policy)
@@ -189,6 +190,7 @@ class _Compiler:
         policy = step.call if step.call is not None else Policy(network=target.network)
         edge = self.engine.edge(name, policy)
         self.engine.edges.append((self.service, target.service, edge))
+        edge.meter = self.engine.meters.setdefault(f"{self.service} -> {target.service}", EdgeMeter())
         op = self.engine.ops[self.engine.spec.callee(target)]
         if step.call is not None:
             return CallNode(edge, op, step.call.times, step.call.required)

@@ -121,6 +121,8 @@ class SendNode(Node):
         assert replica is not None
         priority = frame.attempt.priority if self.priority is None else self.priority
         message = Attempt(None, self.op, priority, None)
+        if self.edge.meter is not None:
+            self.edge.meter.window.attempts += 1
         target = self.op.service.choose(replica.caller(self.edge))
         message.replica = target
         if target is not None:

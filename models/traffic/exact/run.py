@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable
 
 from simcluster.models.traffic.exact.graph import Engine
-from simcluster.models.traffic.exact.loop import Full
+from simcluster.models.traffic.exact.loop import Endless, Full
 from simcluster.models.traffic.exact.plain import PlainRun, is_plain
 from simcluster.models.traffic.exact.sources import source_of
 from simcluster.models.traffic.exact.storm import StormRun, is_storm
@@ -60,6 +60,7 @@ class _GeneralRun:
         self.result = Result(spec.name, "exact", seed, run.window, min(warmup_ns, run.duration))
         self.result.load = {name: [] for name in spec.load}
         self.result.services = {name: [] for name in spec.services}
+        self.result.edges = {name: [] for name in self.engine.meters}
 
     def run(self, enough: Callable[[Result], bool] | None) -> Result:
         """Run it window by window."""
@@ -75,6 +76,9 @@ class _GeneralRun:
             except Full:
                 end = max(self.engine.loop.now, begin + 1)
                 result.stopped = f"more than {run.requests} requests inside"
+            except Endless:
+                end = max(self.engine.loop.now, begin + 1)
+                result.stopped = f"more than {run.events} events; run.events allows more"
             self._roll(end - begin)
             begin = end
             gc.collect(0)
@@ -87,5 +91,7 @@ class _GeneralRun:
     def _roll(self, length_ns: int) -> None:
         for name, source in self.sources.items():
             self.result.load[name].append(source.roll())
+        for name, meter in self.engine.meters.items():
+            self.result.edges[name].append(meter.roll())
         for name, station in self.engine.stations.items():
             self.result.services[name].append(station.roll(length_ns))

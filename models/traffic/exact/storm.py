@@ -27,6 +27,8 @@ Attempt = list[int]
 Work = tuple[int, int, Attempt, int, int]
 
 _CONTINUOUS = ("exponential", "uniform", "erlang", "gamma", "lognormal", "hyperexponential")
+#: Time-outs kept before those of answered attempts are looked for, and events that an attempt makes, about.
+_CROWD, _EVENTS_OF_ATTEMPT = 200_000, 3
 _EVENTS = ("capacity", "load", "rate", "outage")
 
 
@@ -76,7 +78,8 @@ class StormRun:
         self.stalled: list[Work] = []
         self.order = 0
         self.inside = self.waiting = 0
-        self.stopped = False
+        self.stopped, self.why = False, f"more than {spec.run.requests} requests inside"
+        self.made, self.crowded = 0, _CROWD
         self.row, self.seen = LoadWindow(), ServiceWindow()
         self.waits: list[int] = []
         self.sojourns: list[int] = []
@@ -144,6 +147,9 @@ class StormRun:
         while begin < run.duration and not self.stopped:
             end = min(begin + run.window, run.duration)
             self._window(end)
+            self.made += self.row.attempts
+            if self.made > run.events // _EVENTS_OF_ATTEMPT and end < run.duration and not self.stopped:
+                self.stopped, self.why, self.now = True, f"more than {run.events} events; run.events allows more", end
             end = max(self.now, begin + 1) if self.stopped else end
             load_rows.append(self._load_row())
             service_rows.append(self._service_row(end, end - begin))
@@ -152,7 +158,7 @@ class StormRun:
             if enough is not None and enough(result):
                 break
         if self.stopped:
-            result.stopped = f"more than {run.requests} requests inside"
+            result.stopped = self.why
         result.add_totals()
         return result
 
@@ -246,11 +252,20 @@ class StormRun:
     def _send(self, attempt: Attempt) -> None:
         self.row.attempts += 1
         self.timeouts.append(attempt)
+        if len(self.timeouts) > self.crowded:
+            self._forget_answered()
         if self.now < self.blocked_until:
             if self.holds:
                 self.held.append((self.blocked_until, attempt, False))
             return
         self._receive(attempt)
+
+    def _forget_answered(self) -> None:
+        """Nothing comes of the time-outs of attempts that were answered; and look whether there were too many."""
+        kept = [attempt for attempt in self.timeouts if not attempt[SETTLED]]
+        self.timeouts.clear()
+        self.timeouts.extend(kept)
+        self.crowded = max(_CROWD, 2 * len(kept))
 
     def _receive(self, attempt: Attempt) -> None:
         attempt[ARRIVED] = self.now

@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.models.traffic.graph.laws import NonNegative, Part, Positive
+from simcluster.models.traffic.graph.laws import FACTOR, NonNegative, Number, Part, Positive, Whole
 
 #: What a rate or a speed is multiplied with.
-Factor = Annotated[float, Field(ge=0.0)]
+Factor = Annotated[Number, Field(ge=0.0, le=FACTOR)]
 
 
 class Capacity(Part):
@@ -25,7 +25,7 @@ class Capacity(Part):
 
     service: str
     factor: Factor
-    replicas: tuple[Annotated[int, Field(ge=0)], ...] | None = None
+    replicas: tuple[Annotated[Whole, Field(ge=0)], ...] | None = None
 
 
 class Outage(Part):
@@ -59,7 +59,7 @@ class LoadRate(Part):
     """An open load's rate is set, whatever its stages say; bursts and factors still apply."""
 
     name: str
-    rate: Annotated[float, Field(ge=0.0, le=1e9)]
+    rate: Annotated[Number, Field(ge=0.0, le=1e9)]
 
 
 class ReplicaLoss(Part):
@@ -69,7 +69,7 @@ class ReplicaLoss(Part):
     """
 
     service: str
-    replicas: Annotated[int, Field(ge=1)]
+    replicas: Annotated[Whole, Field(ge=1)]
 
 
 class Restart(Part):
@@ -83,7 +83,7 @@ class RetryChange(Part):
 
     caller: str = Field(alias="from")
     to: str
-    attempts: Annotated[int, Field(ge=1)]
+    attempts: Annotated[Whole, Field(ge=1, le=1000)]
 
 
 class Event(Part):

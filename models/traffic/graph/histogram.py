@@ -100,7 +100,7 @@ def edges(index: int) -> tuple[float, float]:
 
 
 def summary(histogram: Histogram) -> Mapping[str, float]:
-    """Mean, p50, p90, p99, p99.9 and maximum in seconds."""
-    shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999))
+    """Mean, p50, p90, p95, p99, p99.9 and maximum in seconds."""
+    shares = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
     values = {name: histogram.quantile(share) / 1e9 for name, share in shares}
     return {"mean": histogram.mean / 1e9, **values, "max": histogram.maximum / 1e9}

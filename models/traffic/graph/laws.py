@@ -10,22 +10,74 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic_core import PydanticCustomError
 
-from simcluster.engine.content import Content, Nanoseconds
+from simcluster.engine.clock import parse_duration
+from simcluster.engine.content import Content
+from simcluster.models.traffic.graph.refusal import shown
+
+#: Longer durations are refused: a run is at most 31 days, and sums of longer ones overflow 64 bits.
+YEAR_NS = 8784 * 3600 * 1_000_000_000
+_LIKE = "written like 90s, 1m30s or 500ms"
 
 
 class Part(Content):
     """Base of all parts of a graph: as any content, and no number is infinite or undefined."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_map(cls, data: Any) -> Any:
+        if isinstance(data, (Mapping, Part)):
+            return data
+        keys = ", ".join(field.alias or name for name, field in cls.model_fields.items())
+        words = "must be a map with keys of {keys}, not {value}"
+        raise PydanticCustomError("not_a_map", words, {"keys": keys, "value": shown(data)})
 
 
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError(f"must be a number, not {shown(value)}")
+    return value
+
+
+def _duration(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            span = parse_duration(value)
+        except ValueError:
+            raise ValueError(f"must be a duration, {_LIKE}, not {shown(value)}") from None
+        if not span and value.strip(" +-0.nuµmsh"):
+            raise ValueError(f"must be zero or at least 1ns, not {shown(value)}")
+        if span > YEAR_NS:
+            raise ValueError(f"must be at most a year (8784h), not {shown(value)}")
+        return span
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e9:
+        raise ValueError(f"a duration needs a unit: write {shown(value)}s or {shown(value)}ms")
+    known = value is None or isinstance(value, (bool, int, float, list, tuple, Mapping))
+    if known and (isinstance(value, bool) or value != 0):
+        raise ValueError(f"must be a duration, {_LIKE}, not {shown(value)}")
+    return value
+
+
+def _written(value: int) -> str:
+    return f"{value}ns"
+
+
+#: A number; `true` is none.
+Number = Annotated[float, BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_number)]
+#: Counts of threads, places, tokens, bytes: beyond these limits nothing changes but the arithmetic.
+THREADS, PLACES, FACTOR = 1_000_000, 1_000_000_000, 1e6
+#: A duration in nanoseconds, written as Go writes it, at most a year.
+Nanoseconds = Annotated[int, BeforeValidator(_duration), PlainSerializer(_written)]
 #: A duration above zero.
 Positive = Annotated[Nanoseconds, Field(gt=0)]
 #: A duration of zero or more.
 NonNegative = Annotated[Nanoseconds, Field(ge=0)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Probability = Annotated[Number, Field(ge=0.0, le=1.0)]
 
 _KEYS: dict[str, tuple[str, ...]] = {
     "deterministic": ("mean",),
@@ -44,7 +96,7 @@ _BRANCHES = ("branches",)
 class Branch(Part):
     """One exponential of a hyperexponential law."""
 
-    probability: Annotated[float, Field(gt=0.0, le=1.0)]
+    probability: Annotated[Number, Field(gt=0.0, le=1.0)]
     mean: Positive
 
 
@@ -67,8 +119,8 @@ class Law(Part):
     mean: Positive | None = None
     low: NonNegative | None = None
     high: Positive | None = None
-    cv: Annotated[float, Field(gt=0.0, le=100.0)] | None = None
-    stages: Annotated[int, Field(ge=1, le=1000)] | None = None
+    cv: Annotated[Number, Field(gt=0.0, le=100.0)] | None = None
+    stages: Annotated[Whole, Field(ge=1, le=1000)] | None = None
     branches: Annotated[tuple[Branch, ...], Field(min_length=1)] | None = None
     values: Annotated[tuple[NonNegative, ...], Field(min_length=1)] | None = None
 

@@ -28,7 +28,7 @@ def refuse_for(engine: str, spec: GraphSpec, path: Path) -> None:
         check_countable(spec)
     except ContentError as error:
         place, _, reason = error.problem.partition(": ")
-        line = read_document(path).line(tuple(place.split(".")))
+        line = read_document(path, words=True).line(tuple(place.split(".")))
         raise ContentError(path, line, f"{place}: {reason}") from None
 
 

@@ -14,11 +14,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive
+from simcluster.models.traffic.graph.laws import (
+    FACTOR,
+    PLACES,
+    Law,
+    Nanoseconds,
+    NonNegative,
+    Number,
+    Part,
+    Positive,
+    Whole,
+)
 from simcluster.models.traffic.graph.policy import Policy
 
 #: Requests a second.
-Rate = Annotated[float, Field(ge=0.0, le=1e9)]
+Rate = Annotated[Number, Field(ge=0.0, le=1e9)]
 #: Curves (ramps, the day) are followed in steps of this length.
 CURVE_STEP_NS = 100_000_000
 #: A trace with more arrivals than this is refused: every instant is kept in memory.
@@ -63,15 +73,15 @@ class Stage(Part):
 class Diurnal(Part):
     """The day: factor 1 + amplitude * cos(2 pi (t - peak)/period)."""
 
-    period: Positive = 86_400_000_000_000
-    amplitude: Annotated[float, Field(ge=0.0, le=1.0)]
+    period: Annotated[Nanoseconds, Field(ge=10 * CURVE_STEP_NS)] = 86_400_000_000_000
+    amplitude: Annotated[Number, Field(ge=0.0, le=1.0)]
     peak: NonNegative = 0
 
 
 class Burst(Part):
     """Bursts: for exponential times of mean `on` the rate is `factor` times as high, then normal for mean `off`."""
 
-    factor: Annotated[float, Field(gt=0.0)]
+    factor: Annotated[Number, Field(gt=0.0, le=FACTOR)]
     on: Positive
     off: Positive
 
@@ -105,7 +115,7 @@ class Closed(Part):
         think: time between an answer and the next request.
     """
 
-    users: Annotated[int, Field(ge=1, le=10_000_000)]
+    users: Annotated[Whole, Field(ge=1, le=2_000_000)]
     think: Law
 
 
@@ -113,7 +123,7 @@ class Replay(Part):
     """A recorded trace: instants of arrivals, or counts of equal windows (spread evenly inside each)."""
 
     times: Annotated[tuple[NonNegative, ...], Field(min_length=1)] | None = None
-    counts: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] | None = None
+    counts: Annotated[tuple[Annotated[Whole, Field(ge=0, le=ARRIVALS_MAX)], ...], Field(min_length=1)] | None = None
     per: Positive = 1_000_000_000
 
     @model_validator(mode="after")
@@ -148,12 +158,12 @@ class Load(Part):
     """
 
     target: str | None = None
-    mix: Annotated[dict[str, Annotated[float, Field(gt=0.0)]], Field(min_length=1)] | None = None
+    mix: Annotated[dict[str, Annotated[Number, Field(gt=0.0, le=PLACES)]], Field(min_length=1)] | None = None
     open: Open | None = None
     closed: Closed | None = None
     replay: Replay | None = None
-    clients: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    call: Policy = Policy()
+    clients: Annotated[Whole, Field(ge=1, le=100_000)] = 1
+    call: Policy = Field(default_factory=Policy)
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Load:

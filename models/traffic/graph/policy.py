@@ -13,8 +13,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive
+from simcluster.models.traffic.graph.laws import FACTOR, PLACES, Law, NonNegative, Number, Part, Positive, Whole
 
+#: Places in a queue, from the last to the first.
+Priority = Annotated[Whole, Field(ge=-1000, le=1000)]
 #: How an attempt can fail, as its caller sees it.
 Failure = Literal["timeout", "rejected", "error"]
 
@@ -28,7 +30,7 @@ class Backoff(Part):
     """
 
     base: NonNegative
-    factor: Annotated[float, Field(ge=1.0)] = 2.0
+    factor: Annotated[Number, Field(ge=1.0, le=FACTOR)] = 2.0
     max: Positive | None = None
     jitter: Literal["none", "full", "equal"] = "none"
 
@@ -43,11 +45,11 @@ class Budget(Part):
         cost, timeout_cost: tokens of a retry, and of a retry after a timeout (by default the same).
     """
 
-    tokens: Annotated[float, Field(gt=0.0)]
-    per_call: Annotated[float, Field(ge=0.0)] = 0.0
-    per_success: Annotated[float, Field(ge=0.0)] = 0.0
-    cost: Annotated[float, Field(gt=0.0)] = 1.0
-    timeout_cost: Annotated[float, Field(gt=0.0)] | None = None
+    tokens: Annotated[Number, Field(gt=0.0, le=PLACES)]
+    per_call: Annotated[Number, Field(ge=0.0, le=PLACES)] = 0.0
+    per_success: Annotated[Number, Field(ge=0.0, le=PLACES)] = 0.0
+    cost: Annotated[Number, Field(gt=0.0, le=PLACES)] = 1.0
+    timeout_cost: Annotated[Number, Field(gt=0.0, le=PLACES)] | None = None
 
 
 class Retries(Part):
@@ -58,7 +60,7 @@ class Retries(Part):
         on: failures that are retried.
     """
 
-    attempts: Annotated[int, Field(ge=1, le=1000)]
+    attempts: Annotated[Whole, Field(ge=1, le=1000)]
     on: tuple[Failure, ...] = ("timeout", "rejected", "error")
     backoff: Backoff | None = None
     budget: Budget | None = None
@@ -71,7 +73,7 @@ class Throttle(Part):
     Source: Google SRE book, chapter 21, Handling Overload.
     """
 
-    k: Annotated[float, Field(ge=1.0)] = 2.0
+    k: Annotated[Number, Field(ge=1.0, le=FACTOR)] = 2.0
     window: Positive = 120_000_000_000
 
 
@@ -88,12 +90,12 @@ class Breaker(Part):
         per: what failed attempts are a share of: of all `attempt`s, or of `call`s (their first attempts).
     """
 
-    failure_ratio: Annotated[float, Field(gt=0.0, lt=1.0)]
+    failure_ratio: Annotated[Number, Field(gt=0.0, lt=1.0)]
     window: NonNegative = 10_000_000_000
-    minimum: Annotated[int, Field(ge=1)] = 5
+    minimum: Annotated[Whole, Field(ge=1, le=PLACES)] = 5
     open_for: Positive = 5_000_000_000
     per: Literal["attempt", "call"] = "attempt"
-    probes: Annotated[int, Field(ge=1)] = 1
+    probes: Annotated[Whole, Field(ge=1, le=PLACES)] = 1
     guards: Literal["calls", "retries"] = "calls"
 
 
@@ -101,7 +103,7 @@ class Hedge(Part):
     """A second attempt beside the first one when that has not answered `after` so long; the first answer counts."""
 
     after: Positive
-    extra: Annotated[int, Field(ge=1, le=10)] = 1
+    extra: Annotated[Whole, Field(ge=1, le=10)] = 1
 
 
 class Pool(Part):
@@ -114,9 +116,9 @@ class Pool(Part):
         waiting: attempts that may wait for a connection; more are refused. None is without bound.
     """
 
-    size: Annotated[int, Field(ge=1)]
+    size: Annotated[Whole, Field(ge=1, le=PLACES)]
     hold: Literal["attempt", "answer"] = "attempt"
-    waiting: Annotated[int, Field(ge=0)] | None = None
+    waiting: Annotated[Whole, Field(ge=0, le=PLACES)] | None = None
 
 
 class Policy(Part):
@@ -146,8 +148,8 @@ class Policy(Part):
     hedge: Hedge | None = None
     pool: Pool | None = None
     network: Law | None = None
-    priority: int | None = None
-    retry_priority: int | None = None
+    priority: Priority | None = None
+    retry_priority: Priority | None = None
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Policy:

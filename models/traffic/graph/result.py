@@ -11,6 +11,8 @@ from typing import Any
 
 from simcluster.models.traffic.graph.histogram import Histogram, summary
 
+#: Of what `to_dict` makes; keys are added without a new number, and not renamed or taken away.
+FORMAT = "simcluster.traffic/1"
 #: How a request or an attempt can end badly.
 FAILURES = ("timeout", "rejected", "error", "refused")
 
@@ -57,6 +59,8 @@ class LoadWindow:
             "goodput": self.ok / seconds,
             "failed": {name: count / seconds for name, count in self.failed.items()},
             "attempts_failed": {name: count / seconds for name, count in self.attempts_failed.items()},
+            "success": _share(self.ok, self.arrivals),
+            "attempts_per_request": _share(self.attempts, self.arrivals),
             "latency": dict(summary(self.latency)),
             "waiting": self.waiting,
         }
@@ -125,6 +129,30 @@ class ServiceWindow:
 
 
 @dataclass
+class EdgeWindow:
+    """Calls of one service by another in one window, as the caller saw them.
+
+    Attributes:
+        attempts: attempts (and messages) that began; those that the caller itself refused count, too.
+        failed: attempts that failed, by kind.
+    """
+
+    attempts: int = 0
+    attempts_failed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FAILURES, 0))
+
+    def merge(self, other: EdgeWindow) -> None:
+        """Add a later window."""
+        self.attempts += other.attempts
+        for name in FAILURES:
+            self.attempts_failed[name] += other.attempts_failed[name]
+
+    def to_dict(self, seconds: float) -> dict[str, Any]:
+        """Counts as rates a second."""
+        failed = {name: count / seconds for name, count in self.attempts_failed.items()}
+        return {"attempts": self.attempts / seconds, "failed": failed}
+
+
+@dataclass
 class Result:
     """One run.
 
@@ -134,6 +162,8 @@ class Result:
         end_ns: how far it came; less than asked when `stopped` says why.
         load, services: name -> one entry for each window (the last one may be shorter).
         load_totals, service_totals: name -> everything after the warm-up.
+        edges, edge_totals: the same of `caller -> callee`, for calls between services.
+        servers: service -> requests that one replica can work on at the same time; None is without limit.
     """
 
     name: str
@@ -147,6 +177,9 @@ class Result:
     services: dict[str, list[ServiceWindow]] = field(default_factory=dict)
     load_totals: dict[str, LoadWindow] = field(default_factory=dict)
     service_totals: dict[str, ServiceWindow] = field(default_factory=dict)
+    edges: dict[str, list[EdgeWindow]] = field(default_factory=dict)
+    edge_totals: dict[str, EdgeWindow] = field(default_factory=dict)
+    servers: dict[str, int | None] = field(default_factory=dict)
 
     def window_seconds(self, index: int) -> float:
         """Length of a window in seconds."""
@@ -169,6 +202,16 @@ class Result:
             for index, one in enumerate(windows[first:], first):
                 figures.merge(one, self.window_seconds(index) / whole_s)
 
+        self.add_edge_totals()
+
+    def add_edge_totals(self) -> None:
+        """Fill the totals of the edges."""
+        first = -(-self.warmup_ns // self.window_ns)
+        for name, rows in self.edges.items():
+            whole = self.edge_totals[name] = EdgeWindow()
+            for row in rows[first:]:
+                whole.merge(row)
+
     def between(self, load: str, begin_ns: int, end_ns: int) -> LoadWindow:
         """One load's windows that lie inside a span, added up."""
         total = LoadWindow()
@@ -178,9 +221,10 @@ class Result:
         return total
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: a list of windows, and totals; rates a second and seconds."""
+        """For JSON: a list of windows, and totals; rates a second and seconds. `docs/TRAFFIC.md` lists the keys."""
         count = max((len(rows) for rows in self.load.values()), default=0)
         return {
+            "format": FORMAT,
             "name": self.name,
             "engine": self.engine,
             "seed": self.seed,
@@ -196,15 +240,40 @@ class Result:
         seconds = self.window_seconds(index)
         return {
             "t_s": index * self.window_ns / 1e9,
-            "load": {name: rows[index].to_dict(seconds) for name, rows in self.load.items()},
-            "services": {name: rows[index].to_dict(seconds) for name, rows in self.services.items()},
+            **self._parts(
+                {name: rows[index] for name, rows in self.load.items()},
+                {name: rows[index] for name, rows in self.services.items()},
+                {name: rows[index] for name, rows in self.edges.items() if index < len(rows)},
+                seconds,
+            ),
         }
 
     def _totals(self) -> Mapping[str, Any]:
         seconds = self.measured_seconds()
         if seconds <= 0.0:
-            return {"load": {}, "services": {}}
+            return {"load": {}, "services": {}, "edges": {}}
+        return self._parts(self.load_totals, self.service_totals, self.edge_totals, seconds)
+
+    def _parts(
+        self,
+        load: Mapping[str, LoadWindow],
+        services: Mapping[str, ServiceWindow],
+        edges: Mapping[str, EdgeWindow],
+        seconds: float,
+    ) -> dict[str, Any]:
+        """The figures of one stretch."""
+        requests = sum(row.arrivals for row in load.values())  # integers
+        shown = {}
+        for name, row in services.items():
+            servers = self.servers.get(name)
+            used = row.working / (servers * row.up) if servers and row.up else None
+            shown[name] = {**row.to_dict(seconds), "utilisation": used, "per_request": _share(row.arrivals, requests)}
         return {
-            "load": {name: total.to_dict(seconds) for name, total in self.load_totals.items()},
-            "services": {name: total.to_dict(seconds) for name, total in self.service_totals.items()},
+            "load": {name: row.to_dict(seconds) for name, row in load.items()},
+            "services": shown,
+            "edges": {name: row.to_dict(seconds) for name, row in edges.items()},
         }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

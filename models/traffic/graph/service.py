@@ -15,22 +15,40 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive, Probability
-from simcluster.models.traffic.graph.policy import Policy
+from simcluster.models.traffic.graph.laws import (
+    FACTOR,
+    PLACES,
+    THREADS,
+    Law,
+    NonNegative,
+    Number,
+    Part,
+    Positive,
+    Probability,
+    Whole,
+)
+from simcluster.models.traffic.graph.policy import Policy, Priority
+from simcluster.models.traffic.graph.refusal import shown
 
+#: Calls that a `fan_out` makes at most.
+FAN_MAX = 1000
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
-_SIZE = re.compile(r"(\d+)(Ki|Mi|Gi|k|M|G)?")
+_SIZE = re.compile(r"(\d{1,18})(Ki|Mi|Gi|k|M|G)?")
 
 
 def _size(value: Any) -> Any:
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if isinstance(value, str) and match is None:
-        raise ValueError(f"{value!r} is no size; write one like 256Mi")
-    return int(match[1]) * _UNITS[match[2] or ""] if match else value
+    if isinstance(value, str):
+        match = _SIZE.fullmatch(value)
+        if match is None:
+            raise ValueError(f"must be a size, written like 256Mi, not {shown(value)}")
+        value = int(match[1]) * _UNITS[match[2] or ""]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"must be a size, written like 256Mi, not {shown(value)}")
+    return value
 
 
 #: Bytes, written as a Kubernetes quantity (`256Mi`).
-Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
+Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0, le=1 << 50)]
 
 
 class Queue(Part):
@@ -43,7 +61,7 @@ class Queue(Part):
         discipline: `priority` serves the highest priority first, in order of arrival among equals.
     """
 
-    bound: Annotated[int, Field(ge=0)] | None = None
+    bound: Annotated[Whole, Field(ge=0, le=PLACES)] | None = None
     overflow: Literal["reject", "drop"] = "reject"
     discipline: Literal["fifo", "lifo", "priority"] = "fifo"
 
@@ -59,10 +77,10 @@ class Shedding(Part):
         max_in_flight: arrivals are rejected while so many are waiting or being served.
     """
 
-    max_queue: Annotated[int, Field(ge=0)] | None = None
+    max_queue: Annotated[Whole, Field(ge=0, le=PLACES)] | None = None
     max_delay: Positive | None = None
     interval: Positive | None = None
-    max_in_flight: Annotated[int, Field(ge=1)] | None = None
+    max_in_flight: Annotated[Whole, Field(ge=1, le=PLACES)] | None = None
 
     @model_validator(mode="after")
     def _sheds_something(self) -> Shedding:
@@ -76,8 +94,8 @@ class Shedding(Part):
 class RateLimit(Part):
     """A token bucket at each replica: `rate` requests a second, `burst` at once; more are rejected."""
 
-    rate: Annotated[float, Field(gt=0.0)]
-    burst: Annotated[float, Field(ge=1.0)] = 1.0
+    rate: Annotated[Number, Field(gt=0.0, le=PLACES)]
+    burst: Annotated[Number, Field(ge=1.0, le=PLACES)] = 1.0
 
 
 class Cache(Part):
@@ -95,10 +113,10 @@ class Cache(Part):
             `late`: also when the caller has given up by then (a cache that reads through).
     """
 
-    keys: Annotated[int, Field(ge=1, le=10_000_000)]
+    keys: Annotated[Whole, Field(ge=1, le=2_000_000)]
     popularity: Literal["zipf", "uniform"] = "zipf"
-    exponent: Annotated[float, Field(ge=0.0, le=5.0)] = 1.0
-    capacity: Annotated[int, Field(ge=1)]
+    exponent: Annotated[Number, Field(ge=0.0, le=5.0)] = 1.0
+    capacity: Annotated[Whole, Field(ge=1, le=PLACES)]
     eviction: Literal["lru", "random"] = "lru"
     ttl: Positive | None = None
     warm: bool = True
@@ -125,7 +143,7 @@ class Heap(Part):
     running: Bytes = 0
     allocation: Annotated[Bytes, Field(gt=0)]
     pause_base: NonNegative = 0
-    pause_per_byte: Annotated[float, Field(ge=0.0)] = 1.0
+    pause_per_byte: Annotated[Number, Field(ge=0.0, le=FACTOR)] = 1.0
 
     @model_validator(mode="after")
     def _fits(self) -> Heap:
@@ -145,7 +163,7 @@ class Call(Policy):
 
     service: str
     operation: str | None = None
-    times: Annotated[int, Field(ge=1, le=1000)] = 1
+    times: Annotated[Whole, Field(ge=1, le=1000)] = 1
     required: bool = True
 
 
@@ -155,13 +173,13 @@ class Send(Part):
     service: str
     operation: str | None = None
     network: Law | None = None
-    priority: int | None = None
+    priority: Priority | None = None
 
 
 class Chance(Part):
     """One branch of a choice."""
 
-    probability: Annotated[float, Field(gt=0.0, le=1.0)]
+    probability: Annotated[Number, Field(gt=0.0, le=1.0)]
     steps: tuple[Step, ...] = ()
 
 
@@ -178,6 +196,20 @@ class Cached(Part):
     miss: Annotated[tuple[Step, ...], Field(min_length=1)]
 
 
+class FanOut(Part):
+    """The same call (or message) so many times at once; goes on when all have answered: short for `parallel`."""
+
+    width: Annotated[Whole, Field(ge=1, le=FAN_MAX)]
+    call: Call | None = None
+    send: Send | None = None
+
+    @model_validator(mode="after")
+    def _asks_somebody(self) -> FanOut:
+        if (self.call is None) == (self.send is None):
+            raise ValueError("say either call or send")
+        return self
+
+
 class Step(Part):
     """One step of an operation; exactly one of the keys.
 
@@ -185,7 +217,7 @@ class Step(Part):
         work: uses the CPU.
         wait: time without CPU (a disk, a sleep); a blocking server's worker is held.
         call: calls and waits for the answer.
-        parallel: all at once; goes on when all have answered.
+        parallel: all at once; goes on when all have answered. `fan_out` is short for many equal calls.
         sequence: one after the other (inside `parallel`).
         choose: one branch by probability; with what is missing to 1, none.
         send: a message nobody waits for.
@@ -200,6 +232,7 @@ class Step(Part):
     choose: Annotated[tuple[Chance, ...], Field(min_length=1)] | None = None
     send: Send | None = None
     cached: Cached | None = None
+    fan_out: FanOut | None = None
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Step:
@@ -212,6 +245,10 @@ class Step(Part):
             total = sum(round(branch.probability * 1e9) for branch in self.choose)  # integers
             if total > 1_000_001_000:
                 raise ValueError(f"the probabilities add up to {total / 1e9:g}, more than 1")
+        if self.fan_out is not None:  # engines need not know of it
+            empty: dict[str, Any] = dict.fromkeys(Step.model_fields)
+            one = Step.model_construct(**{**empty, "call": self.fan_out.call, "send": self.fan_out.send})
+            self.__dict__.update(fan_out=None, parallel=(one,) * self.fan_out.width)
         return self
 
     @property
@@ -253,12 +290,12 @@ class Service(Part):
         operations: name -> operation; the first one answers calls that name none.
     """
 
-    replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
-    workers: Annotated[int, Field(ge=1)] | None = 1
-    cores: Annotated[int, Field(ge=1)] | None = None
-    speed: Annotated[float, Field(gt=0.0)] = 1.0
+    replicas: Annotated[Whole, Field(ge=1, le=100_000)] = 1
+    workers: Annotated[Whole, Field(ge=1, le=THREADS)] | None = 1
+    cores: Annotated[Whole, Field(ge=1, le=THREADS)] | None = None
+    speed: Annotated[Number, Field(ge=1e-6, le=FACTOR)] = 1.0
     blocking: bool = True
-    queue: Queue = Queue()
+    queue: Queue = Field(default_factory=Queue)
     shed: Shedding | None = None
     rate_limit: RateLimit | None = None
     balancer: Literal["random", "round_robin", "least_requests", "two_choices"] = "random"
@@ -277,8 +314,3 @@ class Service(Part):
     def first_operation(self) -> str:
         """The operation of calls that name none."""
         return next(iter(self.operations))
-
-
-Chance.model_rebuild()
-Cached.model_rebuild()
-Step.model_rebuild()

@@ -9,20 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import networkx as nx
 from pydantic import Field, model_validator
 
 from simcluster.engine.content import ContentError, Document, Where, model_of, nearest, read_document
 from simcluster.models.traffic.graph.events import Event
-from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive
+from simcluster.models.traffic.graph.laws import Law, NonNegative, Part, Positive, Whole
 from simcluster.models.traffic.graph.load import Load
+from simcluster.models.traffic.graph.networks import networkx
 from simcluster.models.traffic.graph.policy import Policy
+from simcluster.models.traffic.graph.refusal import explained
 from simcluster.models.traffic.graph.service import Call, Send, Service, Step
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 #: A day is 86 400 s; nobody waits for a longer run.
 DURATION_MAX = 31 * 86_400_000_000_000
+#: `exact` keeps 200 to 600 bytes of each request inside; and makes some hundred thousand events a second.
+EVENTS_MAX = 100_000_000_000
+REQUESTS_MAX = 20_000_000
+#: Characters of a name.
+NAME_MAX = 100
+#: Pods of a graph, and bursts in a run.
+PODS_MAX, SWITCHES_MAX = 100_000, 100_000
 #: Series longer than this are refused: nobody reads them and they fill the memory.
 WINDOWS_MAX = 1_000_000
 
@@ -36,12 +47,15 @@ class Run(Part):
         window: length of one row of the series; by default a sixtieth of the run.
         requests: requests that may be inside the graph at once; a run that reaches it ends there and
             says so. It bounds the memory of graphs whose queues grow for ever.
+        events: what `exact` may do before it ends likewise; a tick of `aggregate` counts as sixty. It bounds the
+            time of graphs that never come to rest: 200 million take some ten minutes.
     """
 
     duration: Positive = 60_000_000_000
     warmup: NonNegative = 0
     window: Positive = 0
-    requests: Annotated[int, Field(ge=1)] = 2_000_000
+    requests: Annotated[Whole, Field(ge=1, le=REQUESTS_MAX)] = 2_000_000
+    events: Annotated[Whole, Field(ge=1, le=EVENTS_MAX)] = 200_000_000
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Run:
@@ -92,7 +106,8 @@ class GraphSpec(Part):
 
     def dependency_order(self) -> list[str]:
         """Services so that every caller stands before whom it calls synchronously."""
-        graph: nx.DiGraph[str] = nx.DiGraph()
+        nx = networkx()
+        graph: DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.services)
         graph.add_edges_from(
             (caller, c.service) for caller, _, c in self.calls() if isinstance(c, Call) and caller != c.service
@@ -122,7 +137,7 @@ def load_spec(path: Path) -> GraphSpec:
     Raises:
         ContentError: with the file, the line and what would be right.
     """
-    return _checked(read_document(path))
+    return _checked(read_document(path, words=True))
 
 
 def spec_of(data: Mapping[str, Any], name: str = "graph") -> GraphSpec:
@@ -134,7 +149,7 @@ def _checked(document: Document) -> GraphSpec:
     if not isinstance(document.data, Mapping):
         kind = "a list" if isinstance(document.data, list) else f"the value {str(document.data)[:40]!r}"
         raise ContentError(document.path, 1, f"a call graph is a map with the keys services and load, not {kind}")
-    spec = model_of(document, GraphSpec)
+    spec = model_of(document, GraphSpec, explained)
     _Check(spec, document).all()
     return spec
 
@@ -148,6 +163,7 @@ class _Check:
 
     def all(self) -> None:
         """Raise ContentError for the first offence."""
+        self.names()
         for name in self.spec.services:
             if "/" in name:
                 self.refuse(("services", name), "a service's name has no '/'")
@@ -155,9 +171,21 @@ class _Check:
                 self.refuse(("load", name), f"a service is also called {name!r}: edges would be ambiguous")
         self.steps()
         self.cycles()
+        self.sizes()
         self.loads()
         for index, event in enumerate(self.spec.events):
             _EventCheck(self, event, ("events", index)).all()
+
+    def names(self) -> None:
+        """Names can be printed."""
+        places: list[Where] = [("services", name) for name in self.spec.services]
+        places += [("load", name) for name in self.spec.load]
+        for service_name, service in self.spec.services.items():
+            places += [("services", service_name, "operations", name) for name in service.operations]
+            places += [("services", service_name, "caches", name) for name in service.caches]
+        for where in places:
+            if not 0 < len(str(where[-1])) <= NAME_MAX or not str(where[-1]).isprintable():
+                self.refuse(where, f"a name has 1 to {NAME_MAX} characters that can be printed")
 
     def refuse(self, where: Where, problem: str) -> None:
         """Raise ContentError at a place."""
@@ -201,7 +229,8 @@ class _Check:
 
     def cycles(self) -> None:
         """No operation waits for itself."""
-        graph: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
+        nx = networkx()
+        graph: DiGraph[tuple[str, str]] = nx.DiGraph()
         for service, operation, call in self.spec.calls():
             if isinstance(call, Call):
                 graph.add_edge((service, operation), self.spec.callee(call))
@@ -213,6 +242,17 @@ class _Check:
         service, operation = found[0][0]
         where: Where = ("services", service, "operations", operation)
         self.refuse(where, f"synchronous calls in a circle: {' -> '.join([*path, path[0]])}; make one of them a send")
+
+    def sizes(self) -> None:
+        """Pods in all, and changes of bursts, are as many as memory holds."""
+        pods = sum(service.replicas for service in self.spec.services.values())  # integers
+        if pods > PODS_MAX:
+            self.refuse(("services",), f"{pods} replicas in all; a graph has at most {PODS_MAX}")
+        for name, load in self.spec.load.items():
+            burst = load.open.burst if load.open is not None else None
+            if burst is not None and self.spec.run.duration // (burst.on + burst.off) > SWITCHES_MAX:
+                where: Where = ("load", name, "open", "burst")
+                self.refuse(where, f"more than {SWITCHES_MAX} bursts in the run: take longer on and off")
 
     def loads(self) -> None:
         """Targets exist; a replayed trace ends within reason."""

@@ -58,7 +58,8 @@ def _candidates(operation: str, resource: str, step: str) -> tuple[_Concerned, .
         kind = type(plugin)
         asks = kind.wants is not Plugin.wants
         wants = operation in plugin.operations and (plugin.resources is None or resource in plugin.resources)
-        if (asks or wants) and getattr(kind, step) is not getattr(Plugin, step):
+        does = getattr(kind, step) is not getattr(Plugin, step) and kind.may_act(operation, resource, step)
+        if (asks or wants) and does:
             found.append(_Concerned(plugin, asks))
     return tuple(found)
 

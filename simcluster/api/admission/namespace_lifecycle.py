@@ -20,15 +20,22 @@ class NamespaceLifecycle(Plugin):
     operations: ClassVar[tuple[str, ...]] = (CREATE, UPDATE, DELETE)
     sees_parts: ClassVar[bool] = True
 
+    @classmethod
+    def may_act(cls, operation: str, resource: str, step: str) -> bool:
+        """On deletions only to protect namespaces."""
+        return operation != DELETE if step == "mutate" else operation == DELETE and resource == "namespaces"
+
     def mutate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Refuse writes into a missing namespace, creation in a terminating one."""
-        if not attributes.namespace or attributes.operation == DELETE or not cluster.is_bootstrapped:
-            return
         name = attributes.namespace
-        namespace = cluster.by_name("namespaces", "", name)
-        if namespace is None:
+        if not name or attributes.operation == DELETE:
+            return
+        namespace = cluster.store.get("namespaces", "", name)
+        if namespace is None and cluster.is_bootstrapped:
             raise errors.not_found("namespaces", name)
-        if attributes.operation != CREATE or (namespace.get("status") or {}).get("phase") != "Terminating":
+        if namespace is None or attributes.operation != CREATE:
+            return
+        if (namespace.get("status") or {}).get("phase") != "Terminating" or not cluster.is_bootstrapped:
             return
         error = refuse(attributes, f"unable to create new content in namespace {name} because it is being terminated")
         cause = {

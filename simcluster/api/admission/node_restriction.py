@@ -42,6 +42,11 @@ class NodeRestriction(Plugin):
     operations: ClassVar[tuple[str, ...]] = (CREATE, UPDATE, DELETE)
     sees_parts: ClassVar[bool] = True
 
+    @classmethod
+    def may_act(cls, operation: str, resource: str, step: str) -> bool:
+        """On the kinds that have rules."""
+        return resource in _CHECKS
+
     def mutate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Refuse what a kubelet may not write. Raises ApiError."""
         node = node_of(attributes.user)

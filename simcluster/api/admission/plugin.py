@@ -66,6 +66,11 @@ class Plugin:
     resources: ClassVar[tuple[str, ...] | None] = None
     sees_parts: ClassVar[bool] = False
 
+    @classmethod
+    def may_act(cls, operation: str, resource: str, step: str) -> bool:
+        """Whether it ever does anything in a step (`mutate` or `validate`) of such writes, whatever they say."""
+        return True
+
     def wants(self, attributes: Attributes) -> bool:
         """Whether the plugin is called for this write."""
         if attributes.operation not in self.operations:

@@ -17,24 +17,31 @@ from simcluster.api.quantity import Quantity, parse
 from simcluster.api.registry.attributes import CREATE, UPDATE, Attributes
 from simcluster.api.registry.usage import is_in_scope, missing_requests, usage_of
 
+_CHARGED_ON_UPDATE = ("services", "persistentvolumeclaims")
+
 
 class ResourceQuota(Plugin):
     """The plugin. It must be the last one of the chain."""
 
     operations: ClassVar[tuple[str, ...]] = (CREATE, UPDATE)
 
+    @classmethod
+    def may_act(cls, operation: str, resource: str, step: str) -> bool:
+        """Never on Events."""
+        return resource != "events" and (operation == CREATE or resource in _CHARGED_ON_UPDATE)
+
     def wants(self, attributes: Attributes) -> bool:
         """Creations in a namespace, and changes of Services and claims."""
         if attributes.subresource or not attributes.namespace:
             return False
         if attributes.operation == UPDATE:
-            return attributes.resource.storage in ("services", "persistentvolumeclaims")
+            return attributes.resource.storage in _CHARGED_ON_UPDATE
         return attributes.operation == CREATE
 
     def validate(self, attributes: Attributes, cluster: Cluster) -> None:
         """Refuse what exceeds a quota; charge what does not."""
         quotas = cluster.store.objects("resourcequotas", attributes.namespace)
-        if not quotas or attributes.resource.storage == "events":
+        if not quotas:
             return
         delta = _delta(attributes)
         charges: list[tuple[ApiObject, Json]] = []

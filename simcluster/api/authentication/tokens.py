@@ -27,6 +27,11 @@ _EXTENDED_S = 365 * 24 * 3600
 _LEEWAY_S = 60
 _BOUND = {"pod": "pods", "secret": "secrets", "node": "nodes"}
 _LEGACY = "kubernetes.io/serviceaccount/"
+_MARKED_INVALID = (
+    "the token in secret {namespace}/{secret} for service account {namespace}/{account} has been marked invalid. "
+    "Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
+    "'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token"
+)
 
 
 class TokenError(Exception):
@@ -179,6 +184,9 @@ def _legacy_holder(token: str, claims: Json, store: Store, audiences: Sequence[s
         raise _refused("Token has been invalidated")
     if (secret.get("data") or {}).get("token") != _base64(token):
         raise _refused("Token does not match server's copy")
+    if "kubernetes.io/legacy-token-invalid-since" in (secret["metadata"].get("labels") or {}):
+        account = claims[f"{_LEGACY}service-account.name"]
+        raise _refused(_MARKED_INVALID.format(namespace=namespace, secret=name, account=account))
     reference = {"name": claims[f"{_LEGACY}service-account.name"], "uid": claims[f"{_LEGACY}service-account.uid"]}
     return Holder(_user(_account(store, namespace, reference), ()), tuple(audiences))
 

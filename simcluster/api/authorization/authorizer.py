@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.api.authorization.node import NodeAuthorizer, node_of
-from simcluster.api.authorization.question import MASTERS, Decision, Question, refusal
+from simcluster.api.authorization.question import MASTERS, Decision, Question, question_of, refusal
 from simcluster.api.authorization.resolver import RuleResolver
 from simcluster.api.objects import Json
-from simcluster.api.request import User
+from simcluster.api.request import Request, User
 from simcluster.api.store import Store
 
 _YES = Decision(True)
@@ -50,6 +50,32 @@ class Authorizer:
         if decision.allowed or not reason:
             return decision
         return Decision(False, f"{reason}\n{decision.reason}" if decision.reason else reason)
+
+    def admit(self, request: Request) -> None:
+        """Let a request pass. Raises ApiError 403 unless its user may do what it asks.
+
+        What a user may do to all objects of a kind is found once for requests that say what their path names.
+        """
+        route = request.route
+        if route is None or request.query or route.resource.name == "namespaces":
+            self.require(request.user, question_of(request))
+            return
+        user, resource = request.user, route.resource
+        key = (
+            user.name,
+            user.groups,
+            request.method,
+            resource.name,
+            route.subresource,
+            not route.name,
+            route.namespace,
+        )
+        if key in self.rbac.known:
+            return
+        question = question_of(request)
+        self.require(user, question)
+        if self.nodes.allows_all(user, question) or self.rbac.allows_all(user, question):
+            self.rbac.remember(key)
 
     def require(self, user: User, question: Question) -> None:
         """Raises ApiError 403 unless the user may."""

@@ -54,6 +54,13 @@ class NodeAuthorizer:
             allowed = self._answers[key] = any(rules.allows(rule, question) for rule in node_rules())
         return Decision(allowed)
 
+    def allows_all(self, user: User, question: Question) -> bool:
+        """Whether the user is a kubelet that may do so to every object of the kind."""
+        node = node_of(user)
+        return (
+            bool(node) and (question.group, question.resource) not in _SPECIAL and self.decide(node, question).allowed
+        )
+
     # Particular resources.
 
     def _read_referenced(self, node: str, question: Question) -> Decision:

@@ -25,6 +25,11 @@ ROLES = f"roles.{GROUP}"
 ROLE_BINDINGS = f"rolebindings.{GROUP}"
 #: Users and namespaces whose rules are kept at once; the oldest go first.
 _KEPT = 512
+#: Kinds of requests that are known to be allowed at once.
+_KNOWN = 4096
+_Subject = tuple[str, str]  # User or Group, and its name
+#: Name and groups of a user, method, resource, subresource, whether of a collection, namespace.
+_Known = tuple[str, tuple[str, ...], str, str, str, bool, str]
 _ACCOUNT = "system:serviceaccount:"
 
 
@@ -55,6 +60,11 @@ class Access:
         anything, by_name = found
         return anything if anything is not None else by_name.get(question.name)
 
+    def allows_all(self, question: Question) -> bool:
+        """Whether the answer is yes whatever the name is."""
+        self.source(question)
+        return self.answers[question[:4]][0] is not None
+
     def source_of_path(self, question: Question) -> str | None:
         """The same for a path."""
         return next((grant.source for grant in self.grants if rules.allows(grant.rule, question)), None)
@@ -75,20 +85,38 @@ class Access:
 
 
 class RuleResolver:
-    """Finds and keeps the rules of users."""
+    """Finds and keeps the rules of users.
+
+    Attributes:
+        known: kinds of requests that were found to be allowed to their users for all names.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._kept: dict[tuple[str, tuple[str, ...], str], Access] = {}
+        self.known: dict[_Known, None] = {}
+        self._cluster_wide: dict[_Subject, list[int]] | None = None
         for resource in (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS):
             store.subscribe(resource, self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"store": self.store, "_kept": {}}
+        return {"store": self.store, "_kept": {}, "known": {}, "_cluster_wide": None}
 
     def notify(self, change: Change) -> None:
         """A role or a binding changed: forget what was found."""
         self._kept.clear()
+        self.known.clear()
+        self._cluster_wide = None
+
+    def remember(self, key: _Known) -> None:
+        """Everything that the key stands for is allowed until a role or a binding changes."""
+        if len(self.known) >= _KNOWN:
+            self.known.clear()
+        self.known[key] = None
+
+    def allows_all(self, user: User, question: Question) -> bool:
+        """Whether RBAC allows it for objects of any name."""
+        return self.access(user, question.namespace).allows_all(question)
 
     def access(self, user: User, namespace: str) -> Access:
         """Every rule the user has in the namespace (at the cluster scope if it is empty)."""
@@ -128,11 +156,25 @@ class RuleResolver:
     def _resolve(self, user: User, namespace: str) -> Access:
         grants: list[Grant] = []
         problems: list[str] = []
-        for binding in self.store.objects(CLUSTER_ROLE_BINDINGS):
+        for binding in self._cluster_wide_of(user):
             self._collect(user, binding, "", grants, problems)
         for binding in self.store.objects(ROLE_BINDINGS, namespace) if namespace else ():
             self._collect(user, binding, namespace, grants, problems)
         return Access(grants, problems)
+
+    def _cluster_wide_of(self, user: User) -> list[ApiObject]:
+        """The cluster's bindings that name the user or one of its groups, by name."""
+        bindings = self.store.objects(CLUSTER_ROLE_BINDINGS)
+        index = self._cluster_wide
+        if index is None:
+            index = self._cluster_wide = {}
+            for place, binding in enumerate(bindings):
+                for subject in binding.get("subjects") or ():
+                    index.setdefault(_named(subject), []).append(place)
+        places: dict[int, None] = {}
+        for subject in (("User", user.name), *[("Group", group) for group in user.groups]):
+            places.update(dict.fromkeys(index.get(subject, ())))
+        return [bindings[place] for place in sorted(places)]
 
     def _collect(
         self, user: User, binding: ApiObject, namespace: str, grants: list[Grant], problems: list[str]
@@ -151,6 +193,13 @@ class RuleResolver:
         shown = f"{name}/{namespace}" if namespace else name
         source = f'{kind} "{shown}" of {reference["kind"]} "{reference["name"]}" to {_described(subject, namespace)}'
         grants.extend(Grant(rule, source) for rule in found)
+
+
+def _named(subject: Json) -> _Subject:
+    """Whom a subject of a binding of the whole cluster means."""
+    if subject["kind"] == "ServiceAccount":
+        return ("User", f"{_ACCOUNT}{subject.get('namespace') or ''}:{subject['name']}")
+    return (subject["kind"], subject["name"])
 
 
 def _is_subject(user: User, subject: Json, namespace: str) -> bool:

@@ -6,7 +6,7 @@ Source: kube-apiserver --event-ttl=1h0m0s; etcd leases are renewed by every writ
 from __future__ import annotations
 
 from simcluster.api.store import Change, Store
-from simcluster.engine import MINUTE, Simulation
+from simcluster.engine import MINUTE, FlatDict, Simulation
 
 TTL_NS = 60 * MINUTE
 _PERIOD_NS = MINUTE
@@ -18,7 +18,7 @@ class EventExpiry:
     def __init__(self, sim: Simulation, store: Store) -> None:
         self.sim = sim
         self.store = store
-        self._written: dict[tuple[str, str], int] = {}  # in order of the last write
+        self._written: dict[tuple[str, str], int] = FlatDict()  # in order of the last write
         store.subscribe("events", self)
         sim.every(_PERIOD_NS, self._expire)
 

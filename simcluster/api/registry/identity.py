@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from simcluster.api import errors
 from simcluster.api.store import Store
-from simcluster.engine import Simulation
+from simcluster.engine import FlatDict, Simulation
+from simcluster.engine.streams import mix
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 _MAX_BASE = 58  # 63 characters of a DNS label less the suffix
 _ATTEMPTS = 8
+#: All hexadecimal digits of 64 bits but the first.
+_LOW_DIGITS = (1 << 60) - 1
 
 
 class Identities:
@@ -26,19 +29,21 @@ class Identities:
         self.store = store
         self._instant = -1
         self._given: dict[tuple[str, str, str], int] = {}
-        self._generated: dict[tuple[str, str, str], int] = {}
+        self._generated: dict[tuple[str, str, str], int] = FlatDict()
 
     def uid(self, resource: str, namespace: str, name: str) -> str:
         """A uid for an object created now, in the form of a version 4 UUID."""
-        if self.sim.now != self._instant:
-            self._instant = self.sim.now
+        now = self.sim.now
+        if now != self._instant:
+            self._instant = now
             self._given.clear()
         key = (resource, namespace, name)
         nth = self._given[key] = self._given.get(key, 0) + 1
-        stream = self.sim.stream("uid", *key, self.sim.now, nth)
-        digits = f"{stream.bits():016x}{stream.bits():016x}"
-        variant = "89ab"[int(digits[16], 16) & 3]
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+        stream = self.sim.streams.key("uid", resource, namespace, name, now, nth)
+        high, low = mix(stream, 1), mix(stream, 2)
+        variant = low >> 60 & 3 | 8
+        last = f"{low & _LOW_DIGITS:015x}"
+        return f"{high >> 32:08x}-{high >> 16 & 0xFFFF:04x}-4{high & 0xFFF:03x}-{variant:x}{last[:3]}-{last[3:]}"
 
     def suffix(self, key: tuple[str, str, str], *, dry_run: bool = False) -> str:
         """Five random characters for the next thing named after `key`."""

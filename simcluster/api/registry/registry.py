@@ -103,7 +103,8 @@ class Registry:
         strategy = strategy_of(resource)
         self._check_preconditions(attributes)
         is_status = attributes.subresource == "status"
-        _keep_server_metadata(attributes.new, old)
+        if not is_status:  # a status write keeps more than that
+            _keep_server_metadata(attributes.new, old)
         self._prepare_update(strategy, attributes)
         self.admission.mutate(attributes)
         if attributes.is_changed_by_webhooks:
@@ -213,16 +214,22 @@ def _name_causes(obj: Json) -> list[Cause]:
 
 def _is_same(obj: Json, old: ApiObject) -> bool:
     """Whether a write leaves everything but versions as it was."""
-    for key in {**old, **obj}:
+    for key, left in obj.items():
         if key != "metadata":
-            left, right = obj.get(key), old.get(key)
+            right = old.get(key)
             if left is not right and left != right:
                 return False
+    for key, right in old.items():
+        if key not in obj and right is not None:
+            return False
     ignored: tuple[str, ...] = ("resourceVersion",)
     new, before = obj["metadata"], old["metadata"]
     if not new.get("managedFields"):
         ignored = ("resourceVersion", "managedFields")
-    return {k: v for k, v in new.items() if k not in ignored} == {k: v for k, v in before.items() if k not in ignored}
+    for key, left in new.items():
+        if key not in ignored and (key not in before or (left is not before[key] and left != before[key])):
+            return False
+    return all(key in new or key in ignored for key in before)
 
 
 def _is_finally_deleted(obj: Json, resource: str) -> bool:

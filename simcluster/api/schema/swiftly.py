@@ -34,19 +34,39 @@ class _Step(NamedTuple):
         keeps_empty: whether an empty value stays.
         keeps_null: whether a null stays.
         bound: of an integer's magnitude.
-        inner: type of an object or of the objects of a list.
+        inner: steps of an object or of the objects of a list.
     """
 
     code: int
     keeps_empty: bool
     keeps_null: bool
     bound: int
-    inner: TypeSchema | None
+    inner: _Table | None
+
+
+class _Table(dict[str, _Step]):
+    """The steps of a type, made when the first value of it is read; fields that need more care are not in it."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: TypeSchema) -> None:
+        super().__init__()
+        self.schema: TypeSchema | None = schema
+
+    def __missing__(self, name: str) -> _Step:
+        if self.schema is None:
+            raise Strange
+        self.update(_steps(self.schema))
+        self.schema = None
+        return self[name]
 
 
 @functools.cache
-def _table(schema: TypeSchema) -> dict[str, _Step]:
-    """The steps of a type; fields that need more care are not in it."""
+def _table(schema: TypeSchema) -> _Table:
+    return _Table(schema)
+
+
+def _steps(schema: TypeSchema) -> dict[str, _Step]:
     table = {}
     kept = KEPT_WHEN_EMPTY.get(schema.name, ())
     for name, field in schema.fields.items():
@@ -59,7 +79,8 @@ def _table(schema: TypeSchema) -> dict[str, _Step]:
         keeps_null = name in kept or (field.required and field.kind in ("time", "microtime"))
         inner = field.item.type if field.kind == "list" and field.item is not None else field.type
         bound = _INT_RANGE.get(field.go_type, 2**31)
-        table[name] = _Step(code, field.required or name in kept or not omitted, keeps_null, bound, inner)
+        steps = _table(inner) if inner is not None else None
+        table[name] = _Step(code, field.required or name in kept or not omitted, keeps_null, bound, steps)
     return table
 
 
@@ -86,18 +107,17 @@ def _code(field: Field) -> int:
 
 def read(value: Mapping[str, Any], schema: TypeSchema) -> dict[str, Any]:
     """The object a body stands for, as `decoding.decode` makes it. Raises Strange."""
-    table = _table(schema)
+    return _read(value, _table(schema))
+
+
+def _read(value: Mapping[str, Any], table: _Table) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, entry in value.items():
-        step = table.get(name)
-        if step is None:
-            raise Strange
-        code, keeps_empty, keeps_null, bound, inner = step
+        code, keeps_empty, keeps_null, bound, inner = table[name]
         if entry is None:
             if keeps_null:
                 out[name] = None
-            continue
-        if code == _STRING:
+        elif code == 0:  # _STRING
             if type(entry) is not str:
                 raise Strange
             if entry or keeps_empty:
@@ -105,7 +125,7 @@ def read(value: Mapping[str, Any], schema: TypeSchema) -> dict[str, Any]:
         elif code == _OBJECT:
             if type(entry) is not dict or inner is None:
                 raise Strange
-            out[name] = read(entry, inner)
+            out[name] = _read(entry, inner)
         elif code == _OBJECTS:
             if type(entry) is not list or inner is None:
                 raise Strange
@@ -114,7 +134,7 @@ def read(value: Mapping[str, Any], schema: TypeSchema) -> dict[str, Any]:
                 for item in entry:
                     if type(item) is not dict:
                         raise Strange
-                    items.append(read(item, inner))
+                    items.append(_read(item, inner))
         elif code == _BOOLEAN:
             if type(entry) is not bool:
                 raise Strange

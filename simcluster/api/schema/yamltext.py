@@ -6,6 +6,7 @@ is a number, keys become texts, a repeated key is noted. Errors carry Go's text 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -29,6 +30,8 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 _INDENTED = re.compile(r"^[ ?-]{10000}", re.M)
 #: Values that a document may unfold to.
 _MOST_VALUES = 400_000
+#: Texts of up to so many characters, and as many of them, are parsed once: manifests are applied again and again.
+_REMEMBERED, _TEXTS = 64 * 1024, 256
 
 
 class YamlSyntaxError(ValueError):
@@ -131,6 +134,27 @@ def decode_yaml(text: str) -> tuple[list[Any], list[str]]:
     Raises:
         YamlSyntaxError: with Go's message.
     """
+    if len(text) > _REMEMBERED:
+        return _decoded(text)
+    documents, repeated = _remembered(text)
+    return _copied(documents), list(repeated)
+
+
+@functools.lru_cache(maxsize=_TEXTS)
+def _remembered(text: str) -> tuple[list[Any], list[str]]:
+    return _decoded(text)
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    if kind is list:
+        return [_copied(item) for item in value]
+    return value
+
+
+def _decoded(text: str) -> tuple[list[Any], list[str]]:
     _refuse_deep(text)
     loader = _Loader(text)
     documents = []

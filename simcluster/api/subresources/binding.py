@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.api import errors, vetting
+from simcluster.api.authorization.node import node_of
+from simcluster.api.authorization.question import MASTERS, Question
 from simcluster.api.errors import Cause
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.reading import need
-from simcluster.api.request import Request, Response
+from simcluster.api.renewal import is_observed
+from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.api.subresources.admitting import admit_part
@@ -19,6 +22,8 @@ from simcluster.api.subresources.admitting import admit_part
 if TYPE_CHECKING:
     from simcluster.api.server import Api
 
+#: Verb, group, version, resource, subresource, scope and code, as such a request is counted.
+_COUNTED = ("POST", "", "v1", "pods", "binding", "resource", 201)
 _BINDING = Resource("", "v1", "Binding", "bindings", "binding", True)
 
 
@@ -40,6 +45,31 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     if "All" not in request.params("dryRun"):
         api.store.put("pods", _bound(api, pod, target["name"], metadata.get("annotations") or {}))
     return Response(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+
+
+def bind(api: Api, user: User, pod: ApiObject, node: str) -> bool:
+    """Bind a pod as the user's request without options would, if nothing speaks against it; False if the request
+    must be made.
+
+    Args:
+        pod: as it is stored.
+    """
+    store, metadata, spec = api.store, pod["metadata"], pod["spec"]
+    space, name = metadata["namespace"], metadata["name"]
+    home = store.get("namespaces", "", space)
+    if store.get("pods", space, name) is not pod or not node or not api.available or is_observed(store):
+        return False
+    if home is None or (home.get("status") or {}).get("phase") == "Terminating" or node_of(user):
+        return False
+    if "deletionTimestamp" in metadata or spec.get("nodeName") or spec.get("schedulingGates"):
+        return False
+    authorizer, question = api.authorizer, Question("create", "", "pods", "binding", space, name, "v1")
+    if authorizer is not None and MASTERS not in user.groups and not authorizer.decide(user, question).allowed:
+        return False
+    store.put("pods", _bound(api, pod, node, {}))
+    counts = api.served.counts
+    counts[_COUNTED] = counts.get(_COUNTED, 0) + 1
+    return True
 
 
 def _validate(name: str, target: Json) -> None:

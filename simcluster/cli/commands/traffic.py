@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.markup import escape
 from rich.table import Table
 
 from simcluster.cli.exits import CheckFailed
@@ -27,7 +28,10 @@ PROGRESS_S = 10.0
 @click.option("--plot", default=None, type=click.Path(path_type=Path), help="Draw the first run as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (a list of them with --seeds).")
 def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, as_json: bool) -> None:
-    """Run the call graph of the YAML file SPEC and show its series and totals."""
+    """Run the call graph of the YAML file SPEC and show its series and totals.
+
+    docs/TRAFFIC.md describes the language and the keys of --json; examples lie in models/traffic/graph/examples.
+    """
     from simcluster.eval.validation.context import has_aggregate, run_graph
     from simcluster.eval.validation.picture import run_svg
     from simcluster.models.traffic.graph import load_spec
@@ -76,25 +80,27 @@ def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int,
 
 def _show(result: Any, graph: Any) -> None:
     out = console()
-    out.print(f"{result.name}: {result.end_ns / 1e9:g} s simulated, engine {result.engine}, seed {result.seed}")
+    out.print(f"{escape(result.name)}: {result.end_ns / 1e9:g} s simulated, engine {result.engine}, seed {result.seed}")
     if result.stopped:
         out.print(f"stopped early: {result.stopped}", style="red")
     for event in graph.events:
         lasts = f" for {event.lasts / 1e9:g} s" if event.lasts else ""
         effect = ", ".join(f"{key} {value}" for key, value in getattr(event, event.kind).model_dump().items())
+        effect = escape(effect)
         out.print(f"  {event.at / 1e9:g} s{lasts}: {event.kind} ({effect})")
     out.print(_series(result))
     for name, rows in result.load.items():
         for what in ("attempts", "ok"):
             values = [getattr(row, what) / result.window_seconds(index) for index, row in enumerate(rows)]
-            out.print(
-                f"{name + ' ' + ('goodput' if what == 'ok' else what):<24}{_spark(values)} max {max(values):.4g}/s"
-            )
+            told = f"{name} {'goodput' if what == 'ok' else what}"
+            out.print(f"{escape(f'{told:<24}')}{_spark(values)} max {max(values):.4g}/s")
     for name, windows in result.services.items():
         values = [row.queue for row in windows]
-        out.print(f"{name + ' queue':<24}{_spark(values)} max {max(values):.4g}")
+        out.print(f"{escape(f'{name} queue'.ljust(24))}{_spark(values)} max {max(values):.4g}")
     out.print(_load_totals(result))
     out.print(_service_totals(result))
+    if result.edge_totals:
+        out.print(_edge_totals(result))
 
 
 def _spark(values: list[float], width: int = 60) -> str:
@@ -108,8 +114,9 @@ def _spark(values: list[float], width: int = 60) -> str:
 def _series(result: Any) -> Table:
     """Up to `ROWS_SHOWN` windows, equally spaced."""
     loads, services = list(result.load), list(result.services)
-    table = Table("t (s)", *(f"{name} {what}" for name in loads for what in ("req/s", "att/s", "ok/s", "p50", "p99")),
-                  *(f"{name} queue" for name in services))  # fmt: skip
+    figures = ("req/s", "att/s", "ok/s", "p50", "p99")
+    heads = [f"{name} {what}" for name in loads for what in figures] + [f"{name} queue" for name in services]
+    table = Table("t (s)", *map(escape, heads))
     count = len(next(iter(result.load.values())))
     for index in range(0, count, max(1, -(-count // ROWS_SHOWN))):
         seconds = result.window_seconds(index)
@@ -130,28 +137,44 @@ def _time(ns: float) -> str:
 
 
 def _load_totals(result: Any) -> Table:
-    table = Table("load", "req/s", "att/s", "ok/s", "failed", "mean", "p50", "p90", "p99", "p99.9",
+    table = Table("load", "req/s", "att/s", "att/req", "ok/s", "failed", "mean", "p50", "p90", "p99", "p99.9",
                   title=f"totals from {result.warmup_ns / 1e9:g} s on")  # fmt: skip
     seconds = result.measured_seconds() or 1.0
     for name, total in result.load_totals.items():
-        failed = ", ".join(f"{kind} {count / seconds:.4g}/s" for kind, count in total.failed.items() if count) or "0"
+        failed = _failed(total.failed, seconds)
         quantiles = [_time(total.latency.quantile(share)) for share in (0.5, 0.9, 0.99, 0.999)]
         rates = [f"{value / seconds:.5g}" for value in (total.arrivals, total.attempts, total.ok)]
-        table.add_row(name, *rates, failed, _time(total.latency.mean), *quantiles)
+        rates.insert(2, f"{total.attempts / total.arrivals:.3g}" if total.arrivals else "-")
+        table.add_row(escape(name), *rates, failed, _time(total.latency.mean), *quantiles)
     return table
 
 
 def _service_totals(result: Any) -> Table:
     table = Table(
-        "service", "att/s", "rejected/s", "served/s", "late/s", "queue", "busy", "wait", "p99 sojourn", "hits"
+        "service", "att/s", "rejected/s", "served/s", "late/s", "queue", "busy", "used", "wait", "p99 sojourn", "hits"
     )
     seconds = result.measured_seconds() or 1.0
     for name, total in result.service_totals.items():
         rates = [f"{v / seconds:.5g}" for v in (total.arrivals, total.rejected, total.served, total.late)]
         hits = f"{total.hits / total.lookups:.3f}" if total.lookups else ""
         wait, sojourn = _time(total.wait.mean), _time(total.sojourn.quantile(0.99))
-        table.add_row(name, *rates, f"{total.queue:.4g}", f"{total.busy:.4g}", wait, sojourn, hits)
+        used, servers = "", result.servers.get(name)
+        if servers and total.up:
+            used = f"{total.working / servers / total.up:.1%}"
+        table.add_row(escape(name), *rates, f"{total.queue:.4g}", f"{total.busy:.4g}", used, wait, sojourn, hits)
     return table
+
+
+def _edge_totals(result: Any) -> Table:
+    table = Table("call", "att/s", "failed attempts")
+    seconds = result.measured_seconds() or 1.0
+    for name, total in result.edge_totals.items():
+        table.add_row(escape(name), f"{total.attempts / seconds:.5g}", _failed(total.attempts_failed, seconds))
+    return table
+
+
+def _failed(counts: dict[str, int], seconds: float) -> str:
+    return ", ".join(f"{kind} {count / seconds:.4g}/s" for kind, count in counts.items() if count) or "0"
 
 
 def _show_many(results: list[Any]) -> None:
@@ -161,8 +184,8 @@ def _show_many(results: list[Any]) -> None:
     for name in results[0].load_totals:
         for what in ("arrivals", "attempts", "ok"):
             found = estimate([getattr(one.load_totals[name], what) / one.measured_seconds() for one in results])
-            table.add_row(name, f"{what} a second", f"{found.mean:.5g}", f"± {found.half:.3g}")
+            table.add_row(escape(name), f"{what} a second", f"{found.mean:.5g}", f"± {found.half:.3g}")
         for share in (0.5, 0.99):
             found = estimate([one.load_totals[name].latency.quantile(share) / 1e6 for one in results])
-            table.add_row(name, f"p{share * 100:g} (ms)", f"{found.mean:.5g}", f"± {found.half:.3g}")
+            table.add_row(escape(name), f"p{share * 100:g} (ms)", f"{found.mean:.5g}", f"± {found.half:.3g}")
     console().print(table)

@@ -2,14 +2,17 @@
 
 Plugins act in CoreDNS' compiled order: cache, rewrite, template, hosts, kubernetes, forward.
 The records of the kubernetes plugin are the network's zone. A server that forwards to itself
-is found by the loop plugin. Left out: transfers, prefetching, upstreams that are slow.
+is found by the loop plugin. A server that may not list what the plugin watches is not ready and
+answers for no Service (`apiwatch`). Left out: transfers, prefetching, upstreams that are slow.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from simcluster.api.server import Api
 from simcluster.control.clusterdns.answercache import AnswerCache
+from simcluster.control.clusterdns.apiwatch import ApiWatch, ConfigurationError
 from simcluster.control.clusterdns.corefile import CorefileError, Directive, ServerBlock, parse_corefile
 from simcluster.control.clusterdns.querylog import LoggedClient
 from simcluster.control.clusterdns.transforms import from_hosts, from_template, rewritten
@@ -17,15 +20,16 @@ from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.names import NameAnswer, NameServer, is_address
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Program, WrappedProgram
-from simcluster.models.machine.shellfiles import FileError, FileTree
+from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
+from simcluster.models.machine.shell.files import FileError, FileTree
 
 #: The reload plugin looks every 30 s, plus up to 15 s of jitter (its defaults).
 RELOAD_NS, RELOAD_JITTER_NS = 30 * SECOND, 15 * SECOND
 #: Resolvers of the world outside that everybody can reach.
 PUBLIC = ("1.1.1.1", "1.0.0.1", "8.8.8.8", "8.8.4.4", "9.9.9.9")
 #: Port and the plugin that opens it.
-_EXTRA_PORTS = {8080: "health", 8181: "ready", 9153: "prometheus"}
+READY_PORT = 8181
+_EXTRA_PORTS = {8080: "health", READY_PORT: "ready", 9153: "prometheus"}
 _ALIAS_DEPTH = 8
 #: Time to live of records: the kubernetes plugin's default, and a common one of the world outside.
 KUBERNETES_TTL_S, OUTSIDE_TTL_S = 5, 300
@@ -43,13 +47,19 @@ class Question(NamedTuple):
 class CoreDns(WrappedProgram):
     """CoreDNS' main process.
 
+    Args:
+        api: what the kubernetes plugin lists; without one it knows the cluster from the start.
+
     Attributes:
         blocks: the configuration with which it serves.
+        watch: what the kubernetes plugin has listed.
     """
 
-    def __init__(self, container: Container, inner: Program, network: Network) -> None:
+    def __init__(self, container: Container, inner: Program, network: Network, api: Api | None = None) -> None:
         super().__init__(container, inner)
         self.network = network
+        self.api = api
+        self.watch: ApiWatch | None = None
         self.blocks: tuple[ServerBlock, ...] = ()
         self._text = ""
         self._path = _configuration(container)
@@ -73,6 +83,8 @@ class CoreDns(WrappedProgram):
             container.write(str(error), "stderr")
             container.exit(1)
             return
+        if not self._look_at_cluster():
+            return
         self.inner.start()
         self._cache.sim = container.sim
         if container.running and self._has("loop"):
@@ -80,6 +92,39 @@ class CoreDns(WrappedProgram):
         if container.running and self._has("reload"):
             jitter = container.sim.stream("reload", container.container_id).uniform_ns(0, RELOAD_JITTER_NS)
             self._timer = container.sim.every(RELOAD_NS, self._reload, first_ns=container.sim.now + RELOAD_NS + jitter)
+
+    def _look_at_cluster(self) -> bool:
+        """List what the kubernetes plugin watches; False if the process cannot even begin to."""
+        options = [directive.option("pods") for block in self.blocks for directive in block.find("kubernetes")]
+        if self.api is None or not options:
+            return True
+        verified = any(option is not None and option[:1] == ("verified",) for option in options)
+        try:
+            self.watch = ApiWatch(self.api, self.container, self._on_synced, pods=verified)
+        except ConfigurationError as error:
+            self.container.write(f"plugin/kubernetes: {error}", "stderr")
+            self.container.exit(1)
+            return False
+        self.watch.start()
+        return True
+
+    def _on_synced(self) -> None:
+        self.network.version += 1
+
+    @property
+    def _knows_cluster(self) -> bool:
+        return self.watch is None or self.watch.synced
+
+    def answer(self, call: Call) -> Answer:
+        """Answer a health check: the ready plugin waits for the kubernetes plugin."""
+        if call.port != READY_PORT or self._knows_cluster:
+            return self.inner.answer(call)
+        self.container.write('[INFO] plugin/ready: Still waiting on: "kubernetes"')
+        return Answer("ok", 503, "kubernetes")
+
+    def steady(self, call: Call) -> object | None:
+        """What a health check goes by."""
+        return self.inner.steady(call) if self._knows_cluster else None
 
     def stop(self) -> None:
         """The process is gone."""
@@ -164,7 +209,7 @@ class CoreDns(WrappedProgram):
             return known
         answer = self._ask(name)
         if block is not None:
-            if answer.code == "SERVFAIL" and block.find("errors"):
+            if answer.code == "SERVFAIL" and block.find("errors") and self._knows_cluster:
                 self._complain(block, name)
             for directive in caches:
                 self._cache.keep(directive, name, answer, _lifetime_s(block, name))
@@ -205,6 +250,8 @@ class CoreDns(WrappedProgram):
                 return NameAnswer("NOERROR", address)
         for directive in block.find("kubernetes"):
             if any(_within(name, zone) for zone in directive.arguments or block.zones):
+                if not self._knows_cluster:
+                    return NameAnswer("SERVFAIL")
                 answer = self._from_cluster(question._replace(name=name), directive)
                 if answer.code != "NXDOMAIN" or directive.option("fallthrough") != ():
                     return answer

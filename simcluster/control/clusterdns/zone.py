@@ -13,9 +13,9 @@ from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
-from simcluster.engine import Simulation
+from simcluster.engine import FlatDict, Simulation
+from simcluster.models.machine.imagetools.dns import reverse_name
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.toolsdns import reverse_name
 
 DOMAIN = "svc.cluster.local"
 
@@ -27,7 +27,7 @@ class ClusterDns:
         self.api = api
         self.network = network
         self._hosts: dict[str, tuple[str, ...]] = {}  # name of a headless Service -> names below it
-        self._more: dict[str, tuple[tuple[str, str], ...]] = {}  # name of a Service -> its other records
+        self._more: dict[str, tuple[tuple[str, str], ...]] = FlatDict()  # name of a Service -> its other records
         for resource, handler in (("services", self._service), ("endpoints", self._endpoints)):
             informer = Informer(sim, "coredns", resource, handler)
             for obj in api.store.objects(resource):

@@ -25,10 +25,16 @@ class ClusterRoleAggregationController(Controller):
 
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
+        self._looked = (-1, -1)
         self.watch(CLUSTER_ROLES, self._on_role)
 
     def _on_role(self, change: Change) -> None:
-        # Which roles choose the changed one is found out when they are looked at, as upstream.
+        # Which roles choose the changed one is found out when they are looked at, as upstream. Changes
+        # that are told together put the same keys into the queue.
+        looking = (self.sim.now, self.client.cache.version)
+        if looking == self._looked:
+            return
+        self._looked = looking
         for role in self.client.cache.objects(CLUSTER_ROLES):
             if is_aggregated(role):
                 self.enqueue("", name_of(role))

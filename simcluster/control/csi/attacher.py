@@ -2,8 +2,9 @@
 
 A `csi-attacher` that runs asks its driver to attach a volume, and reports that; it holds the
 VolumeAttachment by a finalizer until the volume is detached. Without one nothing happens.
-Source: kubernetes-csi/external-attacher (pkg/controller/csi_handler.go, util.go). Left out: drivers
-that fail, the finalizer on the PersistentVolume.
+What fails is told in `attachError` or `detachError` and tried again after 1 s, doubling to 5 min.
+Source: kubernetes-csi/external-attacher (pkg/controller/csi_handler.go, util.go). Left out: the
+finalizer on the PersistentVolume.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.attachdetach.attachable import ATTACHMENTS, CSI_NODES
 from simcluster.control.controller import Controller
-from simcluster.control.csi.sidecars import ATTACHER, SidecarPods, driver_of, is_running
+from simcluster.control.csi.backend import StorageBackend
+from simcluster.control.csi.sidecars import ATTACHER, SidecarPods, serving_pod
 from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
 
 #: What a driver takes to attach or detach a disk of a cloud (an order of magnitude: AWS 1 to 4 s).
 SHORTEST_NS = 900 * MILLISECOND
 LONGEST_NS = 3 * SECOND
+#: --retry-interval-start and --retry-interval-max.
+RETRY_NS, RETRY_MAX_NS = SECOND, 300 * SECOND
 
 
 class CsiAttacher(Controller):
@@ -28,8 +32,10 @@ class CsiAttacher(Controller):
 
     name = "csi-attacher"
 
-    def __init__(self, sim: Simulation, api: Api) -> None:
+    def __init__(self, sim: Simulation, api: Api, backend: StorageBackend | None = None) -> None:
         super().__init__(sim, api)
+        self.backend = backend or StorageBackend()
+        self._failures: dict[str, int] = {}
         self.client = Client(api, User("csi-attacher", ("system:masters", "system:authenticated")), self.name)
         self._due: dict[str, int] = {}
         self._stream = sim.stream(self.name)
@@ -39,7 +45,9 @@ class CsiAttacher(Controller):
 
     def _on_attachment(self, change: Change) -> None:
         if change.kind == "DELETED":
-            self._due.pop(name_of(change.object), None)
+            for known in (self._due, self._failures):
+                known.pop(name_of(change.object), None)
+                known.pop(f"{name_of(change.object)}-detach", None)
         else:
             self.enqueue_object(change)
 
@@ -50,19 +58,22 @@ class CsiAttacher(Controller):
     def sync(self, namespace: str, name: str) -> None:
         """Attach or detach the volume of one VolumeAttachment."""
         attachment = self.client.cache.get(ATTACHMENTS, "", name)
-        if attachment is None or not self._is_served(attachment["spec"]["attacher"]):
+        driver = attachment["spec"]["attacher"] if attachment is not None else ""
+        if attachment is None or serving_pod(self.client.cache, driver, ATTACHER) is None:
             return
         finalizer = f"external-attacher/{attachment['spec']['attacher'].replace('.', '-')}"
         held = finalizer in (attachment["metadata"].get("finalizers") or ())
         attached = bool((attachment.get("status") or {}).get("attached"))
         if is_terminating(attachment):
-            if held and self._has_taken_its_time(f"{name}-detach"):
+            if held and self._has_taken_its_time(f"{name}-detach", driver, "ControllerUnpublishVolume"):
+                if self._has_failed(f"{name}-detach", attachment, "ControllerUnpublishVolume", "detachError"):
+                    return
                 kept = [entry for entry in attachment["metadata"]["finalizers"] if entry != finalizer]
                 self.client.patch(ATTACHMENTS, "", name, {"metadata": {"finalizers": kept or None}}, kind="merge")
         elif not held:
             listed = [*(attachment["metadata"].get("finalizers") or ()), finalizer]
             self.client.patch(ATTACHMENTS, "", name, {"metadata": {"finalizers": listed}}, kind="merge")
-        elif not attached and self._has_taken_its_time(name):
+        elif not attached and self._has_taken_its_time(name, driver, "ControllerPublishVolume"):
             self._attach(attachment)
 
     def _attach(self, attachment: ApiObject) -> None:
@@ -71,6 +82,8 @@ class CsiAttacher(Controller):
         drivers = (known["spec"].get("drivers") or ()) if known is not None else ()
         status = thaw(attachment.get("status") or {})
         if any(entry["name"] == driver for entry in drivers):
+            if self._has_failed(name_of(attachment), attachment, "ControllerPublishVolume", "attachError"):
+                return
             status.pop("attachError", None)
             status["attached"] = True
         else:
@@ -81,19 +94,29 @@ class CsiAttacher(Controller):
             status["attachError"] = {"message": why, "time": format_rfc3339(self.sim.now)}
         self.client.update_status(ATTACHMENTS, {**thaw(attachment), "status": status})
 
-    def _has_taken_its_time(self, what: str) -> bool:
+    def _has_failed(self, what: str, attachment: ApiObject, operation: str, field: str) -> bool:
+        """Whether the driver refuses; then the VolumeAttachment says why, and it is tried again later."""
+        trouble = self.backend.trouble(attachment["spec"]["attacher"], operation)
+        if trouble is None:
+            self._failures.pop(what, None)
+            return False
+        failures = self._failures[what] = self._failures.get(what, 0) + 1
+        delay_ns = min(RETRY_MAX_NS, RETRY_NS << min(failures - 1, 20)) + trouble.waited_s * SECOND
+        self._due[what] = self.sim.now + delay_ns
+        self.queue.add_after(f"/{name_of(attachment)}", delay_ns)
+        status = thaw(attachment.get("status") or {})
+        status.setdefault("attached", False)
+        status[field] = {"message": str(trouble), "time": format_rfc3339(self.sim.now)}
+        self.client.update_status(ATTACHMENTS, {**thaw(attachment), "status": status})
+        return True
+
+    def _has_taken_its_time(self, what: str, driver: str, operation: str) -> bool:
         due = self._due.get(what)
         if due is None:
+            trouble = self.backend.trouble(driver, operation)
             delay_ns = self._stream.uniform_ns(SHORTEST_NS, LONGEST_NS)
+            delay_ns = trouble.waited_s * SECOND or delay_ns if trouble is not None else delay_ns
             self._due[what] = self.sim.now + delay_ns
             self.queue.add_after(f"/{what.removesuffix('-detach')}", delay_ns)
             return False
         return self.sim.now >= due
-
-    def _is_served(self, driver: str) -> bool:
-        cache = self.client.cache
-        pods = cache.objects("pods")
-        return any(
-            len(pod["spec"]["containers"]) > 1 and is_running(pod, ATTACHER) and driver_of(cache, pod) == driver
-            for pod in pods
-        )

@@ -1,8 +1,9 @@
 """Registration of CSI plugins with the kubelets: the CSINode objects.
 
 While a driver's `csi-node-driver-registrar` runs on a node, the node's CSINode lists the driver,
-with the limit that the plugin names. Source: pkg/volume/csi/nodeinfomanager/nodeinfomanager.go.
-Left out: a CSINode for nodes without any driver, labels of the plugin's topology.
+with the limit that the plugin names. The kubelet makes the object itself, without drivers
+(`kubelet.attaching`). Source: pkg/volume/csi/nodeinfomanager/nodeinfomanager.go. Left out: labels of the
+plugin's topology.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ While a driver's `csi-resizer` runs, a claim that has grown gets a larger volume
 the file system on it grows on the node where a pod mounts it, and until then the claim says
 FileSystemResizePending.
 Source: kubernetes-csi/external-resizer (pkg/controller), pkg/volume/util/operationexecutor
-(NodeExpandVolume). Left out: drivers that fail, volumes in block mode.
+(NodeExpandVolume). What fails is told to the claim and tried again after 1 s, doubling to 5 min.
+Left out: volumes in block mode.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.csi.sidecars import RESIZER, SidecarPods, driver_of, is_running
+from simcluster.control.csi.attacher import RETRY_MAX_NS, RETRY_NS
+from simcluster.control.csi.backend import StorageBackend
+from simcluster.control.csi.sidecars import RESIZER, SidecarPods, serving_pod
 from simcluster.control.persistentvolume.matching import CLAIMS, VOLUMES, requested_bytes
 from simcluster.control.volumeexpand.controller import grows
 from simcluster.engine import SECOND, Simulation, format_rfc3339
@@ -33,8 +36,11 @@ class CsiResizer(Controller):
 
     name = "csi-resizer"
 
-    def __init__(self, sim: Simulation, api: Api) -> None:
+    def __init__(self, sim: Simulation, api: Api, backend: StorageBackend | None = None) -> None:
         super().__init__(sim, api)
+        self.backend = backend or StorageBackend()
+        self._failures: dict[str, int] = {}
+        self._recorders: dict[str, EventRecorder] = {}  # by driver
         self.client = Client(api, User("csi-resizer", ("system:masters", "system:authenticated")), self.name)
         self._due: dict[str, int] = {}
         self._stream = sim.stream(self.name)
@@ -66,9 +72,11 @@ class CsiResizer(Controller):
 
     def _expand(self, key: str, claim: ApiObject, volume: ApiObject, wanted: str) -> None:
         driver = volume["spec"]["csi"]["driver"]
-        if not self._is_served(driver):
+        if serving_pod(self.client.cache, driver, RESIZER) is None:
             return
-        recorder = EventRecorder(self.sim, self.client, f"external-resizer {driver}")
+        recorder = self._recorders.setdefault(
+            driver, EventRecorder(self.sim, self.client, f"external-resizer {driver}")
+        )
         due = self._due.get(key)
         if due is None:
             message = f"External resizer is resizing volume {name_of(volume)}"
@@ -78,7 +86,17 @@ class CsiResizer(Controller):
             self._write(claim, {}, [self._condition("Resizing", "")])
             self.queue.add_after(key, delay_ns)
         elif self.sim.now >= due:
+            trouble = self.backend.trouble(driver, "ControllerExpandVolume")
+            if trouble is not None:
+                failures = self._failures[key] = self._failures.get(key, 0) + 1
+                text = f'resize volume "{name_of(volume)}" by resizer "{driver}" failed: {trouble}'
+                recorder.event(claim, "Warning", "VolumeResizeFailed", text)
+                delay_ns = min(RETRY_MAX_NS, RETRY_NS << min(failures - 1, 20)) + trouble.waited_s * SECOND
+                self._due[key] = self.sim.now + delay_ns
+                self.queue.add_after(key, delay_ns)
+                return
             del self._due[key]
+            self._failures.pop(key, None)
             self.client.patch(VOLUMES, "", name_of(volume), {"spec": {"capacity": {"storage": wanted}}}, kind="merge")
             text = "Require file system resize of volume on node"
             recorder.event(claim, "Normal", "FileSystemResizeRequired", text)
@@ -105,13 +123,6 @@ class CsiResizer(Controller):
             if name_of(claim) in names and (pod.get("status") or {}).get("phase") == "Running":
                 return pod
         return None
-
-    def _is_served(self, driver: str) -> bool:
-        cache = self.client.cache
-        return any(
-            len(pod["spec"]["containers"]) > 1 and is_running(pod, RESIZER) and driver_of(cache, pod) == driver
-            for pod in cache.objects("pods")
-        )
 
     def _condition(self, kind: str, message: str) -> Json:
         now = format_rfc3339(self.sim.now)

@@ -23,6 +23,8 @@ ATTACHER = ("csi-attacher", "external-attacher")
 RESIZER = ("csi-resizer", "external-resizer")
 PROVISIONER = ("csi-provisioner", "external-provisioner")
 _SIDECARS = (*REGISTRAR, *ATTACHER, *RESIZER, *PROVISIONER)
+#: Sidecars that only watch.
+_WATCHERS = ("livenessprobe", "csi-external-health-monitor-controller", "snapshot-controller")
 _NAME_FLAGS = ("drivername", "driver-name")
 _LIMIT_FLAGS = ("volume-attach-limit", "attach-limit", "maxvolumespernode", "max-volumes-per-node")
 
@@ -55,6 +57,24 @@ def is_running(pod: ApiObject, programs: tuple[str, ...]) -> bool:
     names = [container["name"] for container in pod["spec"]["containers"] if program_of(container) in programs]
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     return any(entry["name"] in names and "running" in (entry.get("state") or {}) for entry in statuses)
+
+
+def serving_pod(store: Store, driver: str, programs: tuple[str, ...]) -> ApiObject | None:
+    """A pod where one of these sidecars runs for the driver, and the driver beside it too.
+
+    A sidecar whose driver is gone ends itself, and waits for it when it is started again.
+    """
+    for pod in store.objects("pods"):
+        several = len(pod["spec"]["containers"]) > 1
+        if several and is_running(pod, programs) and driver_of(store, pod) == driver and _has_driver(pod):
+            return pod
+    return None
+
+
+def _has_driver(pod: ApiObject) -> bool:
+    helpers = [c["name"] for c in pod["spec"]["containers"] if program_of(c) in (*_SIDECARS, *_WATCHERS)]
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return all("running" in (entry.get("state") or {}) for entry in statuses if entry["name"] not in helpers)
 
 
 def driver_of(store: Store, pod: ApiObject) -> str:

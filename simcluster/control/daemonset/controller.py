@@ -29,7 +29,7 @@ from simcluster.control.daemonset.placement import REVISION, Placement, by_node,
 from simcluster.control.daemonset.status import calculate_status
 from simcluster.control.deployment.hashing import template_hash
 from simcluster.control.deployment.revisions import plain_template
-from simcluster.control.history import RevisionHistory, revision_data
+from simcluster.control.history import RevisionHistory, revision_data, revision_patch
 from simcluster.control.history.revisions import revision_object
 from simcluster.control.replicaset.controller import slow_start_batches
 from simcluster.control.replicaset.pods import is_available, is_terminal, phase_of
@@ -147,7 +147,7 @@ class DaemonSetController(Controller):
     def _revisions(self, daemon_set: ApiObject) -> tuple[ApiObject, list[ApiObject]]:
         """The revision of the present template, made if it is new, and the others."""
         revisions = self.history.of(daemon_set)
-        data = revision_data(daemon_set["spec"]["template"])
+        data = revision_patch(daemon_set["spec"]["template"])
         equal = [entry for entry in revisions if entry["data"] == data]
         old = [entry for entry in revisions if entry["data"] != data]
         number = max((entry["revision"] for entry in old), default=0) + 1
@@ -159,6 +159,7 @@ class DaemonSetController(Controller):
             collisions = (daemon_set.get("status") or {}).get("collisionCount")
             digest = template_hash(plain_template(daemon_set["spec"]["template"]), collisions)
             labels = {**(daemon_set["spec"]["template"]["metadata"].get("labels") or {}), REVISION: digest}
+            data = revision_data(daemon_set["spec"]["template"])
             created = self.history.create(daemon_set, revision_object(daemon_set, labels, data, number, digest))
             if created is None:
                 status = {**thaw(daemon_set.get("status") or {}), "collisionCount": (collisions or 0) + 1}

@@ -109,10 +109,10 @@ class SelectingController(Controller):
 
     def _on_pod(self, change: Change) -> None:
         pod, old = change.object, change.previous
-        if change.kind == "MODIFIED" and old is not None and not endpoint_changed(old, pod):
-            return
         namespace, name = namespace_of(pod), name_of(pod)
-        members, selectors = self._members.get(namespace, {}), self._selectors.get(namespace, {})
+        members, selectors = self._members.get(namespace, {}), self._selectors.get(namespace)
+        if not selectors or (change.kind == "MODIFIED" and old is not None and not endpoint_changed(old, pod)):
+            return
         for service in self._candidates(namespace, pod, old):
             was = name in members[service]
             now = change.kind != "DELETED" and matches_labels(pod, selectors[service])

@@ -41,6 +41,13 @@ def deletes_dependents(obj: ApiObject) -> bool:
     return is_terminating(obj) and FOREGROUND in finalizers_of(obj)
 
 
+def _concerns(change: Change) -> bool:
+    """Whether a change can matter: a new object, one that goes, or one with other owners."""
+    if change.kind != "MODIFIED" or change.previous is None or is_terminating(change.object):
+        return True
+    return references_of(change.previous) != references_of(change.object)
+
+
 class GarbageCollector(Controller):
     """Work-queue keys are `resource/namespace/name`."""
 
@@ -59,7 +66,7 @@ class GarbageCollector(Controller):
             if resource.storage in _IGNORED or resource.storage in self._watched or "delete" not in resource.verbs:
                 continue
             self._watched[resource.storage] = None
-            self.watch(resource.storage, self._on_change)
+            self.watch(resource.storage, self._on_change, _concerns)
 
     # Watches.
 

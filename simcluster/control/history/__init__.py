@@ -6,7 +6,16 @@ from simcluster.control.history.revisions import (
     RevisionHistory,
     data_hash,
     revision_data,
+    revision_patch,
     template_of,
 )
 
-__all__ = ["CONTROLLER_REVISIONS", "HASH", "RevisionHistory", "data_hash", "revision_data", "template_of"]
+__all__ = [
+    "CONTROLLER_REVISIONS",
+    "HASH",
+    "RevisionHistory",
+    "data_hash",
+    "revision_data",
+    "revision_patch",
+    "template_of",
+]

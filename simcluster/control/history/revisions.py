@@ -39,8 +39,13 @@ _GO_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u202
 
 def revision_data(template: Mapping[str, Any]) -> Json:
     """The `data` of a revision: a patch that puts the template back (getPatch)."""
-    patch: Json = _sorted({"spec": {"template": {**thaw(template), "$patch": "replace"}}})
+    patch: Json = _sorted(revision_patch(template))
     return patch
+
+
+def revision_patch(template: Mapping[str, Any]) -> Json:
+    """As much as the `data` of a revision says, in no order: to be compared, not to be kept."""
+    return {"spec": {"template": {**template, "$patch": "replace"}}}
 
 
 def template_of(revision: Mapping[str, Any]) -> Json:

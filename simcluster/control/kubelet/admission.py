@@ -35,14 +35,16 @@ def admit(
     machine: Machine,
     node: ApiObject | None,
     used: Sequence[tuple[int, int]] | None = None,
+    wanted: tuple[int, int] | None = None,
 ) -> Rejection | None:
-    """Why the pod may not run here, or None. `used`: what the others reserve, if that is known."""
+    """Why the pod may not run here, or None. `used`, `wanted`: what the others and it reserve, if that is known."""
     if node is not None and not matches_node(pod, node):
         return Rejection(
             "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
         )
-    running = list(others)
-    if any(_clash(mine, theirs) for mine in host_ports(pod) for other in running for theirs in host_ports(other)):
+    ports = host_ports(pod)
+    running = list(others) if ports or used is None else []
+    if ports and any(_clash(mine, its) for mine in ports for other in running for its in host_ports(other)):
         text = "node(s) didn't have free ports for the requested pod ports"
         return Rejection("NodePorts", f"Predicate NodePorts failed: {text}")
     if node is not None and not is_static(pod):
@@ -52,10 +54,10 @@ def admit(
             return Rejection("TaintToleration", f"Predicate TaintToleration failed: {text}")
     if used is None:
         used = [requests_of(other) for other in running]
-    wanted = requests_of(pod)
+    wanted = requests_of(pod) if wanted is None else wanted
     capacity = (machine.cpu_cores * 1000, machine.memory_bytes)
-    if len(running) + 1 > machine.pods:
-        return _short("pods", 1, len(running), machine.pods)
+    if len(used) + 1 > machine.pods:
+        return _short("pods", 1, len(used), machine.pods)
     for index, name in enumerate(("cpu", "memory")):
         total = sum([amounts[index] for amounts in used])
         if wanted[index] and total + wanted[index] > capacity[index]:

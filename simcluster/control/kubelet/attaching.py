@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, uid_of
 from simcluster.control.attachdetach.attachable import (
     CSI_NODES,
@@ -18,11 +19,15 @@ from simcluster.control.attachdetach.attachable import (
     unique_name,
     volume_of_claim,
 )
+from simcluster.control.kubelet.intree import migrated_driver
 from simcluster.control.kubelet.volumes import VolumeError, claim_of
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
 
+#: In-tree plugins whose volumes CSI drivers serve in 1.32 (pkg/volume/csimigration/plugin_manager.go).
+_MIGRATED = ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd", "portworx-volume", "vsphere-volume")
+_MIGRATED_KEY = "storage.alpha.kubernetes.io/migrated-plugins"
 NOT_REGISTERED = "driver name {} not found in the list of registered CSI drivers"
 
 
@@ -32,6 +37,21 @@ class NodeAttachments:
     def __init__(self, kubelet: Kubelet) -> None:
         self.kubelet = kubelet
         self._users: dict[str, dict[str, None]] = {}  # unique name of the volume -> uids of pods
+
+    def register(self) -> None:
+        """Make the node's CSINode, which lists no drivers yet, if there is none."""
+        kubelet = self.kubelet
+        node = kubelet.client.cache.get("nodes", "", kubelet.name)
+        if node is None or kubelet.client.cache.get(CSI_NODES, "", kubelet.name) is not None:
+            return
+        owner = {"apiVersion": "v1", "kind": "Node", "name": kubelet.name, "uid": uid_of(node)}
+        annotations = {_MIGRATED_KEY: ",".join(f"kubernetes.io/{name}" for name in _MIGRATED)}
+        metadata: Json = {"name": kubelet.name, "annotations": annotations, "ownerReferences": [owner]}
+        body: Json = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": metadata}
+        try:
+            kubelet.client.create(CSI_NODES, "", {**body, "spec": {"drivers": None}})
+        except ApiError as error:
+            kubelet.klog.error("csi_plugin.go:306", error.message, "Failed to initialize CSINode")
 
     def in_use(self) -> list[str]:
         """`status.volumesInUse` of the Node."""
@@ -54,6 +74,9 @@ class NodeAttachments:
         bound = self._bound(pod, volume)
         if bound is None:
             return True
+        migrated = migrated_driver(volume) or migrated_driver(bound["spec"])
+        if migrated:
+            return self.has_driver(migrated)
         if must_attach(self.kubelet.client.cache, bound):
             name = unique_name(bound)
             self._users.setdefault(name, {})[uid_of(pod)] = None
@@ -62,11 +85,21 @@ class NodeAttachments:
             if name not in (status.get("volumesInUse") or ()) or name not in attached:
                 return False
         driver = bound["spec"]["csi"]["driver"]
-        if not self.has_driver(driver):
+        if self.has_driver(driver):
+            self._mount(bound, driver)
+        else:
             why = f"kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: {NOT_REGISTERED}"
             head = f'MountVolume.MountDevice failed for volume "{name_of(bound)}" : '
             raise VolumeError(head + why.format(driver))
         return True
+
+    def _mount(self, bound: ApiObject, driver: str) -> None:
+        """Have the driver stage and publish the volume. Raises VolumeError."""
+        backend = self.kubelet.storage
+        for operation, step in (("NodeStageVolume", "MountDevice"), ("NodePublishVolume", "SetUp")):
+            trouble = backend.trouble(driver, operation) if backend is not None else None
+            if trouble is not None:
+                raise VolumeError(f'MountVolume.{step} failed for volume "{name_of(bound)}" : {trouble}')
 
     def has_driver(self, driver: str) -> bool:
         """Whether the plugin of a CSI driver is registered with this kubelet."""
@@ -77,8 +110,12 @@ class NodeAttachments:
     def _bound(self, pod: ApiObject, volume: Json) -> ApiObject | None:
         """The CSI volume behind a volume of the pod."""
         claim = claim_of(pod, volume)
-        bound = volume_of_claim(self.kubelet.client.cache, namespace_of(pod), claim) if claim else None
-        return bound if bound is not None and "csi" in bound["spec"] else None
+        if not claim:
+            return ApiObject({"spec": {}}) if migrated_driver(volume) else None
+        bound = volume_of_claim(self.kubelet.client.cache, namespace_of(pod), claim)
+        if bound is None or ("csi" not in bound["spec"] and not migrated_driver(bound["spec"])):
+            return None
+        return bound
 
     def _node_status(self) -> Json:
         node = self.kubelet.client.cache.get("nodes", "", self.kubelet.name)

@@ -32,6 +32,7 @@ class KubeletConfig(Shared):
         eviction_memory_kib: hard eviction threshold `memory.available` in KiB (default 100Mi).
         eviction_disk_percent: hard eviction threshold `nodefs.available` (default 10%).
         eviction_pids: hard eviction threshold `pid.available`, a number or a percentage (default: none).
+        pod_pids_limit: most tasks of a pod (podPidsLimit; default -1: no limit).
         eviction_soft: soft eviction thresholds (default: none).
         eviction_max_pod_grace_s: longest grace period of a pod that a soft threshold evicts, in seconds.
         enforce_allocatable: whether pods as a whole live in a limited cgroup (enforceNodeAllocatable).
@@ -44,6 +45,7 @@ class KubeletConfig(Shared):
     eviction_memory_kib: int = 100 << 10
     eviction_disk_percent: int = 10
     eviction_pids: str = ""
+    pod_pids_limit: int = -1
     eviction_soft: tuple[SoftThreshold, ...] = ()
     eviction_max_pod_grace_s: int = 0
     enforce_allocatable: bool = True

@@ -119,6 +119,8 @@ class EvictionManager:
         if self._evict_over_limits():
             return
         crossed = self._observe()
+        if not (crossed or self._seen_ns or self._crossed):
+            return  # all is well, and has been
         before = [condition for condition in PRESSURE if self.under(condition)]
         for threshold in crossed:
             self._seen_ns[_CONDITION[threshold.signal]] = now
@@ -137,7 +139,7 @@ class EvictionManager:
 
     def _evict_over_limits(self) -> bool:
         """Evict pods that wrote more than their own limits of local storage allow; whether there were any."""
-        bounded = [w for w in self.kubelet.workers.values() if w.bounded and w.state == "syncing"]
+        bounded = [w for w in self.kubelet.bounded.values() if w.state == "syncing"]
         over = [(worker, text) for worker in bounded if (text := self._excess(worker))]
         for worker, text in over:
             worker.evict(text, GRACE_S)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.engine import MINUTE
+from simcluster.engine import MINUTE, FlatDict
 from simcluster.models.machine.storage import image_bytes, usage_of
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ class ImageCollector:
 
     def __init__(self, kubelet: Kubelet) -> None:
         self.kubelet = kubelet
-        self._first_ns: dict[str, int] = {}  # image -> when it was first seen
+        self._first_ns: dict[str, int] = FlatDict()  # image -> when it was first seen
         self._used_ns: dict[str, int] = {}  # image -> when a container was last seen to use it
 
     def start(self) -> None:
         """The kubelet starts: what is on the disk counts as old."""
-        self._first_ns = dict.fromkeys(self.kubelet.machine.images.images, -MINIMUM_AGE_NS)
+        self._first_ns = FlatDict(dict.fromkeys(self.kubelet.machine.images.images, -MINIMUM_AGE_NS))
         self._used_ns = {}
 
     def collect(self) -> None:

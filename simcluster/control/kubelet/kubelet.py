@@ -17,6 +17,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
+from simcluster.control.csi.backend import StorageBackend
 from simcluster.control.kubelet.admission import admit
 from simcluster.control.kubelet.attaching import NodeAttachments
 from simcluster.control.kubelet.backoff import Backoff
@@ -31,12 +32,16 @@ from simcluster.control.kubelet.klog import KubeletLog
 from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.probing import Prober
+from simcluster.control.kubelet.resting import Resting
 from simcluster.control.kubelet.shutdown import REFUSED, ShutdownManager
 from simcluster.control.kubelet.staticpods import StaticPods, mirror_hash
 from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
 from simcluster.control.kubelet.uplink import Uplink
 from simcluster.control.kubelet.volumes import VolumeBuilder
+from simcluster.control.metricsserver.counters import Counters, Roster
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
+from simcluster.models.machine.cni import NOT_INITIALIZED
+from simcluster.models.machine.container import Container, cpu_times
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
@@ -46,6 +51,11 @@ RELIST_NS = SECOND
 RUNTIME_DOWN_NS = 30 * SECOND
 #: relistThreshold of PLEG.
 PLEG_THRESHOLD_NS = 3 * MINUTE
+#: What the kubelet makes of containerd's answer when it has no CNI configuration.
+NETWORK_NOT_READY = (
+    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin "
+    f"returns error: {NOT_INITIALIZED}"
+)
 #: What kubeadm gives the node of the control plane.
 CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 #: Containers of pods that are gone get this long (kubelet: orphaned pods are killed at once).
@@ -112,22 +122,27 @@ class Kubelet:
         self.running = False
         self.started_ns = 0
         self.workers: dict[str, PodWorker] = {}  # pod uid ->
+        self.bounded: dict[str, PodWorker] = {}  # those of pods with a limit of what they may write
         self.images = ImageManager(sim, machine.images)
         self.backoff = Backoff(sim)
         self.static = StaticPods(self)
         self.eviction = EvictionManager(self)
+        self.storage: StorageBackend | None = None  # what stands behind CSI drivers
         self.attachments = NodeAttachments(self)
+        self.resting = Resting(self)
         self.shutdown = ShutdownManager(self)
         self.image_gc = ImageCollector(self)
         phases = sim.stream("kubelet", self.name)
         self._relist_phase = phases.uniform_ns(0, RELIST_NS - 1)
         self._tick_phase = phases.uniform_ns(0, SECOND - 1)
         self._dirty: dict[str, None] = {}
+        self._roster: tuple[list[Container], Roster] = ([], Roster(()))  # of the last scrape
         self._relist_timer: Timer | None = None
         self._gc_timer: Timer | None = None
         self._image_timer: Timer | None = None
         self._watch: Informer | None = None
         machine.runtime.on_change = self._runtime_changed
+        machine.runtime.on_stop = self.resting.rouse
         machine.on_oom = self._system_oom
         unit = machine.units.units["kubelet.service"]
         unit.on_start, unit.on_stop = self.start, self.stop
@@ -152,6 +167,7 @@ class Kubelet:
         self.static.start()
         self.eviction.start()
         self.image_gc.start()
+        self.resting.start()
         self._watch = Informer(self.sim, f"kubelet/{self.name}", "pods", self.handle)
         for pod in self.client.cache.pods_on(self.name):
             self._watch.notify(Change("ADDED", "pods", pod, None, int(pod["metadata"]["resourceVersion"])))
@@ -183,7 +199,8 @@ class Kubelet:
         self.shutdown.stop()
         for worker in self.workers.values():
             worker.die()
-        self.workers = {}
+        self.resting.stop()
+        self.workers, self.bounded = {}, {}
         self.machine.images.drop_queue()
         self._dirty = {}
         for timer in (self._relist_timer, self._gc_timer, self._image_timer):
@@ -219,19 +236,22 @@ class Kubelet:
         known = uid_of(pod) in self.machine.runtime.runs
         if not known and phase not in ("Succeeded", "Failed") and not is_terminating(pod):
             workers = [w for w in self.workers.values() if w.state != "terminated"]
-            others, used = [w.pod for w in workers], [w.reserved for w in workers]
+            others, used = (w.pod for w in workers), [w.reserved for w in workers]
             node = self.client.cache.get("nodes", "", self.name)
             refused = REFUSED if self.shutdown.active else self.eviction.admit(pod)
-            rejection = refused or admit(pod, others, self.machine, node, used)
+            rejection = refused or admit(pod, others, self.machine, node, used, worker.reserved)
             if rejection is not None:
                 worker.pod_event("Warning", rejection.reason, rejection.message)
                 worker.reject(rejection.reason, f"Pod was rejected: {rejection.message}")
-        self.workers[uid_of(pod)] = worker
+        self.workers[worker.uid] = worker
+        if worker.bounded:
+            self.bounded[worker.uid] = worker
         worker.start()
 
     def forget(self, worker: PodWorker) -> None:
         """A pod is gone for good."""
         self.workers.pop(worker.uid, None)
+        self.bounded.pop(worker.uid, None)
         self.backoff.forget(worker.uid)
         self.images.forget_pod(worker.uid)
         self.volumes.forget_pod(worker.uid)
@@ -289,6 +309,11 @@ class Kubelet:
             errors.append(f"PLEG is not healthy: pleg was last seen active {ago} ago; threshold is {limit}")
         return errors
 
+    def network_error(self) -> str:
+        """Why pods get no network, in the words of the Ready condition; "" if they do."""
+        cni = self.machine.runtime.cni
+        return "" if cni is None or cni.ready else NETWORK_NOT_READY
+
     def _system_oom(self, process: str, pid: int) -> None:
         """The kernel killed a process because the whole machine was out of memory (oomWatcher)."""
         if self.running:
@@ -340,6 +365,18 @@ class Kubelet:
                 spec = run.spec
                 found.append(PodUsage(spec.namespace, spec.pod_name, usage))
         return found
+
+    def counters(self) -> Counters:
+        """The same of all running containers, as a scrape of `/metrics/resource` takes it."""
+        running = [run for run in self.machine.runtime.containers() if run.state == "running"]
+        known, roster = self._roster
+        if running != known:
+            specs = [run.spec for run in running]
+            roster = Roster(
+                [(s.namespace, s.pod_name, s.name, run.started_ns) for s, run in zip(specs, running, strict=True)]
+            )
+            self._roster = (running, roster)
+        return Counters(roster, cpu_times(running), [run.memory_bytes for run in running])
 
     def node_stats(self) -> ContainerUsage:
         """Counters of the whole machine since it booted."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from simcluster.api.objects import Json
-from simcluster.control.kubelet.volumes import ClaimError, Volume, VolumeError
+from simcluster.control.kubelet.volumes import ClaimError, Volume, VolumeError, Volumes
 from simcluster.engine import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
@@ -52,13 +52,15 @@ class Mounting:
         worker = self.worker
         if not worker.active:
             return
+        sources = "" if self._mounted else worker.volume_sources()
         try:
             missing = [volume["name"] for volume in worker.pod["spec"].get("volumes") or () if not self._ready(volume)]
         except ClaimError as error:
             self._fail(str(error))
             return
         if not missing:
-            worker.volumes, self._mounted, self._retries = self._mounted, {}, {}
+            worker.volumes_made(Volumes(self._mounted), sources)
+            self._mounted, self._retries = {}, {}
             self.done(True)
             return
         now = worker.kubelet.sim.now
@@ -94,6 +96,7 @@ class Mounting:
         except ClaimError:
             raise
         except VolumeError as error:
+            self._unattached.pop(name, None)  # what fails to be mounted is there
             worker.pod_event("Warning", "FailedMount", str(error))
             where = "nestedpendingoperations.go:348"
             worker.kubelet.klog.error(where, str(error), "Operation failed", pod=worker.reference)

@@ -1,7 +1,7 @@
 """The Node object as its kubelet reports it: registration, Lease, conditions, events.
 
 Source: kubelet_node_status.go, nodestatus/setters.go, nodelease; shapes and event wording
-from a recorded 1.32 cluster. Leaves out: PID pressure (always fine).
+from a recorded 1.32 cluster.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ class NodeReporter:
     def _settle(self) -> None:
         self._settled = True
         self.report()
+        self.kubelet.attachments.register()
 
     def _node(self) -> ApiObject | None:
         return self.kubelet.client.cache.get("nodes", "", self.kubelet.name)
@@ -171,17 +172,22 @@ class NodeReporter:
             self._told_of = ingredients
             return
         was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
+        known = node.get("status") or {}
+        patch = {key: value for key, value in status.items() if known.get(key) != value}
         turned = [kind for kind in PRESSURE if _status_of(node, kind) not in ("", _status_of({"status": status}, kind))]
         try:
-            self.kubelet.client.patch(
-                "nodes", "", self.kubelet.name, {"status": status}, kind="merge", subresource="status"
-            )
+            if list(patch) == ["conditions"]:
+                self.kubelet.client.beat(self.kubelet.name, patch["conditions"])
+            else:
+                self.kubelet.client.patch(
+                    "nodes", "", self.kubelet.name, {"status": patch}, kind="merge", subresource="status"
+                )
         except ApiError as error:
             self.kubelet.klog.error(
                 "kubelet_node_status.go:549", error.message, "Error updating node status, will retry"
             )
             return
-        self._sent, self._sent_ns = status, now
+        self._sent, self._sent_ns = ApiObject(status), now
         self._tell_boot(node)
         self._tell(was, became)
         for kind in turned:
@@ -249,8 +255,8 @@ class NodeReporter:
         machine, eviction = self.kubelet.machine, self.kubelet.eviction
         size = (machine.cpu_cores, machine.memory_bytes, machine.pods, machine.address)
         pressure = [eviction.under(kind) for kind in PRESSURE]
-        ready = (self._settled, self.kubelet.shutdown.active, *self.kubelet.runtime_errors())
-        version, images = node["metadata"]["resourceVersion"], tuple(machine.images.images.values())
+        ready = (self._settled, self.kubelet.shutdown.active, self._errors())
+        version, images = node["metadata"]["resourceVersion"], machine.images.changes
         in_use = self.kubelet.attachments.in_use()
         return (version, self.config, machine.identity, size, pressure, ready, images, in_use)
 
@@ -277,8 +283,12 @@ class NodeReporter:
         reason, message = PRESSURE[kind] if under else _FINE[kind]
         return {"type": kind, "status": str(under), "reason": reason, "message": message}
 
+    def _errors(self) -> list[str]:
+        errors, network = self.kubelet.runtime_errors(), self.kubelet.network_error()
+        return [*errors, network] if network else errors
+
     def _ready(self) -> Json:
-        errors = self.kubelet.runtime_errors()
+        errors = self._errors()
         if self.kubelet.shutdown.active:
             errors = [*errors, NOT_READY]
         if not self._settled:
@@ -297,12 +307,11 @@ class NodeReporter:
         kubelet = self.kubelet
         self._lease_timer = kubelet.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
         now = format_rfc3339(kubelet.machine.os.clock.now_ns(), digits=6)
-        spec = {"holderIdentity": kubelet.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
         try:
             if kubelet.client.cache.get("leases.coordination.k8s.io", LEASE_NAMESPACE, kubelet.name) is not None:
-                patch = {"spec": {"renewTime": now}}
-                kubelet.client.patch("leases.coordination.k8s.io", LEASE_NAMESPACE, kubelet.name, patch, kind="merge")
+                kubelet.client.renew(LEASE_NAMESPACE, kubelet.name, now)
                 return
+            spec = {"holderIdentity": kubelet.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
             metadata: Json = {"name": kubelet.name, "namespace": LEASE_NAMESPACE}
             node = self._node()
             if node is not None:

@@ -1,10 +1,12 @@
 """A pod's `/etc/resolv.conf` and `/etc/hosts`, from its DNS policy, DNS configuration and host aliases.
 
 Source: pkg/kubelet/network/dns/dns.go (GetPodDNS, appendDNSConfig), kubelet_pods.go
-(hostsEntriesFromHostAliases). Left out: limits on the length of search lists.
+(hostsEntriesFromHostAliases).
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from simcluster.api.objects import Json, namespace_of
 from simcluster.control.kubelet.podspec import Pod
@@ -12,6 +14,9 @@ from simcluster.models.machine.names import ResolverConfig, cluster_first
 
 #: What the resolvConf of a node (systemd-resolved's upstream) names.
 NODE_RESOLVER = ResolverConfig(("172.18.0.1",))
+#: What a resolver takes (MaxDNSNameservers, MaxDNSSearchPaths, MaxDNSSearchListChars).
+_MOST_SERVERS, _MOST_PATHS, _MOST_CHARACTERS = 3, 32, 2048
+_EXCEEDED = "{} limits were exceeded, some {} have been omitted, the applied {} line is: {}"
 
 
 def resolver_of(pod: Pod, cluster_dns: str) -> ResolverConfig:
@@ -26,6 +31,19 @@ def resolver_of(pod: Pod, cluster_dns: str) -> ResolverConfig:
         base = cluster_first(cluster_dns, namespace_of(pod))
     extra: Json | None = spec.get("dnsConfig")
     return base if not extra else _extended(base, extra)
+
+
+def within_limits(config: ResolverConfig) -> tuple[ResolverConfig, tuple[str, ...]]:
+    """The configuration without what is too much, and what the pod's DNSConfigForming Events say of that."""
+    told = []
+    servers, search = config.servers[:_MOST_SERVERS], config.search[:_MOST_PATHS]
+    while len(" ".join(search)) > _MOST_CHARACTERS:
+        search = search[:-1]
+    if servers != config.servers:
+        told.append(_EXCEEDED.format("Nameserver", "nameservers", "nameserver", " ".join(servers)))
+    if search != config.search:
+        told.append(_EXCEEDED.format("Search Line", "search paths", "search", " ".join(search)))
+    return (replace(config, servers=servers, search=search) if told else config), tuple(told)
 
 
 def _extended(base: ResolverConfig, extra: Json) -> ResolverConfig:

@@ -102,6 +102,16 @@ def is_bounded(pod: Pod) -> bool:
     return any(disk_limit(container) for container in containers_of(pod))
 
 
+def shows_address(pod: Pod) -> bool:
+    """Whether a file of a volume tells the pod's address."""
+    for volume in pod["spec"].get("volumes") or ():
+        for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+            for item in (source.get("downwardAPI") or {}).get("items") or ():
+                if str((item.get("fieldRef") or {}).get("fieldPath", "")).startswith("status."):
+                    return True
+    return False
+
+
 def disk_limit(container: Json) -> str:
     """`resources.limits.ephemeral-storage`, empty if there is none."""
     limits = (container.get("resources") or {}).get("limits") or {}

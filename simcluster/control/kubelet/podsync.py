@@ -12,7 +12,7 @@ from simcluster.api.objects import Json, namespace_of
 from simcluster.control.kubelet.environment import ConfigError, build_environment, expand
 from simcluster.control.kubelet.goduration import go_duration
 from simcluster.control.kubelet.mounting import Mounting
-from simcluster.control.kubelet.poddns import host_aliases, resolver_of
+from simcluster.control.kubelet.poddns import host_aliases, resolver_of, within_limits
 from simcluster.control.kubelet.podspec import (
     container_named,
     containers_of,
@@ -30,7 +30,7 @@ from simcluster.control.kubelet.runs import Run
 from simcluster.control.kubelet.status import Waiting
 from simcluster.control.kubelet.subpaths import with_sub_paths
 from simcluster.control.kubelet.volumes import mounts_of
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, Parted
 from simcluster.models.machine.container import Container, ContainerSpec
 from simcluster.models.machine.runtime import RuntimeFailure
 
@@ -55,7 +55,7 @@ class Start(NamedTuple):
     name: str
 
 
-class PodSync:
+class PodSync(Parted):
     """The steps of a pod's syncs; one sync at a time.
 
     Attributes:
@@ -74,6 +74,11 @@ class PodSync:
         """Bring the pod one step nearer to its spec; ends with `worker.sync_finished`."""
         self._steps, self._failed, self.idle = [], False, False
         worker = self.worker
+        network = worker.kubelet.network_error()
+        if network and not worker.pod["spec"].get("hostNetwork"):
+            worker.pod_event("Warning", "NetworkNotReady", f"network is not ready: {network}")
+            worker.sync_finished(failed=True, soon=True)
+            return
         if worker.volumes is not None:
             worker.refresh_volumes()
             self._sandbox()
@@ -100,6 +105,8 @@ class PodSync:
         if self._nothing_left():
             worker.sync_finished(failed=False)
             return
+        if worker.picture.runs:  # they had a sandbox, which is gone
+            worker.pod_event("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
         worker.kubelet.sim.after(worker.kubelet.machine.runtime.sandbox_ns(), self._create_sandbox)
 
     def _nothing_left(self) -> bool:
@@ -114,6 +121,9 @@ class PodSync:
         if not worker.active:
             return
         pod = worker.pod
+        names, told = within_limits(resolver_of(pod, worker.kubelet.reporter.config.cluster_dns))
+        for message in told:
+            worker.pod_event("Warning", "DNSConfigForming", message)
         try:
             self._check_handler()
             sandbox = worker.kubelet.machine.runtime.create_sandbox(
@@ -122,7 +132,7 @@ class PodSync:
                 worker.uid,
                 host_network=bool(pod["spec"].get("hostNetwork")),
                 memory_limit=pod_memory_limit(pod),
-                names=resolver_of(pod, worker.kubelet.reporter.config.cluster_dns),
+                names=names,
                 hosts=host_aliases(pod),
             )
         except RuntimeFailure as failure:
@@ -133,6 +143,9 @@ class PodSync:
             worker.sync_finished(failed=True)
             return
         worker.kubelet.volumes.attach(pod, sandbox)
+        most = worker.kubelet.reporter.config.pod_pids_limit
+        if most > 0:  # the pod's cgroup is made with it, and keeps it whatever the kubelet reads later
+            worker.kubelet.machine.os.pids.set_limit(worker.uid, most)
         self._plan()
 
     def _check_handler(self) -> None:

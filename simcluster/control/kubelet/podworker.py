@@ -20,24 +20,27 @@ from simcluster.control.kubelet.podspec import (
     grace_period_s,
     init_containers_of,
     is_bounded,
+    shows_address,
 )
 from simcluster.control.kubelet.podsync import PodSync
 from simcluster.control.kubelet.probeworker import KINDS, ProbeWorker
-from simcluster.control.kubelet.runs import NOTHING, PodPicture, Run, take_picture
-from simcluster.control.kubelet.standstill import Standstill, standstill_of
+from simcluster.control.kubelet.resting import RESYNC_NS, Looker
+from simcluster.control.kubelet.runs import NOTHING, Run, take_picture
+from simcluster.control.kubelet.standstill import standstill_of
 from simcluster.control.kubelet.staticpods import SOURCE, mirror_hash
 from simcluster.control.kubelet.status import Observed, Waiting, pod_status
 from simcluster.control.kubelet.stopping import Stop, Termination
-from simcluster.control.kubelet.volumes import Volume, VolumeError, mounts_of
+from simcluster.control.kubelet.volumes import Volume, VolumeError, Volumes, mounts_of
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339, parse_rfc3339
 from simcluster.models.machine.container import Container
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
 
-#: syncFrequency 1 min and backOffPeriod 10 s, each with jitter factor 0.5.
-RESYNC_NS = (60 * SECOND, 90 * SECOND)
+#: backOffPeriod 10 s with jitter factor 0.5.
 RETRY_NS = (10 * SECOND, 15 * SECOND)
+#: When only the node's network is missing (backOffOnTransientErrorPeriod, with the same jitter).
+SOON_NS = (SECOND, SECOND * 3 // 2)
 #: From the end of a relist to the start of the sync that waited for it.
 _CACHE_NS = 5 * MILLISECOND
 TERMINAL = ("Succeeded", "Failed")
@@ -46,7 +49,7 @@ _OF_PHASE = ("phase", "reason", "message")
 _SYNC_STATUS_NS = 10 * SECOND
 
 
-class PodWorker:
+class PodWorker(Looker):
     """Drives one pod.
 
     Attributes:
@@ -60,6 +63,7 @@ class PodWorker:
     """
 
     def __init__(self, kubelet: Kubelet, pod: ApiObject) -> None:
+        super().__init__()
         self.kubelet = kubelet
         self.pod = pod
         self.uid = uid_of(pod)
@@ -68,33 +72,26 @@ class PodWorker:
         self.reference = f"{self.namespace}/{self.name}"
         self.static = (pod["metadata"].get("annotations") or {}).get(SOURCE) == "file"
         self.bounded = is_bounded(pod)
-        self.state = "syncing"
-        self.dead = False
-        self.picture: PodPicture = NOTHING
-        self.reported: PodPicture = NOTHING
+        self.picture = self.reported = NOTHING
         known = self.api_pod()
-        # Replaced, never changed: forks share what was reported.
-        self.status: Json = ApiObject((pod if known is None else known).get("status") or {})
-        self.sent: Json = self.status
+        self.status = self.sent = ApiObject((pod if known is None else known).get("status") or {})
         self.waiting: dict[str, Waiting] = {}
-        self.volumes: dict[str, Volume] | None = None
+        self.volumes: Volumes | None = None
         self.probes: dict[tuple[str, str], ProbeWorker] = {}
         self.stops: dict[str, Stop] = {}
         self.stream = kubelet.sim.stream("pod-worker", kubelet.name, self.uid)
         self.sync = PodSync(self)
         self._termination: Termination | None = None
         self._attempts: dict[str, int] = {}
-        self._busy = False
         self._wanted = False
         self._removed = False
         self._retired = False
         self._grace_s: int | None = None  # set by an eviction or a shutdown
         self._flush_timer: Timer | None = None
-        self._ended_ns = -1
-        self._standstill: Standstill | None = None
-        self._reserved: tuple[Json, tuple[int, int]] | None = None  # for this spec
-        self._sync_timer: Timer | None = None
-        self._resync_timer: Timer | None = None
+        self._reserving: ApiObject | None = None  # the version of the pod whose reservation is known
+        self._made_for: ApiObject | None = None  # the version of the pod for which the volumes' files were made
+        self._made_of = ""
+        self._cpu = self._memory = 0
         self._deadline_timer: Timer | None = None
 
     @property
@@ -105,17 +102,13 @@ class PodWorker:
         return self._termination
 
     @property
-    def active(self) -> bool:
-        """Whether steps of a sync may still act."""
-        return not self.dead and self.state == "syncing"
-
-    @property
     def reserved(self) -> tuple[int, int]:
         """CPU (millicores) and memory (bytes) that the pod reserves."""
-        known, spec = self._reserved, self.pod["spec"]
-        if known is None or known[0] is not spec:
-            known = self._reserved = (spec, requests_of(self.pod))
-        return known[1]
+        if self._reserving is not self.pod:
+            known, self._reserving = self._reserving, self.pod
+            if known is None or known["spec"] is not self.pod["spec"]:
+                self._cpu, self._memory = requests_of(self.pod)
+        return self._cpu, self._memory
 
     # When to sync.
 
@@ -137,6 +130,7 @@ class PodWorker:
         """Sync soon: now, or as soon as a fresh relist is there."""
         if not self.active:
             return
+        self.stir()
         if self._busy:
             self._wanted = True
             return
@@ -177,33 +171,16 @@ class PodWorker:
         if self.active:
             self.terminate()
 
-    def sync_finished(self, *, failed: bool) -> None:
-        """The sync has done what it could."""
+    def sync_finished(self, *, failed: bool, soon: bool = False) -> None:
+        """The sync has done what it could; after a failure that may pass `soon`, the next one comes early."""
         self._busy = False
         self._ended_ns = self.kubelet.sim.now
-        delay = self.stream.uniform_ns(*(RETRY_NS if failed else RESYNC_NS))
+        delay = self.stream.uniform_ns(*(SOON_NS if soon else RETRY_NS if failed else RESYNC_NS))
         self._resync_timer = self.kubelet.sim.at(self.kubelet.sync_tick_ns(delay), self._resync)
         self._standstill = standstill_of(self) if self.sync.idle and not failed else None
         if self._wanted:
             self._wanted = False
             self.request_sync()
-
-    def _resync(self) -> None:
-        """Time to look again; where nothing has changed since a look that found nothing to do, that was it."""
-        self._resync_timer = None
-        known, kubelet = self._standstill, self.kubelet
-        rests = known is not None and self._sync_timer is None and self.active and not self._busy
-        if rests and known is not None and kubelet.machine.runtime.up and known.lasts(self):
-            self._ended_ns = kubelet.sim.now
-            delay = self.stream.uniform_ns(*RESYNC_NS)
-            self._resync_timer = kubelet.sim.at(kubelet.sync_tick_ns(delay), self._resync)
-        else:
-            self.request_sync()
-
-    def _cancel_resync(self) -> None:
-        if self._resync_timer is not None:
-            self._resync_timer.cancel()
-            self._resync_timer = None
 
     # What happens around it.
 
@@ -304,6 +281,7 @@ class PodWorker:
 
     def die(self) -> None:
         """The kubelet stops: drop every timer; containers run on."""
+        self.stir()
         self.dead = True
         self.stop_probes(tuple(KINDS))
         for timer in (self._sync_timer, self._resync_timer, self._deadline_timer):
@@ -369,9 +347,23 @@ class PodWorker:
         """Set up one volume. Raises VolumeError."""
         return self.kubelet.volumes.build(self.pod, volume, self.picture.address)
 
+    def volume_sources(self) -> str:
+        """As long as it is the same, so is all that the files of volumes are made of, besides the pod."""
+        address = self.picture.address if shows_address(self.pod) else ""
+        return f"{address} {self.kubelet.volumes.mark()}"
+
+    def volumes_made(self, volumes: Volumes, sources: str) -> None:
+        """The volumes are set up; `sources` is what there was when the first of them was, "" if that is long ago."""
+        self.volumes = volumes
+        self._made_for, self._made_of = self.pod if sources else None, sources
+
     def refresh_volumes(self) -> None:
         """Renew the files of ConfigMaps and Secrets in running containers, as every sync does."""
         assert self.volumes is not None
+        sources, made_for, made_of = self.volume_sources(), self._made_for, self._made_of
+        self._made_for, self._made_of = self.pod, sources
+        if made_for is not None and made_of == sources and _same_facts(made_for, self.pod):
+            return
         changed = False
         for volume in self.pod["spec"].get("volumes") or ():
             if not any(kind in volume for kind in ("configMap", "secret", "projected", "downwardAPI")):
@@ -381,7 +373,7 @@ class PodWorker:
             except VolumeError:
                 continue  # what was mounted stays
             if fresh != self.volumes.get(volume["name"]):
-                self.volumes[volume["name"]] = fresh
+                self.volumes = Volumes({**self.volumes, volume["name"]: fresh})
                 changed = True
         if changed:
             for spec in [*init_containers_of(self.pod), *containers_of(self.pod)]:
@@ -506,9 +498,7 @@ class PodWorker:
             return
         self.sent = status
         try:
-            self.kubelet.client.patch(
-                "pods", self.namespace, self.name, {"status": patch}, kind="merge", subresource="status"
-            )
+            self.kubelet.client.patch_status("pods", self.namespace, self.name, patch)
         except ApiError as error:
             self.sent = {}  # the next status is sent whatever it says
             text = "Failed to update status for pod"
@@ -555,6 +545,15 @@ class PodWorker:
         self.fail("DeadlineExceeded", text)
         self._flush()
         self.terminate()
+
+
+def _same_facts(one: ApiObject, other: ApiObject) -> bool:
+    """Whether two versions of a pod are equal in all that the files of its volumes may show."""
+    if one is other:
+        return True
+    mine, its = one["metadata"], other["metadata"]
+    same = mine.get("labels") == its.get("labels") and mine.get("annotations") == its.get("annotations")
+    return same and bool(one["spec"] == other["spec"])
 
 
 _OURS = (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from simcluster.api.objects import Json, is_terminating
 from simcluster.control.kubelet.podspec import Pod, restart_policy
 from simcluster.control.kubelet.probing import Outcome
+from simcluster.control.kubelet.steadyprobe import Steady, steady_of
 from simcluster.engine import SECOND, Timer
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class ProbeWorker:
         self._last = ""
         self._streak = 0
         self._pending = False
+        self._in_flight = 0
+        self._steady: Steady | None = None  # while it lasts, attempts succeed
         self._timer: Timer | None = None
 
     @property
@@ -89,6 +92,10 @@ class ProbeWorker:
     def tick(self) -> None:
         """One turn: try if the container runs and is old enough."""
         worker = self.pod_worker
+        if self._steady is not None:
+            if self._steady.lasts(worker):
+                return
+            self._steady = None
         run = worker.reported.newest(self.container["name"])
         if run is None:
             return
@@ -129,12 +136,14 @@ class ProbeWorker:
             return
         timeout_s = int(self.spec.get("timeoutSeconds") or 1)
         outcome = worker.kubelet.prober.attempt(self.spec, self.container, container, timeout_s)
+        self._in_flight += 1
         if outcome.delay_ns:
             worker.kubelet.sim.after(outcome.delay_ns, self._finished, outcome, container.container_id)
         else:
             self._finished(outcome, container.container_id)
 
     def _finished(self, outcome: Outcome, container_id: str) -> None:
+        self._in_flight -= 1
         if self.stopped or container_id != self.container_id or self.on_hold:
             return
         self._report(outcome)
@@ -150,6 +159,17 @@ class ProbeWorker:
             self.on_hold = True
             self._last, self._streak = "", 0
         self._set(outcome.result)
+        if outcome.result == self.result == "success" and not self._in_flight:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Make no more attempts as long as they must succeed."""
+        worker = self.pod_worker
+        container = worker.kubelet.machine.runtime.newest(worker.uid, self.container["name"])
+        run = worker.reported.newest(self.container["name"])
+        if container is None or run is None or not container.container_id == run.container_id == self.container_id:
+            return
+        self._steady = steady_of(worker, self.spec, self.container, container)
 
     def _report(self, outcome: Outcome) -> None:
         if outcome.result == "success":

@@ -127,7 +127,7 @@ class Prober:
         way_ns = self._way_ns(container, host)
         if way_ns is None:
             return Answer("timeout")
-        listener = self._listener(container, host, call.port)
+        listener = self.listener(container, host, call.port)
         if listener is None:
             return Answer("refused", delay_ns=way_ns)
         answer = listener.program.answer(call)
@@ -152,11 +152,27 @@ class Prober:
             host = self.runtime.machine.address
         return network.sandboxes.get(host)
 
-    def _listener(self, container: Container, host: str, port: int) -> Container | None:
+    def listener(self, container: Container, host: str, port: int) -> Container | None:
+        """The container that answers there, if one listens."""
         if host == container.sandbox.address:
             return container.sandbox.container_on(port)
         owner = self._owner(container, host)
         return owner.container_on(port) if isinstance(owner, Sandbox | Machine) else None
+
+
+def asked(handler: Json, spec: Json, container: Container) -> tuple[str, Call] | None:
+    """Host and call of a handler that asks a server; None of any other handler."""
+    kind = next((kind for kind in ("httpGet", "grpc") if kind in handler), "")
+    port = _port(handler[kind].get("port"), spec) if kind else None
+    if port is None:
+        return None
+    target = handler[kind]
+    call = (
+        Call("http", port, target.get("path") or "/")
+        if kind == "httpGet"
+        else Call("grpc", port, target.get("service") or "")
+    )
+    return target.get("host") or container.sandbox.address, call
 
 
 def _port(port: int | str | None, spec: Json) -> int | None:

@@ -38,7 +38,8 @@ class KubeletServers:
             return text
         lines = container.log.read(tail=options.tail_lines, since_ns=options.since_ns)
         if options.timestamps:
-            text = "".join(f"{format_rfc3339(line.t_ns, digits=9)} {line.text}\n" for line in lines)
+            clock = kubelet.machine.os.clock  # the runtime stamps lines by the node's clock
+            text = "".join(f"{format_rfc3339(clock.shown_ns(line.t_ns), digits=9)} {line.text}\n" for line in lines)
         else:
             text = "".join(f"{line.text}\n" for line in lines)
         if options.limit_bytes is not None:

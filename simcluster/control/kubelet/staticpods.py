@@ -22,11 +22,12 @@ from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, thaw, uid_of
 from simcluster.api.store import Change
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
-from simcluster.models.machine.shellfiles import FileError
+from simcluster.models.machine.shell.files import FileError
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
     from simcluster.control.kubelet.podworker import PodWorker
+    from simcluster.control.kubelet.resting import Looker
 
 #: `staticPodPath` of kubeadm's kubelet configuration.
 FOLDER = "/etc/kubernetes/manifests"
@@ -229,15 +230,19 @@ class StaticPods:
         else:
             worker.compare_status(mirror)
 
+    def is_mirrored(self, worker: Looker) -> bool:
+        """Whether the API has the mirror of a static pod."""
+        mirror = worker.api_pod()
+        return mirror is not None and not is_terminating(mirror)
+
     def reconcile(self, worker: PodWorker) -> None:
         """Have exactly one mirror of a static pod in the API."""
         client = self.kubelet.client
+        if self.is_mirrored(worker):
+            return
         mirror = client.cache.get("pods", worker.namespace, worker.name)
-        if mirror is not None:
-            if mirror_hash(mirror) == worker.uid and not is_terminating(mirror):
-                return
-            if not self._delete(mirror):
-                return
+        if mirror is not None and not self._delete(mirror):
+            return
         node = client.cache.get("nodes", "", self.kubelet.name)
         if node is None:
             return

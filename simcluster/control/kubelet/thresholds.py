@@ -1,4 +1,4 @@
-"""Eviction thresholds as a KubeletConfiguration gives them.
+"""Eviction thresholds and the limit of a pod's tasks as a KubeletConfiguration gives them.
 
 Source: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) of 1.32. Whoever sets
 `evictionHard` replaces all of its defaults. Left out: `evictionMinimumReclaim`.
@@ -16,6 +16,7 @@ import yaml
 from simcluster.api import quantity
 from simcluster.control.kubelet.config import KubeletConfig, SoftThreshold
 from simcluster.engine import parse_duration
+from simcluster.models.machine.machine import Machine
 
 CONFIG_FILE = "/var/lib/kubelet/config.yaml"
 
@@ -32,7 +33,7 @@ def amount_of(text: str, total: int) -> int:
 
 
 def configured(config: KubeletConfig, text: str, memory_bytes: int) -> KubeletConfig:
-    """The configuration with the thresholds that a KubeletConfiguration file sets."""
+    """The configuration with the limits that a KubeletConfiguration file sets."""
     given = _read(text)
     hard, soft = given.get("evictionHard"), given.get("evictionSoft")
     if hard is not None:
@@ -47,13 +48,21 @@ def configured(config: KubeletConfig, text: str, memory_bytes: int) -> KubeletCo
         graces = given.get("evictionSoftGracePeriod") or {}
         found = [SoftThreshold(name, str(value), parse_duration(graces[name])) for name, value in soft.items()]
         config = replace(config, eviction_soft=tuple(found))
+    if "podPidsLimit" in given:
+        config = replace(config, pod_pids_limit=int(given["podPidsLimit"]))
     most = given.get("evictionMaxPodGracePeriod")
     return config if most is None else replace(config, eviction_max_pod_grace_s=int(most))
 
 
+def configured_pids(machine: Machine) -> int:
+    """`podPidsLimit` of the kubelet's file on a machine; -1: no limit."""
+    file = machine.files.find(CONFIG_FILE)
+    return -1 if file is None else int(_read(file.text).get("podPidsLimit", -1))
+
+
 @functools.lru_cache(maxsize=16)
 def _read(text: str) -> Mapping[str, Any]:
-    if "eviction" not in text:
+    if "eviction" not in text and "podPidsLimit" not in text:
         return {}
     try:
         found = yaml.safe_load(text)

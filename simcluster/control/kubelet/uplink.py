@@ -105,6 +105,10 @@ class Uplink(Client):
         for change in held:
             self._deliver(change)
 
+    def _reaches(self) -> bool:
+        fresh = not self._connected or self._known_ns != self.api.certificate_ns
+        return not fresh and self._machine.network.links.calm
+
     def _call(
         self,
         method: str,
@@ -117,8 +121,7 @@ class Uplink(Client):
         query: Query = (),
         content_type: str = JSON,
     ) -> Json:
-        fresh = not self._connected or self._known_ns != self.api.certificate_ns
-        if fresh or not self._machine.network.links.calm:
+        if not self._reaches():
             error = self.trouble()
             if error:
                 path = self.api.resources.path(resource, namespace, name, subresource)

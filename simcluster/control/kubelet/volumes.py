@@ -13,17 +13,28 @@ from typing import Any
 from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
 from simcluster.control.kubelet.environment import NodeFacts, data_of, field_value, resource_value
+from simcluster.control.kubelet.intree import device_problem, missing_path, removed_plugin
 from simcluster.control.kubelet.networkmounts import nfs_problem
 from simcluster.control.kubelet.podspec import Pod
 from simcluster.control.kubelet.tokenfile import Identified, TokenFile
+from simcluster.control.storage.provisioners import PROVISIONED_BY
 from simcluster.engine import SECOND, Shared, Simulation
 from simcluster.models.machine.container import Mount, Sandbox
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.shellfiles import Layer
+from simcluster.models.machine.shell.files import Layer
 
 #: Names within a volume and their texts.
 Files = tuple[tuple[str, str | TokenFile], ...]
+
+
+#: What the files of volumes are made of, besides pods and the node.
+SOURCES = ("configmaps", "secrets", "serviceaccounts")
+
+
+#: Sockets that the programs of a node listen on.
+SOCKETS = ("/run/containerd/containerd.sock", "/run/dbus/system_bus_socket", "/run/systemd/journal/socket")
+_DEVICES = {"CharDevice": "character device", "BlockDevice": "block device"}
 
 
 class VolumeError(Exception):
@@ -43,6 +54,12 @@ class Volume(Shared):
     host: str = ""
 
 
+class Volumes(dict[str, Volume], Shared):
+    """The volumes of a pod by name; never changed but replaced."""
+
+    __slots__ = ()
+
+
 class VolumeBuilder:
     """Sets up the volumes of one node's pods."""
 
@@ -60,6 +77,7 @@ class VolumeBuilder:
     def build(self, pod: Pod, volume: Json, address: str) -> Volume:
         """Set up one volume. Raises VolumeError."""
         name = volume["name"]
+        _refuse(volume, name, name)
         for kind, reference in volume.items():
             if kind == "name":
                 continue
@@ -76,6 +94,12 @@ class VolumeBuilder:
             except VolumeError as error:
                 raise VolumeError(f'MountVolume.SetUp failed for volume "{name}" : {error}') from None
         return Volume("emptyDir")
+
+    def mark(self) -> tuple[object, ...]:
+        """As long as it is the same, so are the sources of every pod."""
+        cache = self.cache
+        node = cache.get("nodes", "", self.node.name)
+        return (*[cache.changed_at(resource) for resource in SOURCES], node and uid_of(node))
 
     def sources(self, pod: Pod) -> tuple[object, ...]:
         """What the files of a running pod's volumes are made of, besides the pod itself."""
@@ -121,6 +145,12 @@ class VolumeBuilder:
                 f"failed to process volumes=[{name}]: error processing PVC {namespace}/{claim_name}: {why}"
             )
         bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))
+        if bound is not None:
+            _refuse(bound["spec"], name_of(bound), name)
+            made = PROVISIONED_BY in (bound["metadata"].get("annotations") or {})
+            missing = missing_path(self.files, bound["spec"], made=made)
+            if missing:
+                raise VolumeError(missing.format(name_of(bound)))
         export = (bound["spec"].get("nfs") if bound is not None else None) or {}
         problem = self._nfs(pod, name_of(bound), export) if bound is not None and export else ""
         if problem and bound is not None:
@@ -230,6 +260,19 @@ def claim_of(pod: Pod, volume: Json) -> str:
     return f"{name_of(pod)}-{volume['name']}" if "ephemeral" in volume else ""
 
 
+def _refuse(source: Mapping[str, Any], name: str, inner: str) -> None:
+    """Refuse what no plugin of the node mounts; `inner` is the pod's own name for it. Raises VolumeError."""
+    if removed_plugin(source):
+        raise ClaimError(
+            f"Unable to attach or mount volumes: unmounted volumes=[{inner}], unattached volumes=[], failed to "
+            f'process volumes=[{inner}]: failed to get Plugin from volumeSpec for volume "{name}" err=no volume '
+            "plugin matched"
+        )
+    problem = device_problem(source)
+    if problem:
+        raise VolumeError(f'MountVolume.WaitForAttach failed for volume "{name}" : {problem}')
+
+
 def _volume_name(claim: Mapping[str, Any]) -> str:
     return str((claim.get("spec") or {}).get("volumeName") or "")
 
@@ -250,6 +293,10 @@ def _host_files(files: HostFiles, path: str, kind: str) -> tuple[tuple[str, str]
         raise VolumeError(f"hostPath type check failed: {path} is not a file")
     if kind == "Directory" and not files.is_folder(path):
         raise VolumeError(f"hostPath type check failed: {path} is not a directory")
+    if kind == "Socket" and path.replace("/var/run/", "/run/") not in SOCKETS:
+        raise VolumeError(f"hostPath type check failed: {path} is not a socket file")
+    if kind in _DEVICES and not path.startswith("/dev/"):
+        raise VolumeError(f"hostPath type check failed: {path} is not a {_DEVICES[kind]}")
     if kind == "DirectoryOrCreate" and not files.exists(path):
         files.make_folder(path, parents=True)
     if kind == "FileOrCreate" and found is None:

@@ -1,19 +1,20 @@
-"""kube-proxy in iptables mode, one per node.
+"""kube-proxy's rules, one set per node.
 
 It watches Services and EndpointSlices and programs the node's rules in batches: at most
-once per `MIN_SYNC_PERIOD_NS`. Between a change and the sync the rules are stale and packets
+once per `min_sync_ns`. Between a change and the sync the rules are stale and packets
 go where they went before, to a pod that may be gone; on a node that is cut off from the API
-server they stay stale until it is reached again.
+server, or by whose clock that server's new certificate is not valid, they stay stale until that is over.
 
 A virtual address without a ready endpoint rejects; while every endpoint of a Service is
 terminating, those that still serve are used (KEP-1669, ProxyTerminatingEndpoints). With a
 traffic policy Local only endpoints on the node count; if there are none, packets are dropped.
-Left out: other modes than iptables, health check node ports, source ranges.
+Left out: how modes choose among backends (all as iptables does, at random), health check node ports,
+source ranges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from simcluster.api.client import Client
 from simcluster.api.objects import name_of, namespace_of
@@ -21,7 +22,8 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer, account_user
 from simcluster.control.kubeproxy.rulebook import NO_RULES, SLICES, Rule, RuleBook, ServiceRules, service_of
-from simcluster.engine import MILLISECOND, SECOND, Simulation, Timer
+from simcluster.engine import MILLISECOND, SECOND, FlatDict, Simulation, Timer
+from simcluster.models.machine.kernel.clock import BACKDATED_NS, CERTIFICATE_NS, WallClock
 from simcluster.models.machine.network import Network, ServiceKey
 
 #: `iptables.minSyncPeriod`, default 1 s (kube-proxy configuration v1alpha1).
@@ -30,6 +32,8 @@ MIN_SYNC_PERIOD_NS = 1 * SECOND
 SYNC_COST_NS = 30 * MILLISECOND
 #: A reflector lists anew within a second or two after its watch broke (backoff 0.8 s with jitter).
 RELIST_NS = 2 * SECOND
+#: How often a reflector tries again when every attempt fails: the cap of its backoff (client-go, reflector.go).
+RECONNECT_NS = 30 * SECOND
 
 
 class KubeProxy:
@@ -39,6 +43,11 @@ class KubeProxy:
         node: the node whose rules it programs.
         network: where the rules live.
         book: works the rules out; shared with the proxies of other nodes.
+
+    Attributes:
+        min_sync_ns: shortest time between two syncs.
+        clock: of its node; by it the API server's certificate is judged.
+        complains: told why a new connection fails.
     """
 
     def __init__(self, sim: Simulation, api: Api, network: Network, node: str, book: RuleBook | None = None) -> None:
@@ -50,16 +59,21 @@ class KubeProxy:
         self.running = False
         self._informers: list[tuple[str, Informer]] = []
         self._dirty: dict[tuple[str, str], None] = {}
-        self._programmed: dict[tuple[str, str], ServiceRules] = {}
+        self._programmed: dict[tuple[str, str], ServiceRules] = FlatDict()
+        self.min_sync_ns = MIN_SYNC_PERIOD_NS
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS
         self._scheduled: Timer | None = None
         self._waits = False  # for its link to the API server
+        self.clock: WallClock | None = None
+        self.complains: Callable[[str], None] | None = None
+        self._trusted_ns = api.certificate_ns
 
     def start(self) -> None:
         """The process starts: list everything, then follow it."""
         if self.running:
             return
         self.running = True
+        self._trusted_ns = -1  # it has no connection yet
         store = self.client.cache
         # What a former process programmed and is no longer wanted goes with the first sync.
         self._dirty = dict.fromkeys(self._programmed)
@@ -87,7 +101,7 @@ class KubeProxy:
         key = service_of(obj) if change.resource == SLICES else (namespace_of(obj), name_of(obj))
         self._dirty[key] = None
         if self._scheduled is None:
-            earliest = max(self.sim.now, self._last_sync_ns + MIN_SYNC_PERIOD_NS)
+            earliest = max(self.sim.now, self._last_sync_ns + self.min_sync_ns)
             self._scheduled = self.sim.at(earliest + SYNC_COST_NS, self._sync)
 
     def _cut_off(self) -> bool:
@@ -105,8 +119,22 @@ class KubeProxy:
             if self.running and self._scheduled is None:
                 self._scheduled = self.sim.after(RELIST_NS, self._sync)
 
+    def _distrusts(self) -> bool:
+        """Whether it refuses the API server's certificate, which is another one since it connected."""
+        clock, issued_ns = self.clock, self.client.api.certificate_ns
+        if clock is None or issued_ns == self._trusted_ns:
+            return False
+        wrong = clock.certificate_error(issued_ns - BACKDATED_NS, issued_ns + CERTIFICATE_NS)
+        if wrong and self.complains is not None:
+            self.complains(f"tls: failed to verify certificate: {wrong}")
+        self._trusted_ns = self._trusted_ns if wrong else issued_ns
+        return bool(wrong)
+
     def _sync(self) -> None:
         self._scheduled = None
+        if self._distrusts():
+            self._scheduled = self.sim.after(RECONNECT_NS, self._sync)
+            return
         if self._cut_off():
             if not self._waits:
                 self._waits = True

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
 from simcluster.api.store import Change, Store
-from simcluster.engine import Shared
+from simcluster.engine import FlatDict, Shared
 from simcluster.models.machine.network import Backend, ServiceKey
 
 ZONE = "topology.kubernetes.io/zone"
@@ -43,10 +43,10 @@ class RuleBook:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._alike: dict[Key, ServiceRules] = {}
+        self._alike: dict[Key, ServiceRules] = FlatDict()
         self._slices: dict[Key, dict[str, ApiObject]] = {}  # Service -> its slices by name
         for entry in store.objects(SLICES):
-            self._slices.setdefault(service_of(entry), {})[name_of(entry)] = entry
+            self._slices.setdefault(service_of(entry), FlatDict())[name_of(entry)] = entry
         for resource in ("services", SLICES):
             store.subscribe(resource, self)
 
@@ -61,7 +61,7 @@ class RuleBook:
                 self._alike.pop(service_of(entry), None)
                 self._slices.get(service_of(entry), {}).pop(name_of(entry), None)
         if change.kind != "DELETED":
-            self._slices.setdefault(service_of(obj), {})[name_of(obj)] = obj
+            self._slices.setdefault(service_of(obj), FlatDict())[name_of(obj)] = obj
 
     def rules(self, namespace: str, name: str, node: str) -> ServiceRules:
         """The rules of a Service on a node, from what the API holds now."""

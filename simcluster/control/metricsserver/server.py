@@ -7,50 +7,19 @@ answers while a metrics-server pod is a ready endpoint of its Service.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from simcluster.api.backends import Measured, Usage
 from simcluster.api.server import Api
+from simcluster.control.metricsserver.counters import Counters, Usages
 from simcluster.engine import SECOND, Shared, Simulation
 
 #: `--metric-resolution` of the deployment (metrics-server 0.7 default).
 RESOLUTION_NS = 15 * SECOND
 #: A node or pod that was not scraped for longer than this is not reported.
 STALE_NS = 2 * RESOLUTION_NS
-
-
-class Usages(Protocol):
-    """Cumulative counters of one container or node, as a kubelet reports them."""
-
-    @property
-    def cpu_ns(self) -> int:
-        """CPU time since the start, nanoseconds of one core."""
-
-    @property
-    def memory_bytes(self) -> int:
-        """Working set."""
-
-    @property
-    def started_ns(self) -> int:
-        """When counting began."""
-
-
-class PodUsages(Protocol):
-    """The running containers of one pod."""
-
-    @property
-    def namespace(self) -> str:
-        """Namespace of the pod."""
-
-    @property
-    def name(self) -> str:
-        """Name of the pod."""
-
-    @property
-    def containers(self) -> Mapping[str, Usages]:
-        """Counters by container name."""
 
 
 class StatsSource(Protocol):
@@ -63,17 +32,17 @@ class StatsSource(Protocol):
     def node_stats(self) -> Usages:
         """Counters of the node."""
 
-    def stats(self) -> Sequence[PodUsages]:
-        """Counters of every pod with a running container."""
+    def counters(self) -> Counters:
+        """Counters of every running container."""
 
 
 @dataclass(frozen=True)
 class Scrape(Shared):
-    """What one kubelet said at one instant: counters of its node, and of containers by (namespace, pod)."""
+    """What one kubelet said at one instant: counters of its node, and of its containers."""
 
     t_ns: int
     node: Usages
-    pods: Mapping[tuple[str, str], Mapping[str, Usages]]
+    containers: Counters
 
 
 class MetricsServer:
@@ -100,7 +69,7 @@ class MetricsServer:
         if pair is None:
             return None
         before, last = pair
-        containers, earlier = last.pods.get((namespace, name)), self._known(before, last, namespace, name)
+        containers, earlier = last.containers.pod(namespace, name), self._known(before, last, namespace, name)
         if not containers or before is None or self.sim.now - last.t_ns > STALE_NS:
             return None
         usage: dict[str, Usage] = {}
@@ -115,7 +84,7 @@ class MetricsServer:
         """The sample of a pod before the last one, unless it had been thrown away as stale by then."""
         if before is None or last.t_ns - RESOLUTION_NS - before.t_ns > STALE_NS:
             return {}
-        return before.pods.get((namespace, name)) or {}
+        return before.containers.pod(namespace, name)
 
     def node(self, name: str) -> Measured | None:
         """Usage of a node."""
@@ -131,8 +100,7 @@ class MetricsServer:
         for name, kubelet in self.kubelets.items():
             if kubelet.running:
                 known = self._scrapes.get(name)
-                pods = {(pod.namespace, pod.name): pod.containers for pod in kubelet.stats()}
-                latest = Scrape(self.sim.now, kubelet.node_stats(), pods)
+                latest = Scrape(self.sim.now, kubelet.node_stats(), kubelet.counters())
                 self._scrapes[name] = (known[1] if known else None, latest)
 
     def _pods_running(self) -> bool:

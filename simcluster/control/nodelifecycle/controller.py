@@ -11,7 +11,7 @@ Source: kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, condition, is_pod_ready, name_of, namespace_of, thaw
@@ -94,6 +94,29 @@ class _Health:
         self.probe_ns = now_ns
 
 
+class _Facts(NamedTuple):
+    """What a version of a node says, read once.
+
+    Attributes:
+        ready: whether its condition Ready is True and no NoExecute taint of this controller is on it.
+    """
+
+    node: ApiObject
+    observed: str
+    heartbeat: str
+    has_condition: bool
+    zone: str
+    ready: bool
+
+
+def _facts_of(node: ApiObject) -> _Facts:
+    entry, observed = condition(node, "Ready"), ready_status(node)
+    keys = [taint["key"] for taint in t.taints_of(node) if taint["effect"] == t.NO_EXECUTE]
+    ready = observed == "True" and t.NOT_READY not in keys and t.UNREACHABLE not in keys
+    heartbeat = str((entry or {}).get("lastHeartbeatTime") or "")
+    return _Facts(node, observed, heartbeat, entry is not None, zone_of(node), ready)
+
+
 class NodeLifecycleController(Controller):
     """Watches over nodes. Work-queue keys are nodes whose NoSchedule taints may be wrong."""
 
@@ -103,6 +126,7 @@ class NodeLifecycleController(Controller):
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
         self._health: dict[str, _Health] = {}
+        self._facts: dict[str, _Facts] = {}
         self._known: dict[str, str] = {}  # node -> uid
         self._unmarked: dict[str, None] = {}  # nodes whose pods could not all be marked
         self._to_taint: dict[str, dict[str, None]] = {}  # zone -> nodes waiting for NoExecute
@@ -141,11 +165,12 @@ class NodeLifecycleController(Controller):
             self._write_taints(node, [*kept, *added])
 
     def _write_taints(self, node: ApiObject, taints: list[Json]) -> None:
-        changed = thaw(node)
-        changed["spec"]["taints"] = taints
-        if not taints:
-            del changed["spec"]["taints"]
-        self.client.update("nodes", changed)
+        spec = dict(node["spec"])
+        if taints:
+            spec["taints"] = taints
+        else:
+            del spec["taints"]
+        self.client.update("nodes", {**node, "spec": spec})
 
     # The look every 5 s.
 
@@ -154,13 +179,19 @@ class NodeLifecycleController(Controller):
         self._notice_new_and_gone(nodes)
         ready: dict[str, list[bool]] = {}
         for node in nodes:
+            facts = self._facts.get(name_of(node))
+            if facts is None or facts.node is not node:
+                facts = self._facts[name_of(node)] = _facts_of(node)
             try:
-                observed, current = self._update_health(node)
-                self._queue_no_execute(node, observed)
-                self._mark_pods(name_of(node), observed, current)
+                observed, current = self._update_health(facts)
+                if facts.ready and current == "True":
+                    self._to_taint.setdefault(facts.zone, {}).pop(name_of(node), None)
+                else:
+                    self._queue_no_execute(node, observed)
+                    self._mark_pods(name_of(node), observed, current)
             except ApiError:
                 continue  # somebody else changed the node: the next look repairs it
-            ready.setdefault(zone_of(node), []).append(current == "True")
+            ready.setdefault(facts.zone, []).append(current == "True")
         self._set_rates(ready)
         # wait.Until starts the period when the look is over: the tenth look after a renewal comes later than 50 s.
         self.sim.after(MONITOR_PERIOD_NS + LOOK_NS + len(nodes) * LOOK_NODE_NS, self._monitor)
@@ -178,27 +209,25 @@ class NodeLifecycleController(Controller):
             message = f"Node {name} event: Removing Node {name} from Controller"
             self.recorder.event(gone, "Normal", "RemovingNode", message)
             self._health.pop(name, None)
+            self._facts.pop(name, None)
             for waiting in self._to_taint.values():
                 waiting.pop(name, None)
 
-    def _update_health(self, node: ApiObject) -> tuple[str, str]:
+    def _update_health(self, facts: _Facts) -> tuple[str, str]:
         """(Ready as the kubelet reported it, Ready after this look)."""
-        name, now = name_of(node), self.sim.now
-        entry = condition(node, "Ready")
-        observed = ready_status(node)
-        heartbeat = str((entry or {}).get("lastHeartbeatTime") or "")
+        name, now, observed, heartbeat = name_of(facts.node), self.sim.now, facts.observed, facts.heartbeat
         lease = self.client.cache.get("leases.coordination.k8s.io", "kube-node-lease", name)
         renewed = str((lease.get("spec") or {}).get("renewTime") or "") if lease is not None else ""
         health = self._health.get(name)
         if health is None:
             health = self._health[name] = _Health(heartbeat, renewed, now)
-        elif (heartbeat, renewed) != (health.heartbeat, health.renewed):
+        elif renewed != health.renewed or heartbeat != health.heartbeat:
             # Our own change to Unknown touches no heartbeat, so it is no sign of life.
             health.heartbeat, health.renewed, health.probe_ns = heartbeat, renewed, now
-        grace = STARTUP_GRACE_PERIOD_NS if entry is None else GRACE_PERIOD_NS
+        grace = GRACE_PERIOD_NS if facts.has_condition else STARTUP_GRACE_PERIOD_NS
         if now <= health.probe_ns + grace:
             return observed, observed
-        self._set_unknown(node)
+        self._set_unknown(facts.node)
         return observed, "Unknown"
 
     def _set_unknown(self, node: ApiObject) -> None:

@@ -31,16 +31,30 @@ class PodGarbageCollector(Controller):
 
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
+        self._looked_at = -1  # version of the pods that were looked at
+        self._holders: dict[str, None] = {}  # nodes of pods that live
+        self._doubtful: list[ApiObject] = []  # all other pods
         sim.every(PERIOD_NS, self._collect)
 
-    def _collect(self) -> None:
-        terminated: list[ApiObject] = []
-        missing: dict[str, None] = {}
-        nodes = {name_of(node): None for node in self.client.cache.objects("nodes")}
+    def _look(self) -> None:
+        """Sort the pods, if one has changed since: those that live are only held by their nodes."""
+        changed = self.client.cache.changed_at("pods")
+        if changed == self._looked_at:
+            return
+        self._looked_at, self._holders, self._doubtful = changed, {}, []
         for pod in self.client.cache.objects("pods"):
             node = pod["spec"].get("nodeName")
-            if node in nodes and not is_terminating(pod) and not is_terminal(pod):
-                continue
+            if node and not is_terminating(pod) and not is_terminal(pod):
+                self._holders[node] = None
+            else:
+                self._doubtful.append(pod)
+
+    def _collect(self) -> None:
+        self._look()
+        terminated: list[ApiObject] = []
+        missing = {node: None for node in self._holders if self.client.cache.get("nodes", "", node) is None}
+        for pod in self._doubtful:
+            node = pod["spec"].get("nodeName")
             if is_terminal(pod):
                 terminated.append(pod)
             if not node:

@@ -17,7 +17,7 @@ from simcluster.api.server import Api
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.shellfiles import FileError, FileTree
+from simcluster.models.machine.shell.files import FileError, FileTree
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 #: Go's default dialer of client-go gives a connection up after 30 s.
@@ -48,7 +48,7 @@ class PodConnection(Client):
         if not self.host or not port.isdigit():
             raise ConfigurationError(_NO_HOST)
         try:
-            FileTree(container).read(TOKEN)
+            FileTree(container).check(TOKEN)
         except FileError as problem:
             raise ConfigurationError(f"open {TOKEN}: {str(problem).lower()}") from None
         self.port = int(port)

@@ -283,7 +283,10 @@ class PersistentVolumeBinder(Controller):
         if policy == "Recycle":
             self._recycle(volume)
             return
-        failure = "" if PROVISIONED_BY in annotations_of(volume) else deletion_failure(volume)
+        maker = annotations_of(volume).get(PROVISIONED_BY, "")
+        if maker and "csi" in volume["spec"]:
+            return  # the driver's provisioner deletes what it has made, when it runs
+        failure = "" if maker else deletion_failure(volume)
         if failure:
             self._fail(volume, "VolumeFailedDelete", failure)
             return

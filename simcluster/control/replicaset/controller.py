@@ -24,7 +24,7 @@ from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.controllerref import PodClaims, PodWatch
 from simcluster.control.replicaset.expectations import Expectations
-from simcluster.control.replicaset.facts import FactsByPod
+from simcluster.control.replicaset.facts import FactsByPod, Known
 from simcluster.control.replicaset.pods import is_active
 from simcluster.control.replicaset.ranking import pods_to_delete
 from simcluster.control.replicaset.status import calculate_status
@@ -81,7 +81,7 @@ class ReplicaSetController(Controller):
     def __init__(self, sim: Simulation, api: Api) -> None:
         super().__init__(sim, api)
         self.expectations = Expectations(sim)
-        self._facts = FactsByPod()
+        self._facts = FactsByPod(sim, api.store)
         self.watch(self.resource, self._on_replica_set)
         self.pods = PodWatch(sim, api, self.name, self.resource, self.kind, self._on_pod)
         self.claims = PodClaims(self.client, self.pods)
@@ -140,28 +140,28 @@ class ReplicaSetController(Controller):
         if failure is not None:
             raise failure
 
-    def _claim(self, replica_set: ApiObject) -> list[ApiObject]:
+    def _claim(self, replica_set: ApiObject) -> Known:
         """The active pods that belong to the ReplicaSet, after adopting and releasing."""
+        known = self._facts.of(replica_set)
+        orphans: list[ApiObject] = []
+        if not is_terminating(replica_set):
+            orphans = [pod for pod in self.claims.adoptable(replica_set) if is_active(pod)]
+        if not known.others and not orphans:
+            return known
         claimed = []
-        pods = self.client.cache.pods_of(uid_of(replica_set))
-        known = self._facts.of_all(replica_set, pods)
-        if not known.others:
-            claimed = pods
-        for facts in known.facts if known.others else ():
+        for facts in known.in_order():
             if facts.mine and facts.selected:
                 claimed.append(facts.pod)
             elif facts.mine and not is_terminating(replica_set):
                 self.claims.release(replica_set, facts.pod)
-        if not is_terminating(replica_set):
-            orphans = filter(is_active, self.claims.adoptable(replica_set))
-            claimed += [self.claims.adopt(replica_set, pod) for pod in orphans]
-        return claimed
+        return Known(replica_set, [*claimed, *[self.claims.adopt(replica_set, pod) for pod in orphans]])
 
-    def _manage(self, key: str, replica_set: ApiObject, pods: list[ApiObject]) -> ApiError | None:
-        missing = replica_set["spec"].get("replicas", 1) - len(pods)
+    def _manage(self, key: str, replica_set: ApiObject, known: Known) -> ApiError | None:
+        missing = replica_set["spec"].get("replicas", 1) - len(known.by_key)
         if missing > 0:
             return self._create(key, replica_set, min(missing, BURST_REPLICAS))
         if missing < 0:
+            pods = [facts.pod for facts in known.in_order()]
             return self._delete(key, replica_set, pods, min(-missing, BURST_REPLICAS))
         return None
 
@@ -171,7 +171,7 @@ class ReplicaSetController(Controller):
         for size in slow_start_batches(count):
             for _ in range(size):
                 try:
-                    pod = self.client.create("pods", namespace_of(replica_set), pod_from_template(replica_set))
+                    pod = self.client.create_copy(replica_set, pod_from_template)
                 except ApiError as error:
                     if _is_namespace_terminating(error):
                         self.expectations.creation_observed(key)
@@ -219,9 +219,9 @@ class ReplicaSetController(Controller):
             found.extend(pod for pod in cache.pods_of(uid_of(sibling)) if is_active(pod))
         return found
 
-    def _update_status(self, replica_set: ApiObject, pods: list[ApiObject], failure: ApiError | None) -> None:
+    def _update_status(self, replica_set: ApiObject, known: Known, failure: ApiError | None) -> None:
         message = failure.message if failure else ""
-        status = calculate_status(replica_set, pods, message, self.sim.now, self._facts)
+        status = calculate_status(replica_set, known, message, self.sim.now)
         if status != (replica_set.get("status") or {}):
             self.client.update_status(self.resource, {**replica_set, "status": status})
         ready, available = status.get("readyReplicas", 0), status.get("availableReplicas", 0)

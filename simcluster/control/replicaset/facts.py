@@ -1,18 +1,20 @@
 """What a ReplicaSet has to know of its pods, worked out once for every version of a pod.
 
-A sync looks at all pods of its ReplicaSet, and every change of one of them causes a sync:
-without a memory a large ReplicaSet costs the square of its size.
+A sync asks about all pods of its ReplicaSet, and every change of one of them causes a sync: without
+a memory that is told which pods have changed, a large ReplicaSet costs the square of its size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from operator import is_
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from simcluster.api.objects import ApiObject, controller_of, is_pod_ready, labels_of, uid_of
+from simcluster.api.objects import ApiObject, is_pod_ready, labels_of, uid_of
+from simcluster.api.store import Change, Key, Store
+from simcluster.control.controllerref.podwatch import controlling_reference
 from simcluster.control.labelselector import selector_matches, selector_of
 from simcluster.control.replicaset.pods import is_active
+from simcluster.engine import Simulation
 
 
 class Facts(NamedTuple):
@@ -37,72 +39,105 @@ class Known:
     """The facts of all pods of one ReplicaSet, and how many there are of each.
 
     Attributes:
-        generation: of the ReplicaSet.
-        pods, facts: in the same order.
+        replica_set: the version for which selector and template were read.
+        by_key: facts by namespace and name of the pod, in any order.
         others: pods that are not active, not the ReplicaSet's, or not selected.
         labelled, ready: pods of which that is true.
     """
 
-    __slots__ = ("facts", "generation", "labelled", "others", "pods", "ready")
+    __slots__ = ("_labels", "_matches", "by_key", "labelled", "others", "ready", "replica_set")
 
-    def __init__(self, generation: int, pods: list[ApiObject], facts: list[Facts]) -> None:
-        self.generation = generation
-        self.pods = pods
-        self.facts = facts
+    def __init__(self, replica_set: Mapping[str, Any], pods: Sequence[ApiObject] = ()) -> None:
+        self.replica_set = replica_set
+        self.by_key: dict[Key, Facts] = {}
         self.others = self.labelled = self.ready = 0
-        for entry in facts:
-            self._count(entry, 1)
+        self._labels: Mapping[str, str] | None = None  # those of the pod that was looked at last
+        self._matches = (False, False)
+        for pod in pods:
+            self.see(pod)
 
     def _count(self, entry: Facts, sign: int) -> None:
         self.others += 0 if entry.mine and entry.selected else sign
         self.labelled += sign if entry.labelled else 0
         self.ready += sign if entry.ready else 0
 
-    def replace(self, position: int, entry: Facts) -> None:
-        """Another version of one of the pods."""
-        self._count(self.facts[position], -1)
-        self.pods[position], self.facts[position] = entry.pod, entry
+    def see(self, pod: ApiObject) -> None:
+        """A pod that is new, or another version of one."""
+        metadata = pod["metadata"]
+        self.forget((metadata["namespace"], metadata["name"]))
+        entry = self.by_key[metadata["namespace"], metadata["name"]] = self._look(pod)
         self._count(entry, 1)
+
+    def forget(self, key: Key) -> None:
+        """A pod that is none of the ReplicaSet's any more; nothing if it was not known."""
+        entry = self.by_key.pop(key, None)
+        if entry is not None:
+            self._count(entry, -1)
+
+    def in_order(self) -> list[Facts]:
+        """The facts by namespace and name."""
+        return [self.by_key[key] for key in sorted(self.by_key)]
+
+    def _look(self, pod: ApiObject) -> Facts:
+        labels = labels_of(pod)
+        if labels is not self._labels:  # pods of one template share them
+            spec = self.replica_set["spec"]
+            wanted = labels_of(spec["template"]) if "metadata" in spec["template"] else {}
+            selected = selector_matches(selector_of(self.replica_set), labels)
+            self._labels, self._matches = labels, (selected, wanted.items() <= labels.items())
+        owner = controlling_reference(pod)
+        mine = owner is not None and owner["uid"] == uid_of(self.replica_set) and is_active(pod)
+        return Facts(pod, mine, *self._matches, is_pod_ready(pod))
 
 
 class FactsByPod:
-    """The facts of the pods seen so far."""
+    """The facts of the pods seen so far; follows the store."""
 
-    def __init__(self) -> None:
+    def __init__(self, sim: Simulation, store: Store) -> None:
+        self.sim = sim
+        self.store = store
         self._known: dict[str, Known] = {}  # by uid of the ReplicaSet
+        self._changed: dict[str, dict[Key, None]] = {}  # by uid of the ReplicaSet: pods that have changed since
+        store.subscribe("pods", self)
 
-    def of_all(self, replica_set: Mapping[str, Any], pods: list[ApiObject]) -> Known:
-        """The facts of all its pods, in their order; stored objects never change, so the version is the object."""
-        owner, generation = uid_of(replica_set), replica_set["metadata"].get("generation", 0)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}, "_changed": {}}  # worked out anew when it is asked for
+
+    def notify(self, change: Change) -> None:
+        """Called by the store at every write of a pod."""
+        self._note(change.object)
+        previous = change.previous
+        if previous is not None:
+            before = previous["metadata"].get("ownerReferences")
+            if before is not change.object["metadata"].get("ownerReferences"):
+                self._note(previous)
+
+    def _note(self, pod: ApiObject) -> None:
+        metadata = pod["metadata"]
+        for reference in metadata.get("ownerReferences") or ():
+            changed = self._changed.get(reference["uid"])
+            if changed is not None:
+                changed[metadata["namespace"], metadata["name"]] = None
+
+    def of(self, replica_set: ApiObject) -> Known:
+        """The facts of all its pods; stored objects never change, so those of pods that have not changed hold."""
+        owner, generation = uid_of(replica_set), replica_set["metadata"].get("generation")
         known = self._known.get(owner)
-        if known is None or known.generation != generation:
-            known = Known(generation, list(pods), [_look(replica_set, pod) for pod in pods])
-        elif len(known.pods) == len(pods):
-            new = [position for position, same in enumerate(map(is_, pods, known.pods)) if not same]
-            for position in new:
-                known.replace(position, _look(replica_set, pods[position]))
-        else:
-            by_uid = {uid_of(facts.pod): facts for facts in known.facts}
-            found = []
-            for pod in pods:
-                facts = by_uid.get(uid_of(pod))
-                found.append(facts if facts is not None and facts.pod is pod else _look(replica_set, pod))
-            known = Known(generation, list(pods), found)
-        self._known[owner] = known
+        if known is None or known.replica_set["metadata"].get("generation") != generation:
+            known = self._known[owner] = Known(replica_set, self.store.pods_of(owner))
+            self._changed[owner] = {}
+            return known
+        if self._changed[owner]:
+            changed, self._changed[owner] = self._changed[owner], {}
+            for namespace, name in changed:
+                pod = self.store.get("pods", namespace, name)
+                if pod is not None and any(r["uid"] == owner for r in pod["metadata"].get("ownerReferences") or ()):
+                    known.see(pod)
+                else:
+                    known.forget((namespace, name))
         return known
 
     def forget_owner(self, replica_set: ApiObject) -> None:
         """The ReplicaSet is gone."""
         self._known.pop(uid_of(replica_set), None)
-
-
-def _look(replica_set: Mapping[str, Any], pod: ApiObject) -> Facts:
-    spec, labels = replica_set["spec"], labels_of(pod)
-    wanted = labels_of(spec["template"]) if "metadata" in spec["template"] else {}
-    return Facts(
-        pod,
-        is_active(pod) and (controller_of(pod) or {}).get("uid") == uid_of(replica_set),
-        selector_matches(selector_of(replica_set), labels),
-        wanted.items() <= labels.items(),
-        is_pod_ready(pod),
-    )
+        self._changed.pop(uid_of(replica_set), None)

@@ -8,43 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simcluster.api.objects import ApiObject, Json
-from simcluster.control.replicaset.facts import FactsByPod
+from simcluster.api.objects import Json
+from simcluster.control.replicaset.facts import Known
 from simcluster.control.replicaset.pods import is_available
 from simcluster.engine import format_rfc3339
 
 REPLICA_FAILURE = "ReplicaFailure"
 
 
-def calculate_status(
-    replica_set: Mapping[str, Any],
-    pods: list[ApiObject],
-    failure: str,
-    now_ns: int,
-    facts: FactsByPod | None = None,
-) -> Json:
+def calculate_status(replica_set: Mapping[str, Any], known: Known, failure: str, now_ns: int) -> Json:
     """The new `status`; fields that are zero are absent, as on the wire.
 
     Args:
-        pods: active pods that the ReplicaSet owns.
+        known: the active pods that the ReplicaSet owns.
         failure: message of the error that stopped this sync, or an empty text.
-        facts: what is known of the pods already.
     """
     spec = replica_set["spec"]
     seconds = spec.get("minReadySeconds", 0)
-    status: Json = {"replicas": len(pods)}
-    known = FactsByPod() if facts is None else facts
-    seen = known.of_all(replica_set, pods)
-    ready = seen.ready
+    count = len(known.by_key)
+    status: Json = {"replicas": count}
+    ready = known.ready
+    pods = [facts.pod for facts in known.by_key.values()] if seconds else ()
     counts = {
-        "fullyLabeledReplicas": seen.labelled,
+        "fullyLabeledReplicas": known.labelled,
         "readyReplicas": ready,
         "availableReplicas": sum([is_available(pod, seconds, now_ns) for pod in pods]) if seconds else ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),
     }
-    status.update({field: count for field, count in counts.items() if count})
+    status.update({field: number for field, number in counts.items() if number})
     old = replica_set.get("status") or {}
-    conditions = _conditions(old.get("conditions") or [], len(pods) < spec.get("replicas", 1), failure, now_ns)
+    conditions = _conditions(old.get("conditions") or [], count < spec.get("replicas", 1), failure, now_ns)
     if conditions:
         status["conditions"] = conditions
     return status

@@ -43,10 +43,11 @@ class Cycle:
         state: per plugin name, whatever its `prepare` found.
         active: plugins whose filter has something to say in this cycle.
         refused_by: name of the plugin that refused last.
+        batch: what is kept for pods like this one (`batch.Batch`), or None.
         volumes: per node name, (claim, volume) chosen for the pod's unbound claims.
     """
 
-    __slots__ = ("active", "cache", "excluded", "info", "refused_by", "state", "store", "volumes")
+    __slots__ = ("active", "batch", "cache", "excluded", "info", "refused_by", "state", "store", "volumes")
 
     def __init__(self, info: PodInfo, cache: NodeCache, store: Store, excluded: dict[str, None] | None = None) -> None:
         self.info = info
@@ -56,6 +57,7 @@ class Cycle:
         self.state: dict[str, Any] = {}
         self.active: list[Plugin] = []
         self.refused_by = ""
+        self.batch: Any = None
         self.volumes: dict[str, list[tuple[str, str]]] = {}
 
     @property

@@ -19,10 +19,11 @@ from simcluster.control.scheduler.requests import (
     parse_resources,
     pod_requests,
 )
+from simcluster.engine import FlatDict, Shared
 
 
-class PodInfo:
-    """A pod with what scheduling needs of it, computed once."""
+class PodInfo(Shared):
+    """A pod with what scheduling needs of it, computed once and never changed."""
 
     __slots__ = ("assumed", "key", "namespace", "owner", "pod", "ports", "priority", "requests", "uid")
 
@@ -81,7 +82,7 @@ class NodeInfo:
         self.name = name
         self.node: ApiObject | None = None
         self.labels: dict[str, str] = {}
-        self.images: dict[str, int] = {}
+        self.images: dict[str, int] = FlatDict()
         self.taints: tuple[Taint, ...] = ()
         self.unschedulable = False
         self.allocatable: Requests = {}
@@ -89,7 +90,7 @@ class NodeInfo:
         self.requested: Requests = {}
         self.assumed_cpu = 0
         self.assumed_memory = 0
-        self.pods: dict[str, PodInfo] = {}
+        self.pods: dict[str, PodInfo] = FlatDict()
         self.ports: dict[HostPort, int] = {}
         self.with_affinity: dict[str, None] = {}
 
@@ -100,11 +101,13 @@ class NodeInfo:
         old = (before.get("status") or {}) if before is not None else {}
         has_new_images = before is None or status.get("images") != old.get("images")
         if has_new_images:
-            self.images = {
-                name: int(entry.get("sizeBytes", 0))
-                for entry in status.get("images") or ()
-                for name in entry.get("names") or ()
-            }
+            self.images = FlatDict(
+                {
+                    name: int(entry.get("sizeBytes", 0))
+                    for entry in status.get("images") or ()
+                    for name in entry.get("names") or ()
+                }
+            )
         if before is not None and node_facts(before) == node_facts(node):
             return False, has_new_images
         self.labels = labels_of(node)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simcluster.control.scheduler.batch import batch_of, rows_from, totals_of
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
 from simcluster.control.scheduler.plugins.nodeaffinity import NodeAffinity, named_nodes
@@ -92,6 +93,10 @@ class Search:
 
     def find(self, cycle: Cycle) -> Found:
         """The feasible nodes, as many as are wanted, or why there are none."""
+        if not self.nominated:
+            rows = self._alike(cycle)
+            if len(rows):
+                return Found(rows, None, {}, {})
         whole = self.prepare(cycle)
         if whole is not None:
             return Found([], whole, {}, {cycle.refused_by: None})
@@ -121,6 +126,21 @@ class Search:
                 plugins[cycle.refused_by] = None
         return Found([], None, refused, plugins)
 
+    def _alike(self, cycle: Cycle) -> Rows | Sequence[int]:
+        """The feasible nodes of a pod that is one of many; none if it is not, or if there are none."""
+        table = cycle.cache.table
+        batch = cycle.batch = batch_of(cycle, table) if table.infos else None
+        if batch is None:
+            return []
+        total = len(table)
+        start, wanted = self._turn % total, nodes_to_find(total)
+        rows = rows_from(batch.fits.nonzero()[0], start, wanted)
+        if len(rows):
+            self._turn_on(rows, start, wanted, total)
+        else:
+            cycle.batch = None
+        return rows
+
     def _feasible(self, cycle: Cycle, table: NodeTable) -> Sequence[int] | Rows:
         total = len(table)
         mask: Mask | None = None
@@ -135,12 +155,9 @@ class Search:
             mask = np.ones(total, dtype=np.bool_)
         reserved = {node for key, (node, _) in self.nominated.items() if key != cycle.info.key}
         start, wanted = self._turn % total, nodes_to_find(total)
-        candidates = mask.nonzero()[0]
-        split = int(candidates.searchsorted(start))
-        if split:
-            candidates = np.concatenate((candidates[split:], candidates[:split]))
+        candidates = rows_from(mask.nonzero()[0], start, total)
         if not slow and not reserved:
-            found: Rows = candidates[:wanted]
+            found = candidates[:wanted]
             self._turn_on(found, start, wanted, total)
             return found
         rows: list[int] = []
@@ -181,12 +198,15 @@ class Search:
         table = cycle.cache.table
         if len(rows) == 1:
             return table.infos[rows[0]]
-        chosen: Rows = np.array(rows, dtype=np.intp)
-        totals = np.zeros(len(rows), dtype=np.int64)
-        for plugin in self._scorers:
-            scores = plugin.scores_of(cycle, table, chosen)
-            if scores is not None:
-                totals += scores if plugin.weight == 1 else plugin.weight * scores
+        chosen: Rows = np.asarray(rows, dtype=np.intp)
+        if cycle.batch is not None:
+            totals = totals_of(cycle.batch, cycle, table, chosen)
+        else:
+            totals = np.zeros(len(rows), dtype=np.int64)
+            for plugin in self._scorers:
+                scores = plugin.scores_of(cycle, table, chosen)
+                if scores is not None:
+                    totals += scores if plugin.weight == 1 else plugin.weight * scores
         ties = (totals == totals.max()).nonzero()[0].tolist()
         position = ties[0] if len(ties) == 1 else self._ties.choice(ties)
         return table.infos[int(rows[position])]

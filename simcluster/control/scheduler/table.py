@@ -25,6 +25,8 @@ Mask = NDArray[np.bool_]
 
 #: Kinds of pods, owners and images whose columns are kept; the oldest go first.
 _KEPT = 256
+#: Batches that are kept, and how many changes they may be behind, besides two for each node.
+_BATCHES, _FOLLOWED = 16, 1000
 
 
 class NodeTable:
@@ -35,12 +37,17 @@ class NodeTable:
         row: name of a node -> its row.
         columns: by name; `room` of a resource and what is `used` of it, pods included.
         prefers: whether any node has a taint PreferNoSchedule.
+        batches: what is kept for pods that are alike, by their signature (`batch`).
+        changes: how often pods have come to nodes or left them.
     """
 
     def __init__(self, infos: Sequence[NodeInfo]) -> None:
         self.infos = list(infos)
         self.row = {info.name: row for row, info in enumerate(self.infos)}
         self.prefers = False
+        self.batches: dict[bytes, Any] = {}
+        self.changes = 0
+        self._changed: list[int] = []  # rows, in order; the last of them is change number `changes`
         self._room: dict[str, Integers] = {}
         self._used: dict[str, Integers] = {}
         self.assumed_cpu = self._zeros()
@@ -66,6 +73,12 @@ class NodeTable:
         if row is None:
             return
         self._fill(row, info)
+        self.changes += 1
+        if self.batches:
+            self._changed.append(row)
+            if len(self._changed) > _FOLLOWED + 2 * len(self.infos):
+                self._changed = []
+                self.batches.clear()
         counts = self._siblings.get(pod.owner)
         if counts is not None:
             counts[row] += sign
@@ -74,6 +87,7 @@ class NodeTable:
         """Labels, taints or capacity of a node changed."""
         self._allowed.clear()
         self._domains.clear()
+        self.batches.clear()
         self.prefers = any(taint["effect"] == PREFER_NO_SCHEDULE for one in self.infos for taint in one.taints)
         if info is not None and info.name in self.row:
             row = self.row[info.name]
@@ -83,6 +97,7 @@ class NodeTable:
     def images_changed(self, info: NodeInfo) -> None:
         """A node reports other images."""
         row = self.row.get(info.name)
+        self.batches.clear()
         if row is not None:
             for image, column in self._images.items():
                 column[row] = info.images.get(image, 0)
@@ -101,6 +116,18 @@ class NodeTable:
 
     def _zeros(self) -> Integers:
         return np.zeros(len(self.infos), dtype=np.int64)
+
+    def changed_since(self, change: int) -> list[int]:
+        """Rows that have changed since, in order; only while there are batches."""
+        return self._changed[len(self._changed) - (self.changes - change) :]
+
+    def keep(self, signature: bytes, batch: Any) -> None:
+        """Keep what was worked out for pods that are alike."""
+        if not self.batches:
+            self._changed = []
+        elif len(self.batches) >= _BATCHES:
+            del self.batches[next(iter(self.batches))]
+        self.batches[signature] = batch
 
     # Looking.
 

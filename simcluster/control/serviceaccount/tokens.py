@@ -1,8 +1,8 @@
 """The token controller: fills Secrets of type `kubernetes.io/service-account-token`.
 
 A Secret that names an account which does not exist (any more) is deleted.
-Source: kubernetes pkg/controller/serviceaccount/tokens_controller.go. Left out: the cleaner of
-tokens that nobody uses, `secrets` of accounts (not written since 1.24).
+Source: kubernetes pkg/controller/serviceaccount/tokens_controller.go. Left out: `secrets` of
+accounts (not written since 1.24).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def expanded(word: str, names_in: Callable[[str], list[str]]) -> list[str]:
             found = [
                 f"{base}{name}/"
                 for base in found
-                for name in sorted(names_in(base or "/"))
+                for name in sorted(names_in(base or "."))
                 if fnmatchcase(name, pattern) and not name.startswith(".")
             ]
             matched = True

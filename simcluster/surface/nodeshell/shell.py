@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from simcluster.engine import parse_duration
-from simcluster.surface.nodeshell import builtin, journalctl, systemctl
+from simcluster.surface.nodeshell import builtin, folders, journalctl, limits, systemctl
 from simcluster.surface.nodeshell.expansion import Expander
 from simcluster.surface.nodeshell.grammar import Pipeline, Redirection, Step, parse
 from simcluster.surface.nodeshell.textfilters import TEXT_FILTERS
@@ -47,7 +47,7 @@ class NodeShell:
             script = parse(command)
         except ShellSyntaxError as error:
             return CommandResult("", f"bash: -c: line 1: {error}\n", 2)
-        self._variables = {"?": "0", "#": "0", "$": "2003", "HOME": "/root", "USER": "root", "PWD": "/root",
+        self._variables = {"?": "0", "#": "0", "$": "2003", "HOME": "/root", "USER": "root", "PWD": folders.HOME,
                            "HOSTNAME": self.host.name, "SHELL": "/bin/bash"}  # fmt: skip
         self._input = []
         result = self._script(script)
@@ -84,6 +84,7 @@ class NodeShell:
         return result.stdout
 
     def _names_in(self, folder: str) -> list[str]:
+        folder = self._at(folder)
         answer = self.host.run(["ls", folder])
         names = answer.stdout.split("\n")[:-1] if answer is not None and not answer.code else []
         return [] if names == [folder] else names  # a file lists itself
@@ -206,6 +207,8 @@ class NodeShell:
             return self._timeout(argv, stdin)
         if name == "read":
             return self._take_line(argv[1:])
+        if self._variables["PWD"] != folders.HOME:
+            argv = folders.located([name, *argv[1:]], self._variables["PWD"], self._is_there)
         if name in _NEED_TERMINAL:
             return CommandResult("", f"{name}: Error opening terminal: unknown.\n", 1)
         own = self._own(name)
@@ -307,7 +310,10 @@ class NodeShell:
             "export": self._export,
             "local": self._export,
             "set": self._true,
-            "cd": self._true,
+            "cd": self._cd,
+            "ulimit": self._ulimit,
+            "type": self._which,
+            "which": self._which,
             "break": self._break,
             "continue": self._continue,
             "exit": self._exit,
@@ -318,6 +324,7 @@ class NodeShell:
         """Write to the file of a redirection; an error text or ""."""
         if path == "/dev/null":
             return ""
+        path = self._at(path)
         answer = self.host.run(["tee", "-a", path] if append else ["tee", path], text)
         if answer is None:
             return f"bash: {path}: Read-only file system\n"
@@ -345,7 +352,7 @@ class NodeShell:
         return CommandResult("", errors, code)
 
     def _read(self, path: str) -> str | None:
-        answer = self.host.run(["cat", path])
+        answer = self.host.run(["cat", self._at(path)])
         return answer.stdout if answer is not None and answer.code == 0 else None
 
     def _systemctl(self, argv: Sequence[str]) -> CommandResult:
@@ -383,7 +390,52 @@ class NodeShell:
         return CommandResult("root\n")
 
     def _pwd(self, argv: Sequence[str]) -> CommandResult:
-        return CommandResult("/root\n")
+        return CommandResult(self._variables["PWD"] + "\n")
+
+    def _cd(self, argv: Sequence[str]) -> CommandResult:
+        words = [word for word in argv[1:] if word not in ("--", "-P", "-L")]
+        if len(words) > 1:
+            return CommandResult("", "bash: cd: too many arguments\n", 1)
+        target = words[0] if words else folders.HOME
+        if target == "-":
+            target = self._variables.get("OLDPWD", "")
+            if not target:
+                return CommandResult("", "bash: cd: OLDPWD not set\n", 1)
+        path = self._at(target)
+        if not self._exists("d", path):
+            why = "Not a directory" if self._is_there(path) else "No such file or directory"
+            return CommandResult("", f"bash: cd: {target}: {why}\n", 1)
+        self._variables["OLDPWD"], self._variables["PWD"] = self._variables["PWD"], path
+        return CommandResult(f"{path}\n" if words == ["-"] else "")
+
+    def _at(self, path: str) -> str:
+        return folders.absolute(self._variables["PWD"], path)
+
+    def _is_there(self, path: str) -> bool:
+        return self._exists("e", path)
+
+    def _ulimit(self, argv: Sequence[str]) -> CommandResult:
+        return limits.ulimit(argv[1:], self._read("/proc/1/limits") or "")
+
+    def _which(self, argv: Sequence[str]) -> CommandResult:
+        """`which NAME...` and `type NAME...`: what there is on this node."""
+        found, missing = [], []
+        for word in argv[1:]:
+            if word.startswith("-"):
+                continue
+            own = self._own(word) is not None and word not in _ON_DISK
+            if not (own or word in _ON_DISK or word in TEXT_FILTERS or self._knows(word)):
+                missing.append(word)
+            elif argv[0] == "type" and own:
+                found.append(f"{word} is a shell builtin")
+            elif not own:
+                found.append(f"{word} is /usr/bin/{word}" if argv[0] == "type" else f"/usr/bin/{word}")
+        errors = "".join(f"bash: type: {word}: not found\n" for word in missing) if argv[0] == "type" else ""
+        return CommandResult("".join(line + "\n" for line in found), errors, 1 if missing else 0)
+
+    def _knows(self, name: str) -> bool:
+        has = getattr(self.host, "has_program", None)
+        return has is not None and bool(has(name))
 
     def _true(self, argv: Sequence[str]) -> CommandResult:
         return CommandResult("")
@@ -412,9 +464,10 @@ class NodeShell:
             return CommandResult("", f"bash: {argv[0]}: {error}\n", 2)
 
     def _exists(self, letter: str, path: str) -> bool:
-        folder = self.host.run(["ls", "-d", path + "/."]) if letter == "d" else None
-        if folder is not None:
-            return folder.code == 0
+        path = self._at(path)
+        if letter == "d":
+            folder = self.host.run(["ls", "-ld", path])
+            return folder is not None and folder.code == 0 and folder.stdout.startswith("d")
         answer = self.host.run(["ls", "-d", path])
         return answer is not None and answer.code == 0
 

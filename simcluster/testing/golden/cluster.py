@@ -11,6 +11,7 @@ from simcluster.api.store import Store
 from simcluster.control.kubelet import Kubelet, KubeletConfig
 from simcluster.control.kubelet.kubelet import ContainerUsage, PodUsage
 from simcluster.control.metricsserver import MetricsServer
+from simcluster.control.metricsserver.counters import Counters
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.machine import Machine
@@ -80,6 +81,10 @@ class MainContainers:
     def stats(self) -> list[PodUsage]:
         """Counters of every pod with a running container that is not there for its start alone."""
         return [pod._replace(containers=kept) for pod in self.kubelets[self.node].stats() if (kept := self._main(pod))]
+
+    def counters(self) -> Counters:
+        """The same, as a scrape takes it."""
+        return Counters.of(self.stats())
 
     def _main(self, pod: PodUsage) -> dict[str, ContainerUsage]:
         found = self.store.get("pods", pod.namespace, pod.name)

@@ -26,7 +26,7 @@ from simcluster.testing.golden.transcripts import Output, Step, Transcripts
 #: Real seconds that one command may take.
 PATIENCE_S = 60.0
 #: Real seconds without a call after which a held port-forward is let run to its end.
-_IDLE_S = 0.6
+_IDLE_S = 2.0
 #: Real seconds that a shim gets to print before the next one may.
 _HEAD_START_S = 0.1
 #: Simulated seconds between two attempts of an `until`.

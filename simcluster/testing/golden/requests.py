@@ -151,7 +151,7 @@ def recorded_cluster(folder: Path) -> Api:
     for resource, item in _recorded_objects(api, folder):
         api.store.put(resource, item)
     client = Client(api, ADMIN, "kube-apiserver")
-    apiservices.register(client, api.resources, sim.now)
+    apiservices.register(client, sim.now)
     apiservices.register_metrics(client, sim.now)
     by_name = {recording.name: recording.body for recording in recordings(folder)}
     pods = json.loads(by_name["list_pods_metrics.k8s.io"])

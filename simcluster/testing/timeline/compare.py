@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from simcluster.testing.timeline.instants import Instant, instants_of
-from simcluster.testing.timeline.recording import Line, Recording
+from simcluster.testing.timeline.instants import Instant, instants_of, speaks_newer
+from simcluster.testing.timeline.recording import Recording
 from simcluster.testing.timeline.stage import play
 from simcluster.testing.timeline.ties import tied_pairs
 
@@ -89,17 +89,17 @@ def compare(recording: Recording, seeds: int, progress: Callable[[int], None] | 
     Args:
         progress: is told the number of every seed that is done.
     """
+    newer, nodes = speaks_newer(recording.lines), tuple(recording.nodes)
     runs = []
     for seed in range(seeds):
-        runs.append(instants_of(play(recording, seed)))
+        runs.append(instants_of(play(recording, seed), newer=newer, nodes=nodes))
         if progress is not None:
             progress(seed)
-    return compare_runs(recording.lines, runs)
+    return compare_runs(instants_of(recording.lines, newer=newer, nodes=nodes), runs)
 
 
-def compare_runs(lines: Iterable[Line], runs: list[dict[Instant, float]]) -> Report:
-    """Compare recorded lines with the instants of runs that are there already."""
-    recorded = instants_of(lines)
+def compare_runs(recorded: dict[Instant, float], runs: list[dict[Instant, float]]) -> Report:
+    """Compare recorded instants with those of runs that are there already."""
     findings = tuple(_judge(instant, t, runs) for instant, t in recorded.items())
     counts: dict[Instant, int] = {}
     for run in runs:

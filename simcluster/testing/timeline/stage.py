@@ -4,23 +4,29 @@ What is seen has the form of the recording's lines. The cluster is of another ag
 seed, because the recorded cluster's heartbeats, leases and periodic checks had a phase that
 nobody chose. Nor was it empty: by where the recorded scheduler put the pods, two of the three workers had
 a pod or two of somebody else's. So here, in every other run, each worker has up to two of them.
+And it ran on a machine of another speed (`busy`). Its nodes are those that the recording names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from statistics import median
 
-import yaml
-
-from simcluster.api.objects import ApiObject, name_of
+from simcluster.api.objects import name_of
 from simcluster.api.store import Change
-from simcluster.engine import MILLISECOND, SECOND, Simulation
+from simcluster.engine import MILLISECOND, MINUTE, SECOND
+from simcluster.engine.clock import unix_seconds
 from simcluster.engine.streams import mix
-from simcluster.testing.golden.cluster import RecordedWorld
-from simcluster.testing.timeline.recording import Line, Recording
+from simcluster.testing.golden.cluster import RecordedWorld, recorded_nodes
+from simcluster.testing.timeline.busy import BusyMachine, RecordersWatch
+from simcluster.testing.timeline.operations import Operator
+from simcluster.testing.timeline.recording import Document, Line, Recording
+from simcluster.testing.timeline.watching import NODES, Watch, resource_of
+from simcluster.world.world import NodeSpec
 
-#: Between one creation and the next: the recording's are 7 to 18 ms apart.
+#: Between one creation and the next where the recording does not show it: its first was 7 to 18 ms.
 CREATION_NS = 14 * MILLISECOND
 #: Between the namespace and the first Deployment, as the recording's folder says.
 HEAD_START_NS = 2 * SECOND
@@ -30,33 +36,11 @@ YOUNGEST_NS, SPREAD_NS = 15 * SECOND, 300 * SECOND
 _GOLDEN, _PARTS = 618_033_989, 1_000_000_000
 #: Pods of others on a worker: none to this many less one.
 _OTHERS = 3
-
-_WATCHED = {
-    "pods": "pod",
-    "events": "event",
-    "nodes": "node",
-    "deployments.apps": "deploy",
-    "endpointslices.discovery.k8s.io": "eps",
-}
-
-
-class Watch:
-    """A watch of everything of the namespace, and of the nodes."""
-
-    def __init__(self, sim: Simulation, namespace: str) -> None:
-        self.sim = sim
-        self.namespace = namespace
-        self.begin_ns = 0
-        self.lines: list[Line] = []
-
-    def notify(self, change: Change) -> None:
-        """Write the change down."""
-        obj = change.object
-        if change.resource != "nodes" and obj["metadata"].get("namespace") != self.namespace:
-            return
-        t = round((self.sim.now - self.begin_ns) / SECOND, 3)
-        line: Line = {"t": t, "w": _WATCHED[change.resource], "type": change.kind, "name": name_of(obj)}
-        self.lines.append({**line, **_PARTS_OF[change.resource](obj)})
+_ALWAYS_WATCHED = ("pod", "event", "node", "deploy", "eps")
+#: What lines may call the kind of a document; the line of its creation tells when that was.
+_SHORT = {"Deployment": "deploy", "StatefulSet": "sts", "DaemonSet": "ds", "Pod": "pod", "Job": "job"}
+#: A document that appears later than this was not made by the first commands.
+_LATE_S = 10.0
 
 
 def play(recording: Recording, seed: int, *, until_ns: int = 0) -> list[Line]:
@@ -67,32 +51,99 @@ def play(recording: Recording, seed: int, *, until_ns: int = 0) -> list[Line]:
         seed: of the world.
         until_ns: end earlier than the recording does.
     """
-    documents = [yaml.safe_load(text) for text in recording.documents]
-    first = next(index for index, document in enumerate(documents) if document["kind"] == "Deployment")
-    namespace = str(documents[first]["metadata"]["namespace"])
-    world = RecordedWorld(seed)
-    _occupy(world, seed)
+    world = RecordedWorld(seed, nodes_of(recording))
+    watch = Watch(
+        world.sim,
+        _watched(world, recording),
+        recording.namespaces,
+        node_events=any(line["w"] == "event" and line["obj"].startswith("Node/") for line in recording.lines),
+    )
+    operator = Operator(world, recording, watch.lines)
+    _occupy(world, operator, seed)
     world.run_for(YOUNGEST_NS + seed * _GOLDEN % _PARTS * SPREAD_NS // _PARTS)
-    for document in documents[:first]:
-        _create(world, document)
+    _run_until(world, _wall_clock(recording, world.sim.now))
+    for document in recording.documents[: recording.first]:
+        operator.create(document)
     world.run_for(HEAD_START_NS)
-    watch = Watch(world.sim, namespace)
+    machine = BusyMachine(world)
     watch.begin_ns = world.sim.now
-    for resource in _WATCHED:
-        world.api.store.subscribe(resource, watch)
-    for document in documents[first:]:
-        _create(world, document)
-        world.run_for(CREATION_NS)
+    if any(line["w"] == "node" and line["type"] == "ADDED" for line in recording.lines):
+        for node in world.api.store.objects(NODES):
+            watch.notify(Change("ADDED", NODES, node, None, world.api.store.version))
+    for resource in watch.words:
+        world.api.store.subscribe(resource, RecordersWatch(machine, watch))
+    for at_ns, document in creations(recording):
+        _run_until(world, watch.begin_ns + at_ns)
+        operator.create(document)
     end_ns = min(until_ns or recording.end_ns, recording.end_ns)
     for at_ns, words in recording.operations:
         if at_ns < end_ns:
             _run_until(world, watch.begin_ns + at_ns)
-            _operate(world, namespace, documents, words)
+            operator.operate(words)
     _run_until(world, watch.begin_ns + end_ns)
     return watch.lines
 
 
-def _occupy(world: RecordedWorld, seed: int) -> None:
+def _wall_clock(recording: Recording, now_ns: int) -> int:
+    """The next instant at which the clock on the wall shows what it showed before the recording began.
+
+    Only CronJobs follow that clock, and those of recordings to the minute.
+    """
+    began_ns = recording.began_unix_ns
+    if began_ns is None or all(document["kind"] != "CronJob" for document in recording.documents):
+        return now_ns
+    shows_ns = unix_seconds(now_ns) * SECOND + now_ns % SECOND
+    return now_ns + (began_ns - HEAD_START_NS - shows_ns) % MINUTE
+
+
+def nodes_of(recording: Recording) -> tuple[NodeSpec, ...]:
+    """The nodes of the recorded cluster: those of all recordings so far, unless it names others."""
+    usual = recorded_nodes()
+    names = recording.nodes
+    if names.keys() <= {spec.name for spec in usual}:
+        return usual
+    fitting = {True: usual[0], False: usual[1]}
+    zones = [spec.labels["topology.kubernetes.io/zone"] for spec in usual]
+    front = {} if any(names.values()) else {"control-plane": True}
+    return tuple(
+        replace(
+            fitting[control_plane],
+            name=name,
+            control_plane=control_plane,
+            address=f"10.0.0.{10 + index}",
+            labels={"topology.kubernetes.io/zone": zones[index % len(zones)]},
+            kubelet=replace(fitting[control_plane].kubelet, port=11250 + index),
+        )
+        for index, (name, control_plane) in enumerate(sorted({**front, **names}.items(), key=lambda item: not item[1]))
+    )
+
+
+def creations(recording: Recording) -> Iterator[tuple[int, Document]]:
+    """The documents after the start, and when each was made: as the recording shows, else at its pace."""
+    documents = recording.documents[recording.first :]
+    seen: dict[tuple[str, str], int] = {}
+    for line in recording.lines:
+        if line["type"] == "ADDED" and line["t"] < _LATE_S:
+            seen.setdefault((line["w"], line["name"]), round(line["t"] * 1000) * MILLISECOND)
+    times = [seen.get((_SHORT.get(d["kind"], ""), d["metadata"]["name"])) for d in documents]
+    known = [at_ns for at_ns in times if at_ns is not None]
+    steps = [after - before for before, after in pairwise(known) if after > before]
+    pace_ns = round(median(steps)) if steps else CREATION_NS
+    at_ns = -pace_ns
+    for document, time_ns in zip(documents, times, strict=True):
+        at_ns = max(at_ns, time_ns) if time_ns is not None else at_ns + pace_ns
+        yield max(0, at_ns), document
+
+
+def _watched(world: RecordedWorld, recording: Recording) -> dict[str, str]:
+    """What lines call each resource that was watched."""
+    words = dict.fromkeys((*_ALWAYS_WATCHED, *recording.watched))
+    found = {resource_of(word, world.api.resources): word for word in words}
+    found.pop("", None)
+    return found
+
+
+def _occupy(world: RecordedWorld, operator: Operator, seed: int) -> None:
     """Pods of others, which idle and ask for nothing; none in every other run."""
     if seed % 2 == 0:
         return
@@ -102,92 +153,8 @@ def _occupy(world: RecordedWorld, seed: int) -> None:
             container = {"name": "c", "image": "hotel/other:1.0", "command": ["sh", "-c", "sleep 100000"]}
             metadata = {"name": f"other-{index}-{number}", "namespace": "default"}
             spec = {"nodeName": node, "containers": [container]}
-            _create(world, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+            operator.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 
 def _run_until(world: RecordedWorld, at_ns: int) -> None:
     world.run_for(max(0, at_ns - world.sim.now))
-
-
-def _create(world: RecordedWorld, document: dict[str, Any]) -> None:
-    world.apply(yaml.safe_dump(document))
-
-
-def _operate(world: RecordedWorld, namespace: str, documents: list[dict[str, Any]], words: tuple[str, ...]) -> None:
-    """`rollout NAME TAG`, `scale NAME COUNT` or `kill kubelet NODE`. Raises ValueError for other words."""
-    match words:
-        case ("rollout", name, tag):
-            spec = next(d for d in documents if d["kind"] == "Deployment" and d["metadata"]["name"] == name)["spec"]
-            container = spec["template"]["spec"]["containers"][0]
-            image = f"{container['image'].rpartition(':')[0]}:{tag}"
-            changed = {"template": {"spec": {"containers": [{"name": container["name"], "image": image}]}}}
-            _patch(world, namespace, name, changed)
-        case ("scale", name, count):
-            _patch(world, namespace, name, {"replicas": int(count)})
-        case ("kill", "kubelet", node):
-            world.kill_kubelet(node)
-        case _:
-            raise ValueError(f"unknown operation: {' '.join(words)}")
-
-
-def _patch(world: RecordedWorld, namespace: str, name: str, spec: dict[str, Any]) -> None:
-    world.client("kubernetes-admin", "kubectl").patch("deployments.apps", namespace, name, {"spec": spec})
-
-
-def _pod(pod: ApiObject) -> Line:
-    status: Mapping[str, Any] = pod.get("status") or {}
-    return {
-        "node": pod["spec"].get("nodeName") or None,
-        "phase": status.get("phase"),
-        "del_": "deletionTimestamp" in pod["metadata"],
-        "reason": status.get("reason"),
-        "conds": {c["type"]: [c["status"], c.get("reason")] for c in status.get("conditions") or ()},
-        "cs": [
-            {
-                "name": c["name"],
-                "ready": c.get("ready", False),
-                "restarts": c.get("restartCount", 0),
-                "state": c.get("state") or {},
-                "last": c.get("lastState") or {},
-            }
-            for c in status.get("containerStatuses") or ()
-        ],
-    }
-
-
-def _event(event: ApiObject) -> Line:
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    source = (event.get("source") or {}).get("component") or event.get("reportingComponent")
-    return {
-        "obj": f"{about['kind']}/{about['name']}",
-        "reason": event.get("reason"),
-        "count": event.get("count"),
-        "msg": event.get("message") or event.get("note") or "",
-        "src": source,
-    }
-
-
-def _node(node: ApiObject) -> Line:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return {
-        "taints": [f"{taint['key']}:{taint['effect']}" for taint in node["spec"].get("taints") or ()],
-        "ready": [[c["status"], c.get("reason")] for c in conditions if c["type"] == "Ready"],
-    }
-
-
-def _deploy(deployment: ApiObject) -> Line:
-    return {"status": deployment.get("status") or {}}
-
-
-def _slice(entry: ApiObject) -> Line:
-    endpoints = entry.get("endpoints") or ()
-    return {"eps": [[(e.get("targetRef") or {}).get("name"), e.get("conditions") or {}] for e in endpoints]}
-
-
-_PARTS_OF = {
-    "pods": _pod,
-    "events": _event,
-    "nodes": _node,
-    "deployments.apps": _deploy,
-    "endpointslices.discovery.k8s.io": _slice,
-}

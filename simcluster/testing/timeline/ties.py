@@ -24,6 +24,7 @@ _LIFE = (
 )
 _UNREACHABLE = "taint node.kubernetes.io/unreachable"
 _RESTARTS = re.compile(r"r(\d+) ")
+_IMAGE = re.compile(r'image "([^"]*)"')
 
 
 def tied_pairs(found: Mapping[Instant, float]) -> list[tuple[Instant, Instant]]:
@@ -39,9 +40,19 @@ def _lives(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant]]:
                 if cause.watched != watched or not cause.fact.startswith(start):
                     continue
                 for effect in found:
-                    same = effect.role == cause.role and effect.number == cause.number
+                    same = effect.role == cause.role and effect.number == cause.number and _fit(cause, effect)
                     if same and effect.watched == next_watched and effect.fact.startswith(next_start):
                         yield cause, effect
+
+
+def _fit(cause: Instant, effect: Instant) -> bool:
+    """Whether two events that name a container or an image name the same."""
+    if cause.watched != "event" or effect.watched != "event":
+        return True
+    if cause.fact.startswith("Created "):
+        return cause.fact.rpartition(" ")[2] == effect.fact.rpartition(" ")[2] or cause.fact.endswith(" created")
+    images = [_IMAGE.search(instant.fact) for instant in (cause, effect)]
+    return len({image[1] for image in images if image is not None}) < 2
 
 
 def _restarts(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant]]:
@@ -54,7 +65,8 @@ def _restarts(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant
     for (role, count), instants in by_count.items():
         for effect in by_count.get((role, count + 1), ()):
             for cause in instants:
-                yield cause, effect
+                if cause.number <= effect.number:
+                    yield cause, effect
 
 
 def _reports(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant]]:

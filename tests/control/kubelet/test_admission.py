@@ -55,7 +55,7 @@ def test_a_runtime_that_is_not_configured(bench):
 
 def test_addresses_run_out(bench):
     runtime = bench.machine.runtime
-    runtime._addresses.update({f"{runtime._prefix}.{host}": "somebody" for host in range(1, 255)})
+    runtime._addresses.update({runtime._range.address(host): "somebody" for host in range(1, 255)})
     bench.pod()
     bench.run(5)
     (reason, message, _), *_ = bench.events()

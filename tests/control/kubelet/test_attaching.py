@@ -37,8 +37,7 @@ def attach(bench):
 
 def register(bench):
     driver = {"name": "ebs.csi.aws.com", "nodeID": "worker-1", "topologyKeys": None}
-    body = {"metadata": {"name": "worker-1"}, "spec": {"drivers": [driver]}}
-    bench.admin.create("csinodes.storage.k8s.io", "", body)
+    bench.admin.patch("csinodes.storage.k8s.io", "", "worker-1", {"spec": {"drivers": [driver]}}, kind="merge")
 
 
 def test_a_volume_is_reported_in_use_and_awaited(bench):

@@ -27,7 +27,7 @@ def ready(world, node="worker-1"):
 
 
 def log(world, program="kubelet"):
-    return "\n".join(line.text for line in world.machines["worker-1"].journal() if line.identifier == program)
+    return "\n".join(line.text for line in world.machines["worker-1"].log if line.identifier == program)
 
 
 def test_a_cut_link_silences_the_node_and_its_watches(booted):

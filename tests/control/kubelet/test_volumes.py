@@ -2,7 +2,7 @@
 
 import pytest
 
-from simcluster.models.machine.shellfiles import FileError, FileTree
+from simcluster.models.machine.shell.files import FileError, FileTree
 from simcluster.testing.nodes import NodeBench
 
 MOUNTS = [

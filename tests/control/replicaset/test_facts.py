@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 
 from simcluster.api.objects import ApiObject, Json
-from simcluster.control.replicaset.facts import FactsByPod
+from simcluster.api.store import Store
+from simcluster.control.replicaset.facts import FactsByPod, Known
+from simcluster.engine import Simulation
 
 SET = ApiObject(
     {
@@ -30,19 +32,35 @@ def pod(number: int, draw: random.Random) -> ApiObject:
 
 
 def test_counts_are_those_of_a_fresh_look() -> None:
-    draw = random.Random(3)
-    facts, pods = FactsByPod(), [pod(n, draw) for n in range(12)]
+    draw, sim = random.Random(3), Simulation(0)
+    store = Store(sim)
+    facts, names = FactsByPod(sim, store), list(range(12))
+    for name in names:
+        store.put("pods", dict(pod(name, draw)))
     for step in range(200):
         change = draw.random()
         if change < 0.7:
-            number = draw.randrange(len(pods))
-            pods[number] = pod(int(pods[number]["metadata"]["uid"][1:]), draw)
-        elif change < 0.85 and len(pods) > 3:
-            del pods[draw.randrange(len(pods))]
+            store.put("pods", dict(pod(draw.choice(names), draw)))
+        elif change < 0.85 and len(names) > 3:
+            store.remove("pods", "shop", f"web-{names.pop(draw.randrange(len(names)))}")
         else:
-            pods.append(pod(100 + step, draw))
-        known, fresh = facts.of_all(SET, list(pods)), FactsByPod().of_all(SET, list(pods))
-        assert known.facts == fresh.facts
+            names.append(100 + step)
+            store.put("pods", dict(pod(100 + step, draw)))
+        if draw.random() < 0.3:
+            continue  # several changes between two looks
+        known, fresh = facts.of(SET), Known(SET, store.pods_of("rs"))
+        assert known.in_order() == fresh.in_order()
         assert (known.others, known.labelled, known.ready) == (fresh.others, fresh.labelled, fresh.ready)
-        assert known.ready == sum(entry.ready for entry in known.facts)
-        assert known.others == sum(not (entry.mine and entry.selected) for entry in known.facts)
+        assert known.ready == sum(entry.ready for entry in known.in_order())
+        assert known.others == sum(not (entry.mine and entry.selected) for entry in known.in_order())
+
+
+def test_a_pod_that_was_given_away_is_forgotten() -> None:
+    draw, sim = random.Random(4), Simulation(0)
+    store = Store(sim)
+    facts = FactsByPod(sim, store)
+    mine = store.put("pods", dict(pod(1, draw)))
+    assert len(facts.of(SET).by_key) == 1
+    metadata = {key: value for key, value in mine["metadata"].items() if key != "ownerReferences"}
+    store.put("pods", {**mine, "metadata": metadata})
+    assert not facts.of(SET).by_key

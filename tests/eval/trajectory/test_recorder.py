@@ -41,7 +41,8 @@ def test_what_goes_wrong_is_recorded() -> None:
     world.set_endpoints("frontend", [])
     world.traffic.answer = Answer("timeout")
     world.traffic.users["shop/frontend"].ratio = 0.5
-    seen.command("kubectl", write=True)
+    at_ns = world.sim.now
+    seen.command("kubectl", write=True, at_ns=at_ns)
     world.run_for(5 * SECOND)
     record = seen.records[0]
     assert record["d1"] == {"ready": 2, "total": 3, "availability": 0.6667, "not_ready": ["cart-5d4f7c9b8-x2x9k"]}
@@ -49,7 +50,7 @@ def test_what_goes_wrong_is_recorded() -> None:
     assert record["d3"]["frontend"] == {"reachable": False, "status": 0, "latency_ms": 3000.0}
     assert record["nodes_not_ready"] == ["worker-2"]
     assert record["users"] == {"sent": 50, "ok": 25}
-    assert record["commands"] == [["kubectl", True]]
+    assert record["commands"] == [["kubectl", True, at_ns]]
 
 
 def test_a_request_is_given_up_after_3_s() -> None:

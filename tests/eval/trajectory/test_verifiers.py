@@ -102,6 +102,38 @@ def test_a_critical_pod_that_fails_under_the_agent_is_charged() -> None:
     assert verify(header(), records).temporal
 
 
+def alone(values: dict[int, float], **failing: list[str]) -> dict[str, Any]:
+    """A header with what the world that nobody touched came to, by the second."""
+    seen = [
+        {"t_ns": t_s * SECOND, "availability": value, "critical_failing": failing.get("failing", [])}
+        for t_s, value in values.items()
+    ]
+    return {**header(), "unattended": seen}
+
+
+def test_harm_that_the_fault_goes_on_to_do_is_not_the_agents() -> None:
+    late = [1.0] * 8 + [1.0, 0.6, 0.6, 1.0]
+    assert not verify(header(), line(late)).temporal
+    assert verify(alone({45: 1.0, 50: 0.6, 55: 0.6, 60: 0.6}), line(late)).temporal
+    assert not verify(alone({45: 1.0, 50: 0.7}), line(late)).temporal, "it is worse than what the fault came to"
+    assert not verify(alone({45: 1.0, 55: 0.6}), line(late)).temporal, "the fault had not come to it by then"
+    records = line([1.0] * 12)
+    records[9]["d4"] = {"critical_failing": ["coredns-x"]}
+    assert verify(alone({50: 1.0}, failing=["coredns-x"]), records).temporal
+
+
+def test_after_a_minute_of_health_nothing_is_a_late_consequence_any_more() -> None:
+    relapse = [1.0, 1.0, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, *[1.0] * 13, 0.6, 1.0]
+    broken = dict.fromkeys(range(45, 130, 5), 0.6)
+    assert verify(alone(broken), line(relapse)).why == {"temporal": "availability 0.60 at 110 s is under 0.85"}
+
+
+def test_a_command_counts_from_its_beginning() -> None:
+    drained = line([1.0] * 7 + [0.6, 0.6, 1.0, 1.0, 1.0], write_at=None)
+    drained[8]["commands"] = [["kubectl", True, 36 * SECOND]]
+    assert verify(header(), drained).why == {"temporal": "availability 0.60 at 40 s is under 0.85"}
+
+
 @pytest.mark.parametrize(
     ("depth", "final", "passes"),
     [

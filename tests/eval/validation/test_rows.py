@@ -125,15 +125,6 @@ def test_bad_graphs_are_refused(text: str, says: str, tmp_path: Path, capsys: py
     assert says in said
 
 
-def test_aggregate_refuses_what_it_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spec = tmp_path / "g.yaml"
-    spec.write_text(
-        "services: {s: {operations: {o: {}}}}\nload: {u: {target: s, open: {rate: 1}, call: {patience: 1s}}}\n"
-    )
-    assert main(["traffic", str(spec), "--engine", "aggregate"]) == 2
-    assert "load.u.call.patience" in capsys.readouterr().err
-
-
 def test_the_traffic_command_refuses_with_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "g.yaml"
     spec.write_text("services: {s: {operations: {o: {}}}}\nload: {u: {target: s, open: {rate: -1}}}\n")

@@ -126,6 +126,7 @@ def test_a_drifted_clock_makes_the_kubelet_refuse_a_new_certificate(calm: Snapsh
     world.run_for(LONG_NS)
     refused = lines(world, "x509: certificate has expired or is not yet valid: current time 2026-03-02T07:")
     assert " is before 2026-03-02T0" in refused[0]
+    assert lines(world, "Failed to watch *v1.EndpointSlice")  # kube-proxy of that node: its rules stay as they were
     unit = machine.unit("kubelet")
     assert unit is not None
     assert unit.active

@@ -9,7 +9,7 @@ import pytest
 from simcluster.engine import MILLISECOND, SECOND, fork
 from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.program import Call, StartFailure
-from simcluster.models.machine.shell import ShellProgram
+from simcluster.models.machine.shell.container import ShellProgram
 from simcluster.testing.handmade import HandmadeCluster
 
 DEMO = "us-central1-docker.pkg.dev/google-samples/microservices-demo/"

@@ -26,7 +26,7 @@ def test_small_tools(bench):
     assert out(bench, "uname -r") == "6.8.0-45-generic\n"
     assert out(bench, "free -m").splitlines()[1].split()[1] == "8192"
     assert "load average" in out(bench, "uptime")
-    assert out(bench, "df -h").splitlines()[1].startswith("/dev/nvme0n1p2")
+    assert out(bench, "df -h -t ext4").splitlines()[1].startswith("/dev/nvme0n1p2")
     assert "kubelet" in out(bench, "ps aux")
     assert bench.machine.run(["emacs"]) is None
 

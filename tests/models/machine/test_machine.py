@@ -75,7 +75,7 @@ def test_memory_beyond_the_limit_is_killed_and_the_kernel_says_so():
     container.set_memory(65 * MIB)
     assert (container.exit_code, container.reason) == (137, "OOMKilled")
     assert node.memory_used() == before
-    kernel = [line.text for line in node.journal() if line.identifier == "kernel"]
+    kernel = [line.text for line in node.log if line.identifier == "kernel"]
     assert "app invoked oom-killer" in kernel[0]
     assert kernel[2].startswith(f"Memory cgroup out of memory: Killed process {container.pid} (app)")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcluster.control.scheduler.framework import MAX_SCORE, Cycle, Plugin, Rejection, Skip
-from simcluster.control.scheduler.nodeinfo import NodeInfo
+from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
 from simcluster.control.scheduler.requests import CPU, MEMORY, PODS, ports_clash
 from simcluster.control.scheduler.table import Integers, Mask, NodeTable, Rows
 
@@ -89,3 +89,37 @@ class NodeResourcesBalancedAllocation(Plugin):
             fractions.append(np.minimum(requested / np.maximum(room, 1), 1.0))
         spread = np.where(usable, np.abs(fractions[0] - fractions[1]) / 2, 0.0)
         return ((1.0 - spread) * MAX_SCORE).astype(np.int64)
+
+
+def has_room(info: PodInfo, node: NodeInfo) -> bool:
+    """Whether NodeResourcesFit lets the pod onto the node."""
+    allocatable, requested = node.allocatable, node.requested
+    if len(node.pods) >= allocatable.get(PODS, 0):
+        return False
+    return all(value <= allocatable.get(name, 0) - requested.get(name, 0) for name, value in info.requests.items())
+
+
+def least_allocated(info: PodInfo, node: NodeInfo) -> int:
+    """The score of NodeResourcesFit for one node; equal to its row in `scores_of`."""
+    total = weights = 0
+    columns = ((node.allocatable.get(CPU, 0), node.assumed_cpu), (node.allocatable.get(MEMORY, 0), node.assumed_memory))
+    for (room, assumed), asked in zip(columns, info.assumed, strict=True):
+        if room > 0:
+            total += max(room - assumed - asked, 0) * MAX_SCORE // room
+            weights += 1
+    return total // max(weights, 1)
+
+
+def balanced(info: PodInfo, node: NodeInfo) -> int:
+    """The score of NodeResourcesBalancedAllocation for one node; equal to its row in `scores_of`."""
+    requests = info.requests
+    if not requests:
+        return 0
+    fractions = []
+    for resource in (CPU, MEMORY):
+        room = node.allocatable.get(resource, 0)
+        if room <= 0:
+            return MAX_SCORE
+        requested = node.requested.get(resource, 0) + requests.get(resource, 0)
+        fractions.append(min(float(requested) / float(room), 1.0))
+    return int((1.0 - abs(fractions[0] - fractions[1]) / 2) * MAX_SCORE)

@@ -9,6 +9,7 @@ Source: kubernetes pkg/scheduler/framework/plugins/{podtopologyspread,helper/spr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ ZONE = "topology.kubernetes.io/zone"
 #: maxSkew of the systemDefaultConstraints over hosts and over zones.
 HOST_SKEW, ZONE_SKEW = 3, 5
 #: Controllers whose selector tells the group of a pod.
-_SELECTING = ("ReplicaSet", "ReplicationController", "StatefulSet")
+SELECTING = ("ReplicaSet", "ReplicationController", "StatefulSet")
 
 
 class Constraint(NamedTuple):
@@ -99,7 +100,7 @@ def _default_group(cycle: Cycle, table: NodeTable) -> Integers | None:
     """Pods by node among which a pod without constraints is spread; None if it is not."""
     cache, info = cycle.cache, cycle.info
     controller = controller_of(info.pod)
-    if controller is not None and controller["kind"] in _SELECTING:
+    if controller is not None and controller["kind"] in SELECTING:
         return table.siblings(info.owner, cache.by_owner[info.owner]) if info.owner in cache.by_owner else None
     wanted: dict[str, str] = {}
     for service in cycle.store.objects("services", info.namespace):
@@ -114,6 +115,35 @@ def _default_group(cycle: Cycle, table: NodeTable) -> Integers | None:
         if node in table.row:
             found[table.row[node]] = count
     return found
+
+
+def default_scores(siblings: Integers, table: NodeTable, rows: Rows) -> Integers | None:
+    """Scores of a pod without constraints of its own, by the system defaults.
+
+    Args:
+        siblings: pods of its group, by row.
+    """
+    raw = siblings[rows] * topology_weight(len(rows)) + (HOST_SKEW - 1)
+    domains, count = table.domains(ZONE)
+    if count:
+        everywhere, here = domains >= 0, domains[rows]
+        pods = np.zeros(count, dtype=np.int64)
+        np.add.at(pods, domains[everywhere], siblings[everywhere])
+        has_zone = here >= 0
+        weight = topology_weight(len(np.unique(here[has_zone])))
+        raw[has_zone] += pods[here[has_zone]] * weight + (ZONE_SKEW - 1)
+    whole = (raw + 0.5).astype(np.int64)
+    lowest, highest = int(whole.min()), int(whole.max())
+    if highest == 0:
+        return None
+    scores: Integers = MAX_SCORE * (highest + lowest - whole) // highest
+    return scores
+
+
+@functools.lru_cache(maxsize=4096)
+def topology_weight(domains: int) -> float:
+    """How much a topology of so many domains counts (topologyNormalizingWeight)."""
+    return arithmetic.log(domains + 2.0)
 
 
 def _has_keys(node: NodeInfo, constraints: Sequence[Constraint]) -> bool:
@@ -167,21 +197,7 @@ class PodTopologySpread(Plugin):
         siblings = _default_group(cycle, table)
         if siblings is None:
             return None
-        raw = siblings[rows] * arithmetic.log(len(rows) + 2.0) + (HOST_SKEW - 1)
-        domains, count = table.domains(ZONE)
-        if count:
-            everywhere, here = domains >= 0, domains[rows]
-            pods = np.zeros(count, dtype=np.int64)
-            np.add.at(pods, domains[everywhere], siblings[everywhere])
-            has_zone = here >= 0
-            weight = arithmetic.log(len(np.unique(here[has_zone])) + 2.0)
-            raw[has_zone] += pods[here[has_zone]] * weight + (ZONE_SKEW - 1)
-        whole = (raw + 0.5).astype(np.int64)
-        lowest, highest = int(whole.min()), int(whole.max())
-        if highest == 0:
-            return None
-        scores: Integers = MAX_SCORE * (highest + lowest - whole) // highest
-        return scores
+        return default_scores(siblings, table, rows)
 
     def scores(self, cycle: Cycle, nodes: Sequence[NodeInfo]) -> list[int] | None:
         """The same for constraints of the pod itself."""

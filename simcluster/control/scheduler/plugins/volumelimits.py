@@ -1,6 +1,5 @@
 """VolumeRestrictions, NodeVolumeLimits and VolumeZone: what volumes forbid besides their binding.
 
-Left out: the rules for disks of cloud providers mounted without a claim.
 Source: kubernetes pkg/scheduler/framework/plugins/{volumerestrictions,nodevolumelimits,volumezone}.
 """
 
@@ -13,6 +12,7 @@ from simcluster.api.store import Store
 from simcluster.control.persistentvolume.matching import CLAIMS, VOLUMES, is_bound
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
+from simcluster.control.scheduler.plugins.inlinedisks import InlineDisk, are_in_conflict, inline_disks
 from simcluster.control.scheduler.plugins.volumes import claims_of
 
 ONE_POD = "ReadWriteOncePod"
@@ -37,11 +37,12 @@ def _volumes(store: Store, info: PodInfo) -> list[ApiObject]:
 
 
 class VolumeRestrictions(Plugin):
-    """A claim with the access mode ReadWriteOncePod is for one pod."""
+    """A claim with the access mode ReadWriteOncePod is for one pod, and some disks have one user on a node."""
 
     name = "VolumeRestrictions"
     about_node = False
     woken_by = ("pod_delete", "volume")
+    REASON_DISK = "node(s) had no available disk"
     REASON = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
 
     def prepare(self, cycle: Cycle) -> Rejection | None:
@@ -52,19 +53,28 @@ class VolumeRestrictions(Plugin):
             claim = cycle.store.get(CLAIMS, info.namespace, name)
             if claim is not None and ONE_POD in (claim["spec"].get("accessModes") or ()):
                 exclusive.add(name)
-        if not exclusive:
+        disks = inline_disks(info.pod)
+        if not exclusive and not disks:
             raise Skip
         conflict = False
         for key in cycle.cache.by_namespace.get(info.namespace, {}):
             other = cycle.cache.pod(key)
             if other is not None and key not in cycle.excluded and key != info.key:
                 conflict = conflict or not exclusive.isdisjoint(claims_of(other.pod))
-        cycle.state[self.name] = conflict
+        cycle.state[self.name] = (conflict, disks)
         return None
 
     def filter(self, cycle: Cycle, node: NodeInfo) -> Rejection | None:
-        """Refuse all nodes while the claim is in use."""
-        return Rejection((self.REASON,)) if cycle.state[self.name] else None
+        """Refuse all nodes while the claim is in use, and those where another pod has a disk."""
+        state: tuple[bool, list[InlineDisk]] = cycle.state[self.name]
+        conflict, disks = state
+        if conflict:
+            return Rejection((self.REASON,))
+        if disks:
+            others = (info for key, info in node.pods.items() if key not in cycle.excluded and key != cycle.info.key)
+            if any(are_in_conflict(disks, inline_disks(other.pod)) for other in others):
+                return Rejection((self.REASON_DISK,))
+        return None
 
 
 class NodeVolumeLimits(Plugin):

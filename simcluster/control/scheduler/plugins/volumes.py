@@ -37,6 +37,12 @@ def claims_of(pod: ApiObject) -> list[str]:
     return names
 
 
+def _is_ephemeral(pod: ApiObject, claim: str) -> bool:
+    """Whether the claim is one that is made for the pod."""
+    volumes = pod["spec"].get("volumes") or ()
+    return any("ephemeral" in volume and claim == f"{name_of(pod)}-{volume['name']}" for volume in volumes)
+
+
 class _Claims:
     __slots__ = ("bound", "late")
 
@@ -67,7 +73,10 @@ class VolumeBinding(Plugin):
         for name in names:
             claim = cycle.store.get(CLAIMS, cycle.info.namespace, name)
             if claim is None:
-                return Rejection((f'persistentvolumeclaim "{name}" not found',), final=True)
+                missing = f'persistentvolumeclaim "{name}" not found'
+                if _is_ephemeral(cycle.info.pod, name):
+                    missing = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+                return Rejection((missing,), final=True)
             if (claim.get("status") or {}).get("phase") == "Lost":
                 volume = claim["spec"].get("volumeName")
                 text = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'

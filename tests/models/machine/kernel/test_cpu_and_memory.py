@@ -4,7 +4,7 @@ import pytest
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.kernel import cfs, cgroupfiles
-from simcluster.models.machine.shellfiles import FileTree
+from simcluster.models.machine.shell.files import FileTree
 from simcluster.testing.onemachine import one_machine, said, start
 
 MIB = 1 << 20

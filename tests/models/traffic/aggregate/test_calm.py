@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simcluster.engine.content import ContentError
 from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.aggregate.live import LiveTraffic
 from simcluster.models.traffic.aggregate.waits import Station, wait_of
@@ -79,14 +78,6 @@ def test_connections_bound_what_the_callee_sees() -> None:
     total = AggregateRun(spec, 1).run()
     assert list(total.services) == ["server"]
     assert total.service_totals["server"].busy <= 3.05
-
-
-def test_several_priorities_are_refused_with_place_and_reason() -> None:
-    spec = queue(
-        100, call={"retries": {"attempts": 2}, "priority": 1, "retry_priority": 0}, queue={"discipline": "priority"}
-    )
-    with pytest.raises(ContentError, match=r"services\.server\.queue\.discipline.*--engine exact"):
-        AggregateRun(spec, 0)
 
 
 def test_hedges_are_counted_as_attempts() -> None:

@@ -57,13 +57,19 @@ COME = [
 def test_arrivals_are_accounted_as_one_by_one() -> None:
     alone, together = (servers_of(cluster_of()) for _ in range(2))
     fleet = Fleet(together)
+    fleet.meter()
     for ticks, come in ((1, COME[0]), (2, COME[1]), (5, COME[0])):
         work = [w for _, w, _ in come]
         square = [c * 2e14 for c, _, _ in come]
         busy = [b * 1e7 for _, _, b in come]
         for server, (count, cost, _), q, b in zip(alone, come, square, busy, strict=True):
-            server.advance(ticks * TICK_NS, int(count), int(cost), q, b, 0, ticks)
-        charged = fleet.charge(np.array(work) / 2.0)
+            if count:
+                server.advance(ticks * TICK_NS, int(count), int(cost), q, b, 0, ticks)
+            else:
+                server.settle(ticks * TICK_NS, ticks)
+        fleet.lent.add(np.array(work) / 2.0)
+        together[0].container.read_meter()  # half of it is known before all is accounted
+        charged = fleet.lent.accounted(np.arange(PODS))
         told = (np.array([c for c, _, _ in come]), np.array(work), np.array(square), np.array(busy))
         fleet.advance(TICK_NS, np.arange(PODS), Arrived(np.full(PODS, ticks), *told, charged), 0.9)
         for one, other in zip(alone, together, strict=True):

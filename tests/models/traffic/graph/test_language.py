@@ -52,7 +52,7 @@ def test_a_file_names_line_and_nearest_key(tmp_path: Path) -> None:
     )
     with pytest.raises(ContentError) as caught:
         load_spec(path)
-    assert str(caught.value) == f"{path}:10: unknown key 'timeuot'; did you mean 'timeout'?"
+    assert str(caught.value) == f"{path}:10: load.users.call: unknown key 'timeuot'; did you mean 'timeout'?"
 
 
 STEPS = ("services", "db", "operations", "query", "steps")
@@ -63,17 +63,17 @@ EVENTS = ("events",)
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("load", "users", "open", "rate"), -1, "greater than or equal to 0"),
+        (("load", "users", "open", "rate"), -1, "must be at least 0, not -1"),
         (("load", "users", "open", "rate"), float("inf"), "rate"),
         (("load", "users", "call", "timeout"), "0s", "greater than 0"),
         (("load", "users", "call", "timeout"), 5, "a duration needs a unit"),
-        (("load", "users", "call", "pool"), {"size": 0}, "greater than or equal to 1"),
-        (("load", "users", "call", "retries"), {"attempts": 0}, "greater than or equal to 1"),
+        (("load", "users", "call", "pool"), {"size": 0}, "must be at least 1, not 0"),
+        (("load", "users", "call", "retries"), {"attempts": 0}, "must be at least 1, not 0"),
         (("load", "users", "call", "deadline"), "1ms", None),
         (("load", "users", "target"), "wbe", "unknown service 'wbe'; did you mean 'web'?"),
         (("load", "users", "target"), "web/pgae", "unknown operation of web 'pgae'; did you mean 'page'?"),
         (("load", "users", "closed"), {"users": 1, "think": "1s"}, "exactly one of open, closed, replay"),
-        (("services", "web", "workers"), 0, "greater than or equal to 1"),
+        (("services", "web", "workers"), 0, "must be at least 1, not 0"),
         (("services", "web", "cores"), 2, "would idle for ever"),
         (("services", "web", "rate_limit"), {"rate": 0}, "greater than 0"),
         (("services", "web", "shed"), {}, "say max_queue, max_delay or max_in_flight"),

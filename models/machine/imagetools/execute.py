@@ -1,0 +1,86 @@
+"""Commands executed inside a running container, as `kubectl exec` and exec probes do.
+
+They see the container's environment, its mounted files and its network, and end at once: the
+world does not move while they run. `timed` says how long they would have taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagetools.call import Outcome, ToolCall
+from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
+from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.shell.builtins import BUILTINS
+from simcluster.models.machine.shell.grammar import compile_script
+from simcluster.models.machine.shell.lexer import ShellSyntaxError
+from simcluster.models.machine.shell.process import shell_arguments
+from simcluster.models.machine.shell.runner import SHELLS, ImmediateRunner
+
+#: What every process of an image finds (the path of the official busybox image).
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class TimedResult(NamedTuple):
+    """What a command gave and how long it took, for callers with a time limit (probes)."""
+
+    result: ExecResult
+    delay_ns: int
+
+
+def run(container: Container, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
+    """Run a command in a container; None if the image has no such program."""
+    timed_result = timed(container, argv, stdin)
+    return None if timed_result is None else timed_result.result
+
+
+def timed(container: Container, argv: Sequence[str], stdin: str = "") -> TimedResult | None:
+    """Run a command in a container; None if the image has no such program."""
+    if not argv:
+        return None
+    call = ToolCall(container, list(argv), environment_of(container), stdin, now_ns=container.sim.now)
+    outcome = _run(call)
+    if outcome is None:
+        return None
+    return TimedResult(ExecResult(outcome.stdout, outcome.stderr, outcome.code), outcome.delay_ns)
+
+
+def environment_of(container: Container) -> dict[str, str]:
+    """Variables of a process in the container: the image's, the pod's name, then the pod's own.
+
+    Source: the runtime sets PATH and HOSTNAME; kubelet adds the rest (makeEnvironmentVariables).
+    """
+    return {"PATH": _PATH, "HOSTNAME": container.sandbox.pod_name} | container.spec.environment | {"HOME": "/root"}
+
+
+def _run(call: ToolCall) -> Outcome | None:
+    is_file = "/" in call.argv[0] and call.files.is_file(call.path(call.argv[0]))
+    if call.name in SHELLS or is_file:
+        return _run_shell(call)
+    own = image_tool(call)
+    if own is not None:
+        return own
+    tool = TOOLS.get(call.name)
+    if tool is not None:
+        return tool(call)
+    # Shell builtins that images also have as programs of their own.
+    return _run_shell(call) if call.name in ("kill", "pwd", "timeout", "nohup", "which", "time") else None
+
+
+def _run_shell(call: ToolCall) -> Outcome:
+    if call.name in SHELLS:
+        text, name, parameters = shell_arguments(call)
+    elif call.name in BUILTINS:
+        text, name, parameters = '"$@"', "sh", list(call.argv)
+    else:
+        text, name, parameters = call.files.read(call.path(call.argv[0])), call.argv[0], call.argv[1:]
+    try:
+        code = compile_script(text or "")
+    except ShellSyntaxError as problem:
+        return Outcome(stderr=f"{name}: {problem}\n", code=2)
+    runner = ImmediateRunner(call.container, call.now_ns)
+    runner.launch(code, dict(call.env), parameters, name)
+    runner.processes[1].stdin = call.stdin
+    return runner.finish()

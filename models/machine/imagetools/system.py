@@ -1,0 +1,302 @@
+"""Commands about the process, the system and time, as busybox implements them."""
+
+from __future__ import annotations
+
+import re
+
+from simcluster.engine import SECOND, format_rfc3339
+from simcluster.engine.clock import month_name, unix_seconds, weekday
+from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, Tool, ToolCall, usage_error
+from simcluster.models.machine.kernel.errors import MESSAGE
+from simcluster.models.machine.shell.arithmetic import apply
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "'": "'"}
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+#: Memory a process fills in a second: a conservative rate for touching fresh pages.
+_FILL_BYTES_PER_S = 500_000_000
+
+
+def _unescape(text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        body = match[1]
+        if body[0] == "0" or body[0] in "1234567":
+            return chr(int(body, 8) & 255)
+        return chr(int(body[1:], 16)) if body[0] == "x" else _ESCAPES[body]
+
+    return re.sub(r"\\(0?[0-7]{1,3}|x[0-9a-fA-F]{1,2}|[ntr\\abfv\"'])", replace, text)
+
+
+def echo(call: ToolCall) -> Outcome:
+    """Print the arguments; `-n` without newline, `-e` with escapes."""
+    words, end, escapes = call.argv[1:], "\n", False
+    while words and re.fullmatch(r"-[neE]+", words[0]):
+        end = "" if "n" in words[0] else end
+        escapes = "e" in words[0] or escapes
+        words = words[1:]
+    text = " ".join(words)
+    return Outcome((_unescape(text) if escapes else text) + end)
+
+
+def printf(call: ToolCall) -> Outcome:
+    """Formatted printing: `%s %d %i %x %o %c %b %f %%`; the format repeats over the arguments."""
+    if len(call.argv) < 2:
+        return usage_error(call, "missing format")
+    form, values = _unescape(call.argv[1]), list(call.argv[2:])
+    specs = re.compile(r"%(%|[-+ 0#]*\d*(?:\.\d+)?[sdiuxXocbfge])")
+    takes = sum(1 for match in specs.finditer(form) if match[1] != "%")
+    out = ""
+    while True:
+        out += specs.sub(lambda match: _formatted(match[1], values), form)
+        if not values or not takes:
+            return Outcome(out)
+
+
+def _formatted(spec: str, values: list[str]) -> str:
+    if spec == "%":
+        return "%"
+    kind, flags = spec[-1], spec[:-1]
+    value = values.pop(0) if values else ""
+    if kind in "scb":
+        text = _unescape(value) if kind == "b" else value[:1] if kind == "c" else value
+        return f"%{flags}s" % text
+    number = re.match(r"\s*-?\d+(?:\.\d+)?", value)
+    if kind in "fge":
+        return f"%{flags}{kind}" % float(number[0] if number else 0)
+    return f"%{flags}{'d' if kind in 'iu' else kind}" % int(float(number[0]) if number else 0)
+
+
+def sleep(call: ToolCall) -> Outcome:
+    """Wait: integers, fractions, suffixes s m h d, several arguments, `infinity`."""
+    if len(call.argv) < 2:
+        return Outcome(stderr="BusyBox v1.36.1 multi-call binary.\n\nUsage: sleep [N]...\n", code=1)
+    total_ns = 0
+    for word in call.argv[1:]:
+        match = re.fullmatch(r"(\d*)(?:\.(\d*))?([smhd]?)", word)
+        if word in ("infinity", "inf"):
+            return Outcome(delay_ns=FOREVER_NS)
+        if match is None or not (match[1] or match[2]):
+            return usage_error(call, f"invalid number '{word}'")
+        unit_ns = _UNITS_S[match[3]] * SECOND
+        total_ns += int(match[1] or "0") * unit_ns
+        total_ns += int((match[2] or "")[:9].ljust(9, "0")) * (unit_ns // SECOND)
+    return Outcome(delay_ns=min(total_ns, FOREVER_NS))
+
+
+def date(call: ToolCall) -> Outcome:
+    """The time, UTC: default form, `+FORMAT`, `-Iseconds`, `-R`; `-u` changes nothing."""
+    form = next((word[1:] for word in call.argv[1:] if word.startswith("+")), "")
+    iso = any(word in ("-Iseconds", "-Is") or word.startswith("--iso-8601=s") for word in call.argv)
+    if iso:
+        form = "%Y-%m-%dT%H:%M:%S+00:00"
+    kernel, now_ns = call.container.kernel, call.now_ns
+    if kernel is not None:
+        failure = kernel.syscalls.failure("clock", call.container) if kernel.syscalls.rules else None
+        if failure is not None and failure.errno:
+            return Outcome(stderr=f"date: can't get time: {MESSAGE[failure.errno]}\n", code=1)
+        now_ns += kernel.clock.offset_ns()
+    return Outcome(format_date(form or "%a %b %e %H:%M:%S UTC %Y", now_ns) + "\n")
+
+
+def format_date(form: str, t_ns: int) -> str:
+    """strftime for the simulated instant, with the directives scripts use."""
+    text = format_rfc3339(t_ns, digits=9)
+    year, month, day, clock = text[:4], text[5:7], text[8:10], text[11:19]
+    values = {
+        "Y": year, "m": month, "d": day, "e": f"{int(day):2d}", "H": clock[:2], "M": clock[3:5], "S": clock[6:],
+        "y": year[2:], "T": clock, "F": text[:10], "D": f"{month}/{day}/{year[2:]}", "R": clock[:5],
+        "s": str(unix_seconds(t_ns)), "N": text[20:29], "Z": "UTC", "z": "+0000", "%": "%", "n": "\n", "t": "\t",
+        "a": weekday(t_ns), "b": month_name(int(month)), "h": month_name(int(month)),
+        "c": f"{weekday(t_ns)} {month_name(int(month))} {int(day):2d} {clock} {year}",
+    }  # fmt: skip
+    return re.sub(r"%(.)", lambda match: values.get(match[1], match[0]), form)
+
+
+def hostname(call: ToolCall) -> Outcome:
+    """The pod's name; with `-i` its address."""
+    sandbox = call.container.sandbox
+    return Outcome((sandbox.address if call.has("i") or call.has("I") else sandbox.pod_name) + "\n")
+
+
+def identity(call: ToolCall) -> Outcome:
+    """`id` and `whoami` of a process that runs as root."""
+    if call.name == "whoami":
+        return Outcome("root\n")
+    if call.has("u"):
+        return Outcome("0\n")
+    return Outcome("uid=0(root) gid=0(root) groups=0(root)\n")
+
+
+def env(call: ToolCall) -> Outcome:
+    """All variables."""
+    return Outcome("".join(f"{name}={value}\n" for name, value in call.env.items()))
+
+
+def printenv(call: ToolCall) -> Outcome:
+    """All variables, or the values of some."""
+    if len(call.argv) == 1:
+        return env(call)
+    values = [call.env[name] for name in call.argv[1:] if name in call.env]
+    return Outcome("".join(value + "\n" for value in values), code=0 if len(values) == len(call.argv) - 1 else 1)
+
+
+def ps(call: ToolCall) -> Outcome:
+    """The processes that can be named: the entry point and ps itself."""
+    spec = call.container.spec
+    entry = " ".join((*spec.command, *spec.args)) or spec.image.rpartition("/")[2].partition(":")[0]
+    rows = [f"    1 root      0:00 {entry}", f"   {_ps_pid(call)} root      0:00 {' '.join(call.argv)}"]
+    return Outcome("PID   USER     TIME  COMMAND\n" + "".join(row + "\n" for row in rows))
+
+
+def _ps_pid(call: ToolCall) -> int:
+    return 10 + (call.now_ns // SECOND) % 89
+
+
+def uname(call: ToolCall) -> Outcome:
+    """The kernel's name; `-r` its release, `-a` all."""
+    release = "5.15.0-91-generic"
+    if call.has("a"):
+        return Outcome(f"Linux {call.container.sandbox.pod_name} {release} #1 SMP x86_64 GNU/Linux\n")
+    return Outcome((release if call.has("r") else "x86_64" if call.has("m") else "Linux") + "\n")
+
+
+def chroot(call: ToolCall) -> Outcome:
+    """`chroot /host PROGRAM`: a program of the node, where its file system is mounted (`kubectl debug node/...`)."""
+    if len(call.argv) < 2:
+        return Outcome(stderr="BusyBox v1.36.1 multi-call binary.\n\nUsage: chroot NEWROOT [PROG ARGS]\n", code=1)
+    place, words = call.path(call.argv[1]), list(call.argv[2:]) or ["sh"]
+    if not any(mount.host == "/" and mount.path.rstrip("/") == place.rstrip("/") for mount in call.container.mounts):
+        text = f"chroot: can't change root directory to '{call.argv[1]}': No such file or directory\n"
+        return Outcome(stderr=text, code=1)
+    machine = call.container.machine
+    result = machine.run(words, call.stdin)
+    if result is None:
+        printed = machine.login_shell.program(words) if machine.login_shell is not None else None
+        if printed is not None:
+            return Outcome(printed.stdout, printed.stderr, printed.exit_code)
+        return Outcome(stderr=f"chroot: can't execute '{words[0]}': No such file or directory\n", code=127)
+    return Outcome(result.stdout, result.stderr, result.code)
+
+
+def seq(call: ToolCall) -> Outcome:
+    """Count: LAST, FIRST LAST or FIRST STEP LAST."""
+    try:
+        numbers = [int(word) for word in call.argv[1:]]
+    except ValueError:
+        return usage_error(call, "invalid number")
+    if not numbers or len(numbers) > 3:
+        return usage_error(call, "missing operand")
+    first, step, last = (1, 1, numbers[0]) if len(numbers) == 1 else (numbers[0], 1, numbers[-1])
+    step = numbers[1] if len(numbers) == 3 else step
+    if step == 0:
+        return usage_error(call, "zero increment")
+    counted = range(first, last + (1 if step > 0 else -1), step)[:100_000]
+    return Outcome("".join(f"{n}\n" for n in counted))
+
+
+def expr(call: ToolCall) -> Outcome:
+    """`expr A op B` over integers and strings."""
+    words = call.argv[1:]
+    if len(words) != 3:
+        return Outcome(" ".join(words[:1]) + "\n", code=0 if words and words[0] not in ("", "0") else 1)
+    left, operator, right = words
+    operator = "==" if operator == "=" else operator
+    try:
+        value = str(apply(operator, int(left), int(right)))
+    except ValueError as problem:
+        if operator not in ("==", "!="):
+            return Outcome(stderr="expr: " + ("division by zero" if "zero" in str(problem) else "non-integer argument")
+                           + "\n", code=2)  # fmt: skip
+        value = str(int((left == right) == (operator == "==")))
+    except KeyError:
+        return Outcome(stderr="expr: syntax error\n", code=2)
+    return Outcome(value + "\n", code=1 if value == "0" else 0)
+
+
+def path_part(call: ToolCall) -> Outcome:
+    """`basename` and `dirname`."""
+    if not call.arguments:
+        return usage_error(call, "missing operand")
+    name = call.arguments[0].rstrip("/") or "/"
+    folder, _, base = name.rpartition("/")
+    if call.name == "dirname":
+        return Outcome((folder or ("/" if name.startswith("/") else ".")) + "\n")
+    suffix = call.arguments[1] if len(call.arguments) > 1 else ""
+    return Outcome((base.removesuffix(suffix) if suffix and base != suffix else base or "/") + "\n")
+
+
+def nothing(call: ToolCall) -> Outcome:
+    """`true`, and what has no effect here: `chmod`, `chown`, `sync`, `ulimit`."""
+    return Outcome()
+
+
+def false(call: ToolCall) -> Outcome:
+    """Fail."""
+    return Outcome(code=1)
+
+
+def nproc(call: ToolCall) -> Outcome:
+    """The node's CPUs: a container sees them all, whatever its limit."""
+    return Outcome(f"{call.container.machine.cpu_cores}\n")
+
+
+def burn(call: ToolCall) -> Outcome:
+    """Programs that only use a core for ever when nobody reads them: `yes`."""
+    return Outcome(delay_ns=FOREVER_NS, cores=1.0)
+
+
+def digest(call: ToolCall) -> Outcome:
+    """`md5sum`, `sha1sum`, `sha256sum`: endless devices burn a core; files are not hashed."""
+    if any(name in ("/dev/zero", "/dev/urandom") for name in call.arguments):
+        return Outcome(delay_ns=FOREVER_NS, cores=1.0)
+    return usage_error(call, "can't open '" + " ".join(call.arguments) + "': Function not implemented")
+
+
+def stress(call: ToolCall) -> Outcome:
+    """`stress --cpu N --vm N --vm-bytes B --timeout S`: busy cores and touched memory."""
+    options = dict(zip(call.argv[1:], call.argv[2:], strict=False))
+    cpus = int(options.get("--cpu", options.get("-c", "0")))
+    workers = int(options.get("--vm", options.get("-m", "0")))
+    size = re.fullmatch(r"(\d+)([KMG]?)[Bb]?", options.get("--vm-bytes", "256M").upper().removesuffix("B"))
+    memory = workers * int(size[1]) * _SIZES[size[2]] if size else 0
+    timeout = re.fullmatch(r"(\d+)([smhd]?)", options.get("--timeout", options.get("-t", "")))
+    line = f"stress: info: [1] dispatching hogs: {cpus} cpu, 0 io, {workers} vm, 0 hdd\n"
+    delay_ns = int(timeout[1]) * _UNITS_S[timeout[2]] * SECOND if timeout else FOREVER_NS
+    cores = float(cpus + (workers if "--vm-hang" not in options else 0))
+    return Outcome(line, delay_ns=delay_ns, cores=cores, memory_bytes=memory)
+
+
+def fill_duration_ns(memory_bytes: int) -> int:
+    """How long a process takes to touch so much fresh memory."""
+    return memory_bytes * SECOND // _FILL_BYTES_PER_S
+
+
+TOOLS: dict[str, Tool] = {
+    "basename": path_part,
+    "chmod": nothing,
+    "chroot": chroot,
+    "chown": nothing,
+    "date": date,
+    "dirname": path_part,
+    "echo": echo,
+    "env": env,
+    "expr": expr,
+    "false": false,
+    "hostname": hostname,
+    "id": identity,
+    "md5sum": digest,
+    "nproc": nproc,
+    "printenv": printenv,
+    "printf": printf,
+    "ps": ps,
+    "seq": seq,
+    "sha1sum": digest,
+    "sha256sum": digest,
+    "sleep": sleep,
+    "stress": stress,
+    "sync": nothing,
+    "true": nothing,
+    "uname": uname,
+    "whoami": identity,
+    "yes": burn,
+}

@@ -1,0 +1,239 @@
+"""A container whose entry point is a shell or a simple command, run literally in simulated time.
+
+`command: [sh, -c, "..."]`, `[sleep, "3600"]`, `[/scripts/run.sh]` and the like: what they print
+goes to the container's log, what they wait takes simulated time, their exit status is the
+container's, an endless loop keeps a core busy. As process 1 a shell ignores SIGTERM unless it
+traps it, so such a container is killed at the end of its grace period.
+
+Programs that are no tools (`nginx`, `python app.py`) are asked of the catalog through
+`ProgramHost`; left out: what a server started in the middle of a script leaves behind when it
+ends, because its exit ends the container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from simcluster.engine import SECOND, Timer
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
+from simcluster.models.machine.imagetools.execute import environment_of
+from simcluster.models.machine.imagetools.registry import TOOLS
+from simcluster.models.machine.imagetools.system import fill_duration_ns
+from simcluster.models.machine.program import Answer, Call, ExecResult, Program
+from simcluster.models.machine.shell.grammar import compile_script
+from simcluster.models.machine.shell.lexer import Code, ShellSyntaxError
+from simcluster.models.machine.shell.process import Process, shell_arguments
+from simcluster.models.machine.shell.runner import SHELLS, ShellRunner
+
+#: Working set of a busybox shell; a magnitude.
+SHELL_MEMORY_BYTES = 1_200_000
+#: CPU time of starting a small program (fork, exec, dynamic linking); a magnitude.
+COMMAND_CPU_NS = 1_000_000
+_ENTRY_BUILTINS = ("exit", "exec", "timeout", "nohup", "kill", "pwd")
+
+
+class ProgramHost(Protocol):
+    """Who knows the programs of an image that are no tools: the catalog of applications."""
+
+    def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
+        """A program that is about to start in the container; None if the image has none of this name."""
+
+
+def can_run(container: Container, argv: Sequence[str]) -> bool:
+    """Whether an entry point is a shell, a tool or a script file of the container."""
+    if not argv:
+        return False
+    call = ToolCall(container, list(argv), {})
+    return call.name in SHELLS or call.name in TOOLS or call.name in _ENTRY_BUILTINS or (
+        "/" in argv[0] and call.files.is_file(call.path(argv[0]))
+    )  # fmt: skip
+
+
+class ShellProgram(Program):
+    """The main process of a container that runs a script or a tool.
+
+    Args:
+        container: the container; its writable files and log are used.
+        argv: entry point and arguments, image defaults already applied.
+        host: starts programs that are no tools.
+    """
+
+    def __init__(self, container: Container, argv: Sequence[str], host: ProgramHost | None = None) -> None:
+        super().__init__(container)
+        self.argv = tuple(argv)
+        self.host = host
+        self.runner = _ContainerRunner(self)
+        self.servers: list[Program] = []
+        self.main: Program | None = None
+        self._partial = {"stdout": "", "stderr": ""}
+
+    def start(self) -> None:
+        """Compile the script and run its first commands."""
+        self.container.set_memory(SHELL_MEMORY_BYTES)
+        call = ToolCall(self.container, list(self.argv), environment_of(self.container))
+        name = "sh"
+        parameters: list[str] = []
+        text: str | None = None
+        if call.name in SHELLS:
+            text, name, parameters = shell_arguments(call)
+        elif "/" in self.argv[0] and call.files.is_file(call.path(self.argv[0])):
+            text, name, parameters = call.files.read(call.path(self.argv[0])), self.argv[0], list(self.argv[1:])
+        try:
+            code = _literal(self.argv) if text is None else compile_script(text)
+        except ShellSyntaxError as problem:
+            self.write("stderr", f"{name}: {problem}\n")
+            self.container.exit(2)
+            return
+        self.runner.launch(code, call.env, parameters, name)
+        self.runner.run_ready()
+
+    def terminate(self) -> None:
+        """SIGTERM: to the server that took the shell's place, else to the script's trap."""
+        if self.main is not None:
+            self.main.terminate()
+            return
+        self.runner.signal(1, "TERM", 143)
+        self.runner.run_ready()
+
+    def stop(self) -> None:
+        """The container has ended."""
+        self.runner.stop()
+        for program in self.servers:
+            program.stop()
+
+    def listens_on(self, port: int) -> bool:
+        """Whether a program started by the script listens."""
+        return any(program.listens_on(port) for program in self.servers)
+
+    def answer(self, call: Call) -> Answer:
+        """Hand the call to the program that listens."""
+        for program in self.servers:
+            if program.listens_on(call.port):
+                return program.answer(call)
+        return Answer("refused")
+
+    def run(self, argv: tuple[str, ...]) -> ExecResult | None:
+        """Commands of the programs that the script started."""
+        for program in self.servers:
+            result = program.run(argv)
+            if result is not None:
+                return result
+        return None
+
+    def start_server(self, process: Process, argv: list[str], replace: bool) -> bool:
+        """Start a program of the image on behalf of the script."""
+        program = None
+        if self.host is not None:
+            program = self.host.program_named(self.container, tuple(argv), process.environment())
+        if program is None:
+            return False
+        self.servers.append(program)
+        if replace:
+            self.main = program
+        process.blocked = True
+        program.start()
+        return True
+
+    def write(self, stream: str, text: str) -> None:
+        """Print to the container's log, line by line."""
+        lines = (self._partial[stream] + text).split("\n")
+        self._partial[stream] = lines.pop()
+        for line in lines:
+            self.container.write(line, stream)
+
+    def ended(self, code: int) -> None:
+        """The script's first process has ended: so does the container."""
+        for stream, rest in self._partial.items():
+            if rest:
+                self.container.write(rest, stream)
+        self._partial = {"stdout": "", "stderr": ""}
+        self.container.exit(code)
+
+
+class _ContainerRunner(ShellRunner):
+    """A shell whose commands take simulated time."""
+
+    def __init__(self, program: ShellProgram) -> None:
+        super().__init__(program.container)
+        self.program = program
+        self.timers: dict[int, Timer] = {}
+        self.burning: dict[int, float] = {}
+        self.burn_timer: Timer | None = None
+
+    @property
+    def now(self) -> int:
+        """The simulated instant."""
+        return self.container.sim.now
+
+    def wake_after(self, pid: int, outcome: Outcome) -> None:
+        """Set a timer, and account what the command uses meanwhile."""
+        if outcome.delay_ns < FOREVER_NS:
+            self.timers[pid] = self.container.sim.after(outcome.delay_ns, self._wake, pid)
+        if outcome.cores > 0:
+            self.burning[pid] = outcome.cores
+            if self.burn_timer is None:
+                self.burn_timer = self.container.sim.every(SECOND, self._burn)
+        if outcome.memory_bytes:
+            limit = self.container.spec.memory_limit
+            target = outcome.memory_bytes if limit is None else min(outcome.memory_bytes, limit + 1)
+            self.container.sim.after(fill_duration_ns(target), self._fill, target)
+
+    def _wake(self, pid: int) -> None:
+        self.timers.pop(pid, None)
+        self.burning.pop(pid, None)
+        if self.container.running:
+            self.wake(pid)
+
+    def _burn(self) -> None:
+        """One second of busy processes: CPU used, and time stopped by the quota."""
+        wanted = 0.0
+        for cores in self.burning.values():
+            wanted += cores
+        if not self.container.running or wanted == 0.0:
+            if self.burn_timer is not None:
+                self.burn_timer.cancel()
+            self.burn_timer = None
+            self.container.machine.release(self.container)
+            return
+        self.container.machine.report_demand(self.container, wanted)
+        got = min(wanted, self.container.cpu_cores())
+        self.container.use_cpu(int(got * SECOND), int((wanted - got) * SECOND))
+
+    def _fill(self, memory_bytes: int) -> None:
+        if self.container.running:
+            self.container.set_memory(max(SHELL_MEMORY_BYTES, memory_bytes))
+
+    def spent_cpu(self) -> None:
+        """A command was forked and executed."""
+        self.container.use_cpu(COMMAND_CPU_NS)
+
+    def emit(self, stream: str, text: str) -> None:
+        """Print to the container's log."""
+        self.program.write(stream, text)
+
+    def main_ended(self, code: int) -> None:
+        """The container ends with its first process."""
+        self.program.ended(code)
+
+    def start_program(self, process: Process, argv: list[str], replace: bool) -> bool:
+        """Ask the catalog."""
+        return self.program.start_server(process, argv, replace)
+
+    def stop(self) -> None:
+        """Nothing of this shell happens any more."""
+        for timer in self.timers.values():
+            timer.cancel()
+        if self.burn_timer is not None:
+            self.burn_timer.cancel()
+        self.timers, self.burning, self.burn_timer = {}, {}, None
+        for process in self.processes.values():
+            process.finished = True
+        self.ready = []
+
+
+def _literal(argv: Sequence[str]) -> Code:
+    """The program that runs one command whose words are taken as they are, in the shell's place."""
+    words = tuple((("lit", word, True),) for word in argv)
+    return (("cmd", (), words, ()),)

@@ -1,0 +1,56 @@
+"""How near the queues of a large plan are to trouble: `tension.margin_of` for all edges at once, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.models.traffic.cluster.fleet import Fleet, remembered
+from simcluster.models.traffic.cluster.lent import AGE, ARRIVALS, CORES, LENT, WORK
+from simcluster.models.traffic.cluster.plan import Plan
+from simcluster.models.traffic.cluster.server import KNOWN_REQUESTS, NO_RISK
+
+Array = NDArray[np.float64]
+
+
+class Margins:
+    """Places where edges that retry lead to.
+
+    Args:
+        fragile: those edges, by their place in the plan.
+    """
+
+    def __init__(self, plan: Plan, fragile: Sequence[int]) -> None:
+        ways = [(plan.edges[edge], target.node) for edge in fragile for target in plan.edges[edge].targets]
+        ways = [(edge, node) for edge, node in ways if node >= 0]
+        self._nodes = np.array([node for _, node in ways], dtype=np.int64)
+        self._servers = np.array([plan.nodes[node].server for _, node in ways], dtype=np.int64)
+        self._timeouts = np.array([float(edge.call.timeout_ns) for edge, _ in ways])
+
+    def smallest(self, plan: Plan, fleet: Fleet, tick_ns: int) -> float:
+        """The smallest exponent of them all."""
+        if not len(self._nodes):
+            return NO_RISK
+        latency = np.array([node.latency.mean for node in plan.nodes])[self._nodes]
+        wait = np.array([server.wait.mean_ns for server in plan.servers])[self._servers]
+        left = self._timeouts - np.maximum(0.0, latency - wait)
+        numbers = _numbers(fleet)
+        arrivals, work = numbers[ARRIVALS], numbers[WORK]
+        some = (arrivals > 1e-9) & (work > 0.0)
+        speed = np.maximum(numbers[CORES] - fleet.facts.idle, 0.0)
+        cost = np.where(some, work / np.where(some, arrivals, 1.0), 1.0)
+        known = np.where(remembered(arrivals, numbers[AGE]) >= KNOWN_REQUESTS, arrivals, 0.0)
+        rate = speed / cost - known / tick_ns
+        found = np.where(some[self._servers], rate[self._servers] * left, NO_RISK)
+        return float(np.min(np.where(left > 0.0, found, NO_RISK)))
+
+
+def _numbers(fleet: Fleet) -> Array:
+    """Averages of all servers, lent or not."""
+    numbers = fleet.lent.numbers.copy()
+    for row in np.nonzero(~fleet.lent.held)[0].tolist():
+        server = fleet.servers[row]
+        numbers[:, row] = [getattr(server, name) for name in LENT]
+    return numbers

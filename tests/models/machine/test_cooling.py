@@ -1,0 +1,61 @@
+"""Temperature and clock of one machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.engine import SECOND
+from simcluster.models.machine.cooling import LEVELS, LIMIT_C, hottest_c, ratios
+from simcluster.testing.onemachine import one_machine, said
+
+
+def test_a_healthy_heat_sink_keeps_any_load_cool() -> None:
+    node = one_machine()
+    resting = node.cooling.temperature_c
+    node.burden("stress", 4.0)
+    assert 30.0 < resting < node.cooling.temperature_c < 65.0
+    assert hottest_c(4, 1.0) == pytest.approx(node.cooling.temperature_c, abs=1.0)
+    assert node.run(["cat", "/sys/class/thermal/thermal_zone0/type"]).stdout == "x86_pkg_temp\n"  # type: ignore[union-attr]
+
+
+def test_a_busy_processor_without_air_lowers_its_clock_until_the_temperature_holds() -> None:
+    node = one_machine()
+    node.burden("stress", 4.0)
+    node.cooling.impair(0.3)
+    node.sim.run_for(5 * SECOND)
+    assert node.cpu_speed == 1.0  # it takes a while to become warm
+    node.sim.run_for(100 * SECOND)
+    assert 0.3 < node.cpu_speed < 0.9
+    assert LIMIT_C - 5.0 < node.cooling.temperature_c < LIMIT_C + 2.0
+    assert node.cooling.events > 0
+    assert len([line for line in said(node, "kernel") if "cpu clock is throttled" in line]) == 2 * node.cpu_cores
+    node.unburden("stress")
+    node.sim.run_for(120 * SECOND)
+    assert node.cpu_speed == 1.0  # at rest even this is enough
+
+
+def test_a_new_fan_brings_the_clock_back_and_the_timer_ends() -> None:
+    node = one_machine()
+    node.burden("stress", 4.0)
+    before = len(node.sim.clock._queue)
+    node.cooling.impair(0.2)
+    node.sim.run_for(90 * SECOND)
+    assert node.cpu_speed < 0.5
+    node.cooling.impair(1.0)
+    node.sim.run_for(180 * SECOND)
+    assert node.cpu_speed == 1.0
+    assert any("CPU1: Core temperature/speed normal (total events = " in line for line in said(node, "kernel"))
+    assert len(node.sim.clock._queue) <= before + 1
+
+
+def test_levels_fall_from_nominal_to_an_eighth_of_the_lowest_clock() -> None:
+    speeds = [clock * duty for clock, duty in map(ratios, range(LEVELS))]
+    assert speeds == sorted(speeds, reverse=True)
+    assert (speeds[0], speeds[17], speeds[-1]) == (1.0, 0.32, 0.04)
+    assert ratios(LEVELS + 9) == ratios(LEVELS - 1)
+
+
+def test_no_air_at_all_or_more_than_all_is_refused() -> None:
+    for airflow in (0.0, 1.5, -1.0):
+        with pytest.raises(ValueError, match="share of air"):
+            one_machine().cooling.impair(airflow)
