@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from simcluster.engine import parse_duration
 from simcluster.models.apps.server import ServerProgram
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 
 Json = dict[str, Any]
 

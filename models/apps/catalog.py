@@ -27,7 +27,8 @@ from simcluster.models.apps.tidb.tidb import TidbProgram
 from simcluster.models.apps.tidb.tikv import TikvProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.program import Program, StartFailure
+from simcluster.models.machine.process import StartFailure
+from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 

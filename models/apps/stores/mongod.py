@@ -26,7 +26,7 @@ from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoOutcome
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.cluster.server import Server

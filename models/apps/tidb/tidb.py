@@ -10,7 +10,7 @@ from simcluster.models.apps.tidb.pd import API, CALL_NS, CLIENT_PORT
 from simcluster.models.apps.tidb.tikv import PORT as TIKV_PORT
 from simcluster.models.apps.tidb.wording import log_line
 from simcluster.models.machine.imagetools.network import contact
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 
 STATUS_PORT = 10080
 RETRY_NS = 2 * SECOND

@@ -16,7 +16,7 @@ from simcluster.control.kubelet.admission import Rejection
 from simcluster.control.kubelet.podspec import Pod, containers_of, disk_limit, memory_bytes, qos_class
 from simcluster.control.kubelet.thresholds import amount_of
 from simcluster.engine import MINUTE, SECOND, Timer
-from simcluster.models.machine.storage import layer_bytes, usage_of, written_bytes
+from simcluster.models.machine.storage import layer_bytes, written_bytes
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
@@ -188,7 +188,7 @@ class EvictionManager:
         found += self._observe_more()
         if not config.eviction_disk_percent:
             return found
-        disk = usage_of(machine)
+        disk = machine.disk_usage()
         for signal, percent, amount, total in (
             (_NODEFS, config.eviction_disk_percent, disk.available_bytes, disk.total_bytes),
             (_IMAGEFS, 15, disk.available_bytes, disk.total_bytes),
@@ -203,7 +203,7 @@ class EvictionManager:
         machine, config = self.kubelet.machine, self.kubelet.reporter.config
         if not config.eviction_pids and not config.eviction_soft:
             return []
-        disk = usage_of(machine)
+        disk = machine.disk_usage()
         most = min(machine.os.sysctls.number("kernel.pid_max"), machine.os.sysctls.number("kernel.threads-max"))
         measured = {
             _MEMORY: (machine.memory_bytes - machine.memory_used(), machine.memory_bytes),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simcluster.engine import MINUTE, FlatDict
-from simcluster.models.machine.storage import image_bytes, usage_of
+from simcluster.models.machine.storage import image_bytes
 
 if TYPE_CHECKING:
     from simcluster.control.kubelet.kubelet import Kubelet
@@ -36,7 +36,7 @@ class ImageCollector:
         """One turn: nothing happens below the high threshold."""
         kubelet = self.kubelet
         self._look()
-        disk = usage_of(kubelet.machine)
+        disk = kubelet.machine.disk_usage()
         percent = 100 - disk.available_bytes * 100 // disk.total_bytes
         if percent < HIGH_PERCENT:
             return

@@ -31,7 +31,8 @@ from simcluster.control.kubelet.status import Waiting
 from simcluster.control.kubelet.subpaths import with_sub_paths
 from simcluster.control.kubelet.volumes import mounts_of
 from simcluster.engine import SECOND, Parted
-from simcluster.models.machine.container import Container, ContainerSpec
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.runtime import RuntimeFailure
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.api.objects import Json
 from simcluster.control.kubelet.probing import asked
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Call
+from simcluster.models.machine.process import Call
 
 if TYPE_CHECKING:
     from simcluster.api.objects import ApiObject

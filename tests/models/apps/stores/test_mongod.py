@@ -8,7 +8,7 @@ import pytest
 
 from simcluster.engine import SECOND, fork
 from simcluster.models.apps.behaviour import Application
-from simcluster.models.machine.container import Mount
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.storage import slow
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
 from simcluster.testing.storebench import StoreBench
