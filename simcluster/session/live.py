@@ -8,12 +8,12 @@ from __future__ import annotations
 import shlex
 
 from simcluster.engine import SECOND, AppendLog, Snapshot, parse_duration
-from simcluster.eval.episode.log import Command, answer_digest
-from simcluster.eval.episode.looks import only_looks
+from simcluster.session.clock import Budget, Clock
+from simcluster.session.log import Command, answer_digest
+from simcluster.session.looks import only_looks
 from simcluster.surface.kubectl import Kubectl, verb_cost
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
-from simcluster.tasks import Budget, Clock
 from simcluster.world import World
 
 #: A sandbox has no end.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from simcluster.engine import fork
-from simcluster.eval.episode.session import Live
-from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.session.clock import Clock
+from simcluster.session.live import Live
 from simcluster.surface.protocols import CommandResult
-from simcluster.tasks import Clock
-from simcluster.world import World
+from simcluster.world import UserLoad, World
 
 
 class Sandbox(Live):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simcluster.eval.episode.looks import only_looks
+from simcluster.session.looks import only_looks
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,11 @@ def answer_digest(result: CommandResult) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def same_answer(command: Command, result: CommandResult) -> bool:
+    """Whether a replayed command answered what the log says."""
+    return command.answer == answer_digest(result) and command.exit_code == result.exit_code
+
+
 def versions() -> dict[str, str]:
     """Versions on which the bytes of a run may depend."""
     found = {"python": platform.python_version()}
