@@ -366,13 +366,12 @@ class Behaviour(_Part):
     Attributes:
         data_store: which data store it is part of, if it keeps data that outlives a request; empty for none.
         data: of a store: data sets that its operations name.
-        admission: whether it is an admission webhook whose rules stand in its environment.
         threads: requests that compute at once (`cores` in bare graphs); 0 is as many as there are cores.
         workers: requests inside at once, each holding a worker while it waits for its calls; 0 is no limit.
         queue: as in bare graphs, or its bound alone.
         shed, rate_limit, heap, caches: as in bare graphs.
         operator: name of the operator that works in this process; empty for none.
-        logic: which program of its own says what it does besides serving; empty for none.
+        logic: which program of its application's says what it does besides serving; empty for none.
         settings: variables that set keys of the program.
         report: what it says of itself from time to time.
         warm_up: how slow it is in the beginning, if that is worth telling.
@@ -388,11 +387,10 @@ class Behaviour(_Part):
     protocol: Literal["http", "grpc", "tcp", "any"]
     ports: tuple[Port, ...]
     client: Client = "go-grpc"
-    data_store: Literal["", "mongod", "postgres", "mysqld", "redis", "memcached", "pd", "tikv", "tidb"] = ""
+    data_store: Literal["", Kind] = ""
     data: Mapping[str, DataSet] = Field(default_factory=dict)
-    admission: bool = False
     operator: str = ""
-    logic: Literal["", "hotel-reservation", "consul"] = ""
+    logic: str = ""
     threads: int = Field(default=0, ge=0)
     workers: int = Field(default=0, ge=0)
     queue: Annotated[Queue, BeforeValidator(_queue)] = Field(default_factory=partial(Queue, bound=1024))

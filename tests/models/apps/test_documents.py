@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from simcluster.apps.registry import applications
 from simcluster.models.apps.behaviour import Application
-from simcluster.models.apps.catalog import APPLICATIONS, load_application
+from simcluster.models.apps.catalog import generic_folders
 from simcluster.models.apps.documents import DocumentError, load_document
+from simcluster.models.apps.folder import AppFolder
 
 GOOD = """\
 application: shop
@@ -58,9 +60,9 @@ def test_users_must_ask_for_operations_that_exist() -> None:
         load_document(text, Application, "web.yaml")
 
 
-@pytest.mark.parametrize("name", APPLICATIONS)
-def test_our_own_files_are_good_and_every_call_has_a_callee(name: str) -> None:
-    application = load_application(name)
+@pytest.mark.parametrize("folder", [*generic_folders(), *applications()], ids=lambda folder: folder.path.name)
+def test_our_own_files_are_good_and_every_call_has_a_callee(folder: AppFolder) -> None:
+    application = folder.behaviour
     known = {operation.name for image in application.images for operation in image.operations}
     known |= {operation.name for store in application.stores for operation in store.operations}
 
