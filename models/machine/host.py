@@ -17,6 +17,7 @@ from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.process import ExecResult
+from simcluster.models.machine.storage import TMPFS
 
 EXIT_SIGKILL = 137
 
@@ -53,6 +54,8 @@ class Host(Hardware):
         self.identity = replace(self.identity, boot_id=uuid_of(digits))
         self.boots.append(Boot(self.booted_ns, self.identity.boot_id, self.os.clock.offset_ns()))
         self.os.load.booted()
+        for point in TMPFS:
+            self.files.remove_folder(point)
 
     # CPU.
 

@@ -21,7 +21,8 @@ _FOLDERS = (
     *("/etc/kubernetes", "/etc/kubernetes/manifests", "/var/lib/kubelet", "/var/lib/containerd", "/lib/modules"),
     *("/etc/ssl/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"),
     *("/run/containerd", "/var/run", "/var/log/pods", "/var/log/containers", "/etc/cni/net.d", "/opt/cni/bin"),
-    *("/var/local-path-provisioner", "/etc/chrony"),
+    *("/var/local-path-provisioner", "/etc/chrony", "/dev/shm", "/run/lock", "/etc/ssl", "/etc/cni", "/opt/cni"),
+    "/usr/local/share",
 )
 
 

@@ -43,6 +43,7 @@ from simcluster.engine import MINUTE, SECOND, Simulation, Timer
 from simcluster.models.machine.cni import NOT_INITIALIZED
 from simcluster.models.machine.container import Container, cpu_times
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
 #: Relist period of PLEG and period of the sync loop's ticker.
@@ -115,7 +116,7 @@ class Kubelet:
         self.klog = KubeletLog(machine)
         self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
         self.prober = Prober(machine.runtime)
-        self.volumes = VolumeBuilder(sim, self.client.cache, self.facts, machine.network, machine.files)
+        self.volumes = VolumeBuilder(sim, self.client.cache, self.facts, machine.network, NodeTree(machine))
         config = self.given = config or KubeletConfig()
         role = (config.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
         self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints], config)
