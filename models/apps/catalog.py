@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 
 from simcluster.engine import FlatDict, Simulation
 from simcluster.models.apps.admission import PolicyWebhookProgram
-from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
-from simcluster.models.apps.documents import load_document
+from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad, read_application
 from simcluster.models.apps.generic import LISTENS, GenericProgram
 from simcluster.models.apps.hotel_reservation.consul import ConsulProgram
 from simcluster.models.apps.hotel_reservation.service import HotelProgram
@@ -255,12 +254,12 @@ class AppCatalog:
 
     def _loaded(self, behaviour: Behaviour) -> Behaviour:
         """A store with all that applications ask of its kind; who was added later says it last."""
-        operations = {operation.name: operation for operation in behaviour.operations}
+        operations = dict(behaviour.operations)
         data = dict(behaviour.data)
         for load in self._loads[behaviour.data_store]:
-            operations |= {operation.name: operation for operation in load.operations}
+            operations |= load.operations
             data |= load.data
-        return behaviour.model_copy(update={"operations": tuple(operations.values()), "data": data})
+        return behaviour.model_copy(update={"operations": operations, "data": data})
 
 
 @cache
@@ -268,10 +267,10 @@ def load_application(name: str) -> Application:
     """The behaviour of an application of this package; immutable, so read once per process.
 
     Raises:
-        DocumentError: its file is wrong.
+        ContentError: its file is wrong.
     """
-    file = resources.files("simcluster.models.apps").joinpath(name, "behaviour.yaml")
-    return load_document(file.read_text(), Application, f"models/apps/{name}/behaviour.yaml")
+    with resources.as_file(resources.files("simcluster.models.apps").joinpath(name, "behaviour.yaml")) as file:
+        return read_application(file)
 
 
 def _manifests_of(app: str, file: str = "manifests.yaml") -> Traversable:

@@ -15,7 +15,7 @@ from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.admission import converted
-from simcluster.models.apps.behaviour import Behaviour, Image, OperationModel, Port, Sigterm, Startup
+from simcluster.models.apps.behaviour import Behaviour, Image, AppOperation, Port, Sigterm, Startup
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
@@ -71,7 +71,7 @@ def undescribed(name: str, ports: tuple[int, ...]) -> Behaviour:
         memory=24 << 20,
         startup=Startup(cpu_seconds=0.1),
         sigterm=Sigterm(drain=DRAIN_NS),
-        operations=(OperationModel(name=ANY_PATH, path="*", cpu_ms=REQUEST_CPU_MS),),
+        operations={ANY_PATH: AppOperation(path="*")},
     )
 
 
