@@ -1,4 +1,4 @@
-"""How an image behaves, as its YAML says: a service of the language of call graphs (`models.traffic.graph`) with a skin.
+"""How an image behaves, as its YAML says: a service of a call graph (`models.traffic.graph`) with a skin.
 
 What it does for a request, its calls, queues, limits and caches are said in the words of bare graphs; the skin says
 the rest: image, ports, protocol, start, probes, signals, memory, log lines. Declarative only: numbers, names and
@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from simcluster.engine import MILLISECOND
-from simcluster.engine.content import model_of, read_document
+from simcluster.engine.content import model_of, parsed, read_document
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
 from simcluster.models.traffic.cluster.compilation import compiled
 from simcluster.models.traffic.cluster.messages import MESSAGE_NS
@@ -37,6 +37,7 @@ from simcluster.models.traffic.graph.service import (
 )
 from simcluster.models.traffic.graph.skin import Client, Line, Setting
 from simcluster.models.traffic.graph.spec import walk
+
 
 def json_text(text: str) -> str:
     """The inside of a JSON string, with Go's escapes of <, > and &."""
@@ -280,7 +281,8 @@ class Behaviour(Service):
         for name, operation in self.operations.items():
             for cache in operation.looked_up():
                 if cache not in self.caches:
-                    raise ValueError(f"{name!r} looks up in cache {cache!r}; there are: {', '.join(self.caches) or 'none'}")
+                    known = ", ".join(self.caches) or "none"
+                    raise ValueError(f"{name!r} looks up in cache {cache!r}; there are: {known}")
         return self
 
     @property
@@ -351,7 +353,7 @@ class Application(Part):
     description: str = ""
     namespace: str = "default"
     users: Users | None = None
-    services: Annotated[dict[str, Behaviour], Field(min_length=1)]
+    services: dict[str, Behaviour] = Field(default_factory=dict)
     stores: tuple[StoreLoad, ...] = ()
 
     @model_validator(mode="after")
@@ -378,10 +380,11 @@ class Application(Part):
         return tuple(self.users.mix.items()) if self.users is not None and self.users.entry == name else ()
 
 
-def read_application(path: Path) -> Application:
-    """Read a behaviour file.
+def read_application(path: Path, text: str | None = None) -> Application:
+    """Read a behaviour file, or a text that `path` stands for.
 
     Raises:
         ContentError: with the file, the line and what would be right.
     """
-    return model_of(read_document(path, words=True), Application, explained)
+    document = read_document(path, words=True) if text is None else parsed(path, text, words=True)
+    return model_of(document, Application, explained)

@@ -287,9 +287,9 @@ class Step(Part):
     def in_whole_calls(self) -> Step:
         """The same, with single messages and a whole number of calls: what is left over is a choice."""
         one = self.call or self.send
-        if one is None or one.times == 1.0 or (self.call is not None and one.times.is_integer()):
+        whole = int(one.times) if one is not None else 0
+        if one is None or one.times == (whole if self.call is not None else 1):
             return self
-        whole = int(one.times)
         found = [step_of(send=one.model_copy(update={"times": 1.0}))] * whole if self.call is None else []
         if self.call is not None and whole:
             found.append(step_of(call=one.model_copy(update={"times": float(whole)})))

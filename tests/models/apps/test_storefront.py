@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from simcluster.models.apps.behaviour import Behaviour, CallModel
+from simcluster.models.apps.behaviour import Behaviour
 from simcluster.models.apps.catalog import load_application
 from simcluster.models.apps.settings import WrongSetting, configured
+from simcluster.models.traffic.graph.service import Call
 from simcluster.testing.handmade import HandmadeCluster
 
 ENV = {"INVENTORY_ADDR": "inventory:8080"}
@@ -16,8 +17,8 @@ def program(name: str) -> Behaviour:
     return next(image for image in load_application("storefront").images if image.name == name)
 
 
-def call(environment: dict[str, str]) -> CallModel:
-    found = configured(program("catalog"), environment).operations[0].steps[0].call
+def call(environment: dict[str, str]) -> Call:
+    found = configured(program("catalog"), environment).asked[0].steps[1].call
     assert found is not None
     return found
 
@@ -102,7 +103,7 @@ def test_the_catalog_tells_how_often_it_had_to_ask() -> None:
 def test_the_inventory_is_slow_at_first() -> None:
     inventory = program("inventory")
 
-    assert inventory.cold().operations[0].cpu_ms == 2.5 * inventory.operations[0].cpu_ms
+    assert inventory.cold().service().operations[0].cpu_ns == 2.5 * inventory.service().operations[0].cpu_ns
     assert program("gateway").cold() is program("gateway")
 
 
