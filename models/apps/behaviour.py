@@ -229,9 +229,8 @@ class Behaviour(Service):
         name: its key in the file.
         data_store: which data store it is part of, if it keeps data that outlives a request; empty for none.
         data: of a store: data sets that its operations name.
-        admission: whether it is an admission webhook whose rules stand in its environment.
         operator: name of the operator that works in this process; empty for none.
-        logic: which program of its own says what it does besides serving; empty for none.
+        logic: which program of its application's says what it does besides serving; empty for none.
         idle_cpu_ms, probe_cpu_ms: CPU in milliseconds of one core, without a request a second, and of a probe.
         settings: variables that set keys of the program.
         report: what it says of itself from time to time.
@@ -248,11 +247,10 @@ class Behaviour(Service):
     protocol: Literal["http", "grpc", "tcp", "any"]
     ports: tuple[Port, ...]
     client: Client = "go-grpc"
-    data_store: Literal["", "mongod", "postgres", "mysqld", "redis", "memcached", "pd", "tikv", "tidb"] = ""
+    data_store: Literal["", Kind] = ""
     data: Mapping[str, DataSet] = Field(default_factory=dict)
-    admission: bool = False
     operator: str = ""
-    logic: Literal["", "hotel-reservation", "consul"] = ""
+    logic: str = ""
     workers: Annotated[Whole, Field(ge=1, le=THREADS)] | None = None
     queue: Queue = Field(default_factory=partial(Queue, bound=1024))
     idle_cpu_ms: float = Field(default=1.0, ge=0.0)

@@ -14,8 +14,8 @@ import json
 from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND
-from simcluster.models.apps.admission import converted
 from simcluster.models.apps.behaviour import AppOperation, Behaviour, Image, Port, Sigterm, Startup
+from simcluster.models.apps.conversion import converted
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of

@@ -319,7 +319,7 @@ class Library:
     """Where content is looked for: the package's own folders, installed ones, and given ones.
 
     Attributes:
-        extra: folders named on the command line; each holds `tasks/`, `faults/`, `noise/`.
+        extra: folders named on the command line; each holds `tasks/`, `faults/`, `noise/`, `apps/`.
     """
 
     extra: tuple[Path, ...] = ()
@@ -341,6 +341,11 @@ class Library:
                     raise ContentError(path, 1, f"the id {path.stem!r} is already taken by {found[path.stem]}")
                 found[path.stem] = path
         return found
+
+    def folders(self, room: str) -> list[Path]:
+        """The folders in a room of the installed and the given ones: one for each piece, by name."""
+        rooms = [root / room for root in (*installed_folders(), *self.extra)]
+        return [path for room in rooms if room.is_dir() for path in sorted(room.iterdir()) if path.is_dir()]
 
 
 def installed_folders() -> list[Path]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from simcluster.api.client import Client
 from simcluster.api.request import ADMIN, User
+from simcluster.apps.registry import applications
 from simcluster.control.apiservices import ApiServiceAvailability
 from simcluster.control.clusterdns import ClusterDns
 from simcluster.control.csi import StorageBackend, csi_sidecars
@@ -33,7 +34,6 @@ from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
-from simcluster.world.operators import OPERATORS
 from simcluster.world.programs import WorldPrograms
 from simcluster.world.webhooks import ServiceWebhooks
 
@@ -122,7 +122,7 @@ class World:
         self.storage = StorageBackend()
         self.csi = csi_sidecars(self.sim, self.api, self.storage)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
-        self.operators = Operators(self.api, OPERATORS)
+        self.operators = Operators(self.api, self.catalog.operators)
         self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies, self.operators)
         self.dns = ClusterDns(self.sim, self.api, self.network)
         self.policies = NetworkPolicyAgent(self.sim, self.api, self.network)
@@ -206,7 +206,7 @@ class World:
 
     def build_catalog(self) -> AppCatalog:
         """What images do."""
-        return AppCatalog(self.sim, self.traffic)
+        return AppCatalog(self.sim, self.traffic, applications())
 
     def build_registry(self) -> ImageRegistry:
         """Which images there are."""

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError
 from simcluster.models.apps.behaviour import read_application
-from simcluster.models.apps.catalog import APPLICATIONS, load_application
+from simcluster.models.apps.catalog import generic_folders
+from simcluster.models.apps.folder import AppFolder
 
 GOOD = """\
 application: shop
@@ -66,9 +68,9 @@ def test_users_must_ask_for_operations_that_exist() -> None:
         read_application(Path("web.yaml"), text)
 
 
-@pytest.mark.parametrize("name", APPLICATIONS)
-def test_our_own_files_are_good_and_every_call_has_a_callee(name: str) -> None:
-    application = load_application(name)
+@pytest.mark.parametrize("folder", [*generic_folders(), *applications()], ids=lambda folder: folder.path.name)
+def test_our_own_files_are_good_and_every_call_has_a_callee(folder: AppFolder) -> None:
+    application = folder.behaviour
     known = {name for image in application.images for name in image.operations}
     known |= {name for store in application.stores for name in store.operations}
 
