@@ -232,12 +232,12 @@ class AppCatalog:
 
     def _loaded(self, behaviour: Behaviour) -> Behaviour:
         """A store with all that applications ask of its kind; who was added later says it last."""
-        operations = {operation.name: operation for operation in behaviour.operations}
+        operations = dict(behaviour.operations)
         data = dict(behaviour.data)
         for load in self._loads[behaviour.data_store]:
-            operations |= {operation.name: operation for operation in load.operations}
+            operations |= load.operations
             data |= load.data
-        return behaviour.model_copy(update={"operations": tuple(operations.values()), "data": data})
+        return behaviour.model_copy(update={"operations": operations, "data": data})
 
 
 @cache

@@ -1,5 +1,8 @@
 """What an operation does, flattened: its own time, and its calls with what they depend on.
 
+The one compiled form of operations for whoever counts: `aggregate`, and the clusters' closed forms. (`exact` walks the
+steps themselves.)
+
 An operation's steps become one sum of own durations (work and waits) and a list of sites. A
 site knows how likely it is reached, and two places: in the tree of success (the operation
 succeeds if in every group the branch taken succeeds; a branch succeeds if all its required
@@ -64,10 +67,11 @@ class _Place:
 
 @dataclass
 class Flattened:
-    """An operation as the engine sees it."""
+    """An operation as whoever counts sees it; with `whole`, parts of calls are choices."""
 
     parts: list[Part] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
+    whole: bool = True
     groups: int = 0
     branches: int = 0
     units: int = 0
@@ -79,6 +83,7 @@ class Flattened:
             self._step(step, place)
 
     def _step(self, step: Step, at: _Place) -> None:
+        step = step.in_whole_calls() if self.whole else step
         law = step.work or step.wait
         if law is not None:
             self.parts.append(Part(law, at.reach, step.work is not None))
@@ -130,9 +135,13 @@ class Flattened:
         return value
 
 
-def flatten(operation: Operation) -> Flattened:
-    """The operation's own durations and sites, in order."""
-    flat = Flattened()
+def flatten(operation: Operation, *, whole: bool = True) -> Flattened:
+    """The operation's own durations and sites, in order.
+
+    Args:
+        whole: sites have a whole number of calls; what is left over is a site of its own, reached by chance.
+    """
+    flat = Flattened(whole=whole)
     if operation.work is not None:
         flat.parts.append(Part(operation.work, 1.0, True))
     flat.walk(operation.steps, _Place())
