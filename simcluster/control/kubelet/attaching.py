@@ -12,16 +12,16 @@ from __future__ import annotations
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, uid_of
-from simcluster.control.attachdetach.attachable import (
+from simcluster.control.kubelet.intree import migrated_driver
+from simcluster.control.kubelet.klog import KubeletLog
+from simcluster.control.kubelet.volumes import VolumeError, claim_of
+from simcluster.control.volumes.attachable import (
     CSI_NODES,
     must_attach,
     unique_name,
     volume_of_claim,
 )
-from simcluster.control.csi.backend import StorageBackend
-from simcluster.control.kubelet.intree import migrated_driver
-from simcluster.control.kubelet.klog import KubeletLog
-from simcluster.control.kubelet.volumes import VolumeError, claim_of
+from simcluster.control.volumes.backend import StorageBackend
 
 #: In-tree plugins whose volumes CSI drivers serve in 1.32 (pkg/volume/csimigration/plugin_manager.go).
 _MIGRATED = ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd", "portworx-volume", "vsphere-volume")

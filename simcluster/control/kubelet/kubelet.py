@@ -28,7 +28,7 @@ from simcluster.control.kubelet.resting import Resting
 from simcluster.control.kubelet.shutdown import REFUSED, ShutdownManager
 from simcluster.control.kubelet.staticpods import StaticPods
 from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
-from simcluster.control.metricsserver.counters import Counters, Roster
+from simcluster.control.pods.counters import Counters, Roster
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
 from simcluster.models.machine.container import Container, cpu_times
 from simcluster.models.machine.machine import Machine
