@@ -8,27 +8,27 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 
 from simcluster.engine.content import Content, ContentError, Library, UnknownName, load_content, nearest, read_document
+from simcluster.faults.clocks.kernel_clock import KernelClock
+from simcluster.faults.cooling.cooling_loss import CoolingLoss
+from simcluster.faults.cpu_limits.container_cpu import ContainerCpu
 from simcluster.faults.deployer import Deployer
+from simcluster.faults.drives.disk_errors import LatentErrors, SilentCorruption
+from simcluster.faults.drives.disk_slow import SlowDrive
+from simcluster.faults.environment.container_env import ContainerEnv
+from simcluster.faults.images.container_image import ContainerImage
+from simcluster.faults.kernel_tables.kernel_sysctl import KernelSysctl
+from simcluster.faults.links.link_slow import LinkSlow
+from simcluster.faults.load.load_spike import LoadSpike
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.container_cpu import ContainerCpu
-from simcluster.faults.mechanisms.container_env import ContainerEnv
-from simcluster.faults.mechanisms.container_image import ContainerImage
-from simcluster.faults.mechanisms.cooling_loss import CoolingLoss
-from simcluster.faults.mechanisms.cpu_steal import CpuSteal
-from simcluster.faults.mechanisms.disk_errors import LatentErrors, SilentCorruption
-from simcluster.faults.mechanisms.disk_slow import SlowDrive
-from simcluster.faults.mechanisms.kernel_clock import KernelClock
-from simcluster.faults.mechanisms.kernel_descriptors import KernelDescriptors
-from simcluster.faults.mechanisms.kernel_sysctl import KernelSysctl
-from simcluster.faults.mechanisms.link_slow import LinkSlow
-from simcluster.faults.mechanisms.litter import ProcessLitter, SharedLitter
-from simcluster.faults.mechanisms.load_spike import LoadSpike
-from simcluster.faults.mechanisms.machine_power import PowerLoss
-from simcluster.faults.mechanisms.memory_leak import MemoryLeak
-from simcluster.faults.mechanisms.neighbour_process import NeighbourProcess
-from simcluster.faults.mechanisms.service_selector import ServiceSelector
-from simcluster.faults.mechanisms.unit_stop import UnitStop
+from simcluster.faults.neighbours.cpu_steal import CpuSteal
+from simcluster.faults.neighbours.neighbour_process import NeighbourProcess
+from simcluster.faults.power.machine_power import PowerLoss
+from simcluster.faults.releases.kernel_descriptors import KernelDescriptors
+from simcluster.faults.releases.litter import ProcessLitter, SharedLitter
+from simcluster.faults.releases.memory_leak import MemoryLeak
+from simcluster.faults.services.service_selector import ServiceSelector
 from simcluster.faults.target import ObjectRef
+from simcluster.faults.units.unit_stop import UnitStop
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "container_cpu": ContainerCpu,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from simcluster.engine.content import nearest
-from simcluster.eval.oracles.behaviour import AttemptsPerRequest, NotThrottled, ServiceReachable, UsersSucceed
 from simcluster.eval.oracles.check import Check
-from simcluster.eval.oracles.state import (
+from simcluster.eval.oracles.checks.behaviour import AttemptsPerRequest, NotThrottled, ServiceReachable, UsersSucceed
+from simcluster.eval.oracles.checks.state import (
     CauseGone,
     CpuLimitAtLeast,
     DeploymentAvailable,

@@ -9,8 +9,8 @@ from simcluster.engine.content import Content
 from simcluster.eval.oracles.baseline import damage
 from simcluster.eval.oracles.check import Check, Context
 from simcluster.eval.trajectory import observe
+from simcluster.faults.cpu_limits.container_cpu import millicores
 from simcluster.faults.mechanism import container_named
-from simcluster.faults.mechanisms.container_cpu import millicores
 from simcluster.faults.target import RESOURCES, ObjectRef, ready_pods_of
 
 

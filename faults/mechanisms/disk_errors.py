@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from simcluster.faults.drives.stored_data import StoredMechanism, StoredParams
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.stored_data import StoredMechanism, StoredParams
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.machine.storage import BLOCK
 

@@ -6,10 +6,10 @@ from pydantic import Field, field_validator
 
 from simcluster.engine import SECOND
 from simcluster.engine.content import Content, Nanoseconds
+from simcluster.faults.host import HostMechanism
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.kernel_host import HostMechanism
-from simcluster.faults.mechanisms.unit_stop import UnitStop
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.faults.units.unit_stop import UnitStop
 from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.clock import MAX_DRIFT_PPM, MAX_OFFSET_NS, UNIT
 

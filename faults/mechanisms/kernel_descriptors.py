@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from simcluster.faults.mechanisms.release import Release, ReleaseParams
+from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.models.apps.catalog import Defects
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
 

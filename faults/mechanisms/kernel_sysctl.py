@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.engine.content import Content
-from simcluster.faults.mechanisms.kernel_host import HostMechanism
+from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 
 #: Parameters that limit a table, by which a smaller number is worse.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.control.kubelet.thresholds import configured_pids
-from simcluster.faults.mechanisms.release import Release, ReleaseParams
+from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.apps.catalog import Defects
 from simcluster.models.machine.machine import Machine

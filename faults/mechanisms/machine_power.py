@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simcluster.api.objects import name_of
 from simcluster.engine.content import Content
+from simcluster.faults.drives.stored_data import place_of
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.stored_data import place_of
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.engine.content import Content
-from simcluster.faults.mechanisms.kernel_host import HostMechanism
+from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.machine.kernel.hostservice import MOST_WEIGHT, HostService
 

@@ -245,7 +245,7 @@ class World:
             labels=dict(spec.labels),
             config=spec.kubelet,
         )
-        self.kubelets[spec.name].storage = self.storage
+        self.kubelets[spec.name].attachments.backend = self.storage
         proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name, self._rulebook)
         if not addons:
             proxy.start()  # without a pod of its own

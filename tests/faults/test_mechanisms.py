@@ -9,8 +9,8 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.faults import registry
 from simcluster.faults.deployer import LAST_APPLIED
+from simcluster.faults.images.container_image import ContainerImage
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.container_image import ContainerImage
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
 from simcluster.testing.shop import NAMESPACE, REGISTRY, ShopWorld
 

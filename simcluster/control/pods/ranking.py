@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simcluster.api.objects import ApiObject, is_pod_ready, uid_of
-from simcluster.control.replicaset.pods import phase_of, ready_since_ns, restarts_of
+from simcluster.control.pods.status import phase_of, ready_since_ns, restarts_of
 from simcluster.engine import parse_rfc3339
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

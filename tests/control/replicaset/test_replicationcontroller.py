@@ -11,7 +11,7 @@ from simcluster.api.objects import ApiObject, condition, controller_of
 from simcluster.api.request import Request, User
 from simcluster.api.server import Api
 from simcluster.control.garbagecollector import GarbageCollector
-from simcluster.control.replicationcontroller import ReplicationControllerController
+from simcluster.control.replicaset.replicationcontroller import ReplicationControllerController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.engine import SECOND, Simulation
 from simcluster.testing.controlplane import FakeKubelets, FakeScheduler, pod_object

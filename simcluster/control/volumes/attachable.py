@@ -14,7 +14,7 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject, name_of, namespace_of
 from simcluster.api.store import Store
-from simcluster.control.persistentvolume.matching import CLAIMS, VOLUMES, is_bound
+from simcluster.control.volumes.matching import CLAIMS, VOLUMES, is_bound
 
 ATTACHMENTS = "volumeattachments.storage.k8s.io"
 DRIVERS = "csidrivers.storage.k8s.io"

@@ -12,7 +12,7 @@ from typing import Any
 from simcluster.api.objects import ApiObject, is_terminating, labels_of, name_of, namespace_of
 from simcluster.api.quantity import to_bytes
 from simcluster.control.labelselector import selector_matches
-from simcluster.control.nodelifecycle.nodeselector import node_selector_matches
+from simcluster.control.nodes.nodeselector import node_selector_matches
 
 CLAIMS = "persistentvolumeclaims"
 VOLUMES = "persistentvolumes"
@@ -133,3 +133,10 @@ def claim_reference(claim: ApiObject) -> dict[str, str]:
         "apiVersion": "v1",
         "resourceVersion": claim["metadata"]["resourceVersion"],
     }
+
+
+def grows(claim: ApiObject) -> bool:
+    """Whether a bound claim asks for more than it has."""
+    status = claim.get("status") or {}
+    has = (status.get("capacity") or {}).get("storage")
+    return status.get("phase") == "Bound" and has is not None and to_bytes(has) < requested_bytes(claim)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, Json, labels_of, name_of, namespace_of, uid_of
-from simcluster.control.persistentvolume.matching import claim_reference
+from simcluster.control.volumes.matching import claim_reference
 
 HOSTNAME = "kubernetes.io/hostname"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"

@@ -12,7 +12,7 @@ from simcluster.api.objects import ApiObject, is_pod_ready, is_terminating, labe
 from simcluster.api.server import Api
 from simcluster.api.store import Change, matches_labels
 from simcluster.control.controller import Controller
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import Simulation, format_rfc3339, parse_rfc3339
 
 LAST_CHANGE = "endpoints.kubernetes.io/last-change-trigger-time"

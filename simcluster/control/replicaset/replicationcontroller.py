@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from simcluster.api.events import EventRecorder
 from simcluster.api.server import Api
-from simcluster.control.replicaset import ReplicaSetController
+from simcluster.control.replicaset.controller import ReplicaSetController
 from simcluster.engine import Simulation
 
 

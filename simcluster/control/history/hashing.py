@@ -12,8 +12,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from simcluster.api.objects import Json
+
 #: No vowels and no look-alikes, so that no word can come out (util/rand alphanums).
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+#: The label that tells the pods of one ReplicaSet of a Deployment from those of another.
+POD_TEMPLATE_HASH = "pod-template-hash"
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 
@@ -46,3 +50,12 @@ def template_hash(template: Mapping[str, Any], collision_count: int | None) -> s
     if collision_count is not None:
         printed += collision_count.to_bytes(8, "little")
     return safe_encode(str(fnv32a(printed)))
+
+
+def plain_template(template: Mapping[str, Any]) -> Json:
+    """The template without its hash label and empty fields, for comparison."""
+    plain = dict(template)
+    metadata = {key: value for key, value in (plain.get("metadata") or {}).items() if value is not None}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != POD_TEMPLATE_HASH}
+    plain["metadata"] = {**metadata, "labels": labels}
+    return plain
