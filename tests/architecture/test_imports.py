@@ -21,7 +21,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "faults": ("engine", "api", "models", "control", "apps"),
     "noise": ("engine", "api", "models", "control", "apps"),
     "world": ("engine", "api", "telemetry", "models", "control", "apps", "surface"),
-    "tasks": ("engine", "api", "models", "faults", "noise", "world"),
+    "tasks": ("engine", "api", "models", "apps", "faults", "noise", "world"),
     "agents": ("engine", "surface.protocols"),
     "eval": (
         "engine",
