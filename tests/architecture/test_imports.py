@@ -21,7 +21,8 @@ TABLE: dict[str, tuple[str, ...]] = {
     "faults": ("engine", "api", "models", "control", "apps"),
     "noise": ("engine", "api", "models", "control", "apps"),
     "world": ("engine", "api", "telemetry", "models", "control", "apps", "surface"),
-    "tasks": ("engine", "api", "models", "apps", "faults", "noise", "world"),
+    "session": ("engine", "api", "surface", "world"),
+    "tasks": ("engine", "api", "models", "apps", "faults", "noise", "world", "session"),
     "agents": ("engine", "surface.protocols"),
     "eval": (
         "engine",
@@ -34,6 +35,7 @@ TABLE: dict[str, tuple[str, ...]] = {
         "faults",
         "noise",
         "world",
+        "session",
         "tasks",
         "agents",
     ),
