@@ -11,7 +11,7 @@ from simcluster.eval.oracles.check import Check, Context
 from simcluster.eval.trajectory import observe
 from simcluster.faults.cpu_limits.container_cpu import millicores
 from simcluster.faults.mechanism import container_named
-from simcluster.faults.target import RESOURCES, ObjectRef, ready_pods_of
+from simcluster.faults.target import ObjectRef, ready_pods_of
 
 
 class NoArgs(Content):
@@ -246,28 +246,26 @@ class WorseArgs(Content):
 
     @field_validator("may_change")
     @classmethod
-    def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _kinds_and_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for text in value:
-            kind, slash, name = text.partition("/")
-            if kind not in RESOURCES or not slash or not name:
-                raise ValueError(f"write Kind/name with one of {', '.join(sorted(RESOURCES))}, not {text!r}")
+            ObjectRef.parse(text)
         return value
 
-    @property
-    def refs(self) -> list[ObjectRef]:
-        """They."""
-        return [ObjectRef(kind=kind, name=name) for kind, _, name in (text.partition("/") for text in self.may_change)]
 
-
-class NothingWorse(Check):
+class NothingWorseThanBefore(Check):
     """Nothing that was there before the incident is deleted, smaller, changed or stopped."""
 
     Args = WorseArgs
     args: WorseArgs
 
+    @property
+    def refs(self) -> list[ObjectRef]:
+        """What may change."""
+        return [ObjectRef.parse(text) for text in self.args.may_change]
+
     def why_not(self, ctx: Context) -> str:
         """Compare with the baseline."""
-        refs = [*(m.ref for m in ctx.mechanisms), *self.args.refs]
-        faulted = tuple((ref.resource, ref.namespace_in(ctx.namespace), ref.name) for ref in refs)
+        refs = [*(m.ref for m in ctx.mechanisms), *self.refs]
+        faulted = tuple(ref.key_in(ctx.world.api, ctx.namespace) for ref in refs)
         found = damage(ctx.baseline, ctx.world, faulted)
         return "; ".join(found[:5]) + ("" if len(found) <= 5 else f" and {len(found) - 5} more")
