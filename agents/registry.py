@@ -61,9 +61,14 @@ def create(name: str, steps: Sequence[ReferenceStep] = ()) -> Agent:
     simple: type[Agent] | None = _REFERENCE.get(name)
     if simple is not None:
         return simple()
-    module, _, attribute = (name if _is_path(name) else _installed()[name]).partition(":")
+    module, _, attribute = location(name).partition(":")
     made: Agent = getattr(import_module(module), attribute)()
     return made
+
+
+def location(name: str) -> str:
+    """`module:Class` of an agent that is not one of ours; empty for those."""
+    return name if _is_path(name) else _installed().get(name, "")
 
 
 def _is_path(name: str) -> bool:
