@@ -10,10 +10,10 @@ from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
 from simcluster.eval.episode import Episode, start
-from simcluster.eval.episode import log as replay_log
 from simcluster.eval.isolation.agenthost import AgentHost, Ending, Job
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
+from simcluster.session import log as replay_log
 
 #: Bytes of what an agent prints that are kept with its run.
 OUTPUT_MAX = 2**20
