@@ -74,6 +74,12 @@ class RunDirectory:
             self.records = read_results(self.path, mend=True)
         (self.path / PLAN).write_text(json.dumps({**plan.to_dict(), "versions": versions()}, indent=2) + "\n")
 
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let others have the folder."""
         if self._lock >= 0:

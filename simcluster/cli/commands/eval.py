@@ -34,7 +34,9 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Run directory [default: runs/eval-N].")
 @click.option("--resume", is_flag=True, help="Go on with the evaluation in --out.")
 @click.option("--wall-limit", default=600.0, show_default=True, help="Wall-clock seconds an agent may work on a run.")
-@click.option("--agent-memory", "memory_mib", default=4096, show_default=True, help="MiB an agent may use; 0: no limit.")
+@click.option(
+    "--agent-memory", "memory_mib", default=4096, show_default=True, help="MiB an agent may use; 0: no limit."
+)
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: runs and summary.")
 def command(**given: Any) -> int:
@@ -53,13 +55,10 @@ def command(**given: Any) -> int:
     )
     plan.check()
     _end_by_signal()
-    directory = RunDirectory(options.out or next_folder(Path("runs")), plan, resume=options.resume)
     remarks = console(stderr=True)
-    try:
+    with RunDirectory(options.out or next_folder(Path("runs")), plan, resume=options.resume) as directory:
         records = _evaluate(plan, directory, options.jobs, remarks)
         unwritten = directory.write()
-    finally:
-        directory.close()
     if options.as_json:
         print_json(evaluation_object(records))
     else:
