@@ -12,10 +12,10 @@ from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
 from simcluster.engine.content import Library
 from simcluster.eval.episode import Episode, start
-from simcluster.eval.episode import log as replay_log
 from simcluster.eval.runner.plan import Record, Run
 from simcluster.eval.runner.session import HandedSession, Watcher
 from simcluster.eval.trajectory.recorder import write_jsonl
+from simcluster.session import log as replay_log
 from simcluster.surface.protocols import BudgetExceeded
 
 #: Outcomes of a run. `done`: the agent returned. The others tell what ended it.

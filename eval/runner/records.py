@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from simcluster.eval.episode.log import versions
 from simcluster.eval.runner.plan import Plan, Record, Run
+from simcluster.session.log import versions
 
 RESULTS = "results.jsonl"
 PLAN = "plan.json"

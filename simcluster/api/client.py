@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import heartbeat, recording, renewal, reporting
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
 from simcluster.api.request import (
@@ -24,6 +23,7 @@ from simcluster.api.request import (
     User,
 )
 from simcluster.api.routing import Route
+from simcluster.api.shortways import heartbeat, recording, renewal, reporting
 from simcluster.api.store import Store
 from simcluster.api.subresources import binding
 

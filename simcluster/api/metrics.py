@@ -9,11 +9,11 @@ from typing import Any
 
 from simcluster.api import errors
 from simcluster.api.backends import Measured, MetricsSource, Usage
+from simcluster.api.encoding.representation import TABLE, negotiate
 from simcluster.api.errors import ApiError
-from simcluster.api.listing import selection_of
+from simcluster.api.handlers.listing import selection_of
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.quantity import of_bytes, to_bytes
-from simcluster.api.representation import TABLE, negotiate
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
 from simcluster.api.store import Store

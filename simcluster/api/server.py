@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from simcluster.api import componentstatus, errors, metrics, nonresource, reading, writeoptions, writing
+from simcluster.api import errors, metrics
 from simcluster.api.admission.chain import AdmissionChain
 from simcluster.api.admission.plugin import Cluster
 from simcluster.api.authentication import requests as tokenrequests
@@ -19,7 +19,7 @@ from simcluster.api.authorization.question import MASTERS
 from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, ProxyTransport, WebhookBackend
 from simcluster.api.customresources.definitions import CustomResourceDefinitions
 from simcluster.api.errors import ApiError
-from simcluster.api.podcopies import PodCopies
+from simcluster.api.handlers import componentstatus, nonresource, reading, writeoptions, writing
 from simcluster.api.registry.expiry import EventExpiry
 from simcluster.api.registry.identity import Identities
 from simcluster.api.registry.registry import Registry
@@ -27,7 +27,8 @@ from simcluster.api.request import NO_SNIFF, Request, Response
 from simcluster.api.resources import BUILT_IN, ResourceTable
 from simcluster.api.routing import Route, Unrouted, route
 from simcluster.api.servermetrics import ServedRequests
-from simcluster.api.statusfields import StatusFields
+from simcluster.api.shortways.podcopies import PodCopies
+from simcluster.api.shortways.statusfields import StatusFields
 from simcluster.api.store import Store
 from simcluster.api.subresources import binding, containers, eviction, finalize, proxy, reviews, scale
 from simcluster.engine import Simulation

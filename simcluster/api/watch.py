@@ -14,9 +14,9 @@ from base64 import b64encode
 from typing import NamedTuple
 
 from simcluster.api import errors
+from simcluster.api.encoding.representation import TABLE, View
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
-from simcluster.api.representation import TABLE, View
 from simcluster.api.selectors import Selection
 from simcluster.api.store import Change, Store
 from simcluster.engine import MINUTE, SECOND

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from simcluster.api.encoding.wire import encode
 from simcluster.api.objects import Json
 from simcluster.api.request import (
     APPLY_PATCH,
@@ -23,7 +24,6 @@ from simcluster.api.request import (
 from simcluster.api.resources import Resource
 from simcluster.api.schema import Field, TypeSchema, type_of
 from simcluster.api.server import Api
-from simcluster.api.wire import encode
 from simcluster.engine import SECOND, Simulation
 
 #: Values that are wrong for most fields.

@@ -5,7 +5,7 @@ Components keep reading from their watch caches, which stand still while nobody 
 
 from __future__ import annotations
 
-from simcluster.api import health
+from simcluster.api.handlers import health
 from simcluster.api.request import Request, Response
 from simcluster.api.server import Api
 from simcluster.engine import Simulation

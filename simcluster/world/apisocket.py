@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from simcluster.api.encoding.wire import encode, frames
 from simcluster.api.request import JSON, Query, User, request_of
 from simcluster.api.server import Api
-from simcluster.api.wire import encode, frames
 from simcluster.models.machine.program import ANY_SERVER, Answer, Call
 
 _ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))

@@ -20,7 +20,8 @@ TABLE: dict[str, tuple[str, ...]] = {
     "faults": ("engine", "api", "models", "control"),
     "noise": ("engine", "api", "models", "control"),
     "world": ("engine", "api", "telemetry", "models", "control", "surface"),
-    "tasks": ("engine", "api", "models", "faults", "noise", "world"),
+    "session": ("engine", "api", "surface", "world"),
+    "tasks": ("engine", "api", "models", "faults", "noise", "world", "session"),
     "agents": ("engine", "surface.protocols"),
     "eval": (
         "engine",
@@ -32,6 +33,7 @@ TABLE: dict[str, tuple[str, ...]] = {
         "faults",
         "noise",
         "world",
+        "session",
         "tasks",
         "agents",
     ),

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import errors, vetting
+from simcluster.api import errors
 from simcluster.api.authentication.identity import user_info
 from simcluster.api.authentication.tokens import ISSUER, TokenError, bound_claims, holder_of, written
 from simcluster.api.errors import ApiError, Cause
+from simcluster.api.handlers import vetting
+from simcluster.api.handlers.reading import need
 from simcluster.api.objects import ApiObject, Json, uid_of
-from simcluster.api.reading import need
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route

@@ -12,9 +12,9 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import jsontext
 from simcluster.api.admission.webhooks.transport import CallFailure, call_of, refused
 from simcluster.api.backends import WebhookReply
+from simcluster.api.encoding import jsontext
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import conversion, errors, managedfields, vetting
+from simcluster.api import conversion, errors, managedfields
 from simcluster.api.customresources.types import type_of_resource
 from simcluster.api.errors import Cause
+from simcluster.api.handlers import vetting
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.registry.addresses import ServiceAddresses
 from simcluster.api.registry.attributes import Attributes

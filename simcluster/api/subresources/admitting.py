@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simcluster.api.handlers.writing import attributes_of
 from simcluster.api.objects import Json
 from simcluster.api.registry.attributes import CONNECT, CREATE, Part
 from simcluster.api.request import Request
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
-from simcluster.api.writing import attributes_of
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api

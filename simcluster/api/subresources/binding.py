@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import errors, vetting
+from simcluster.api import errors
 from simcluster.api.authorization.node import node_of
 from simcluster.api.authorization.question import MASTERS, Question
 from simcluster.api.errors import Cause
+from simcluster.api.handlers import vetting
+from simcluster.api.handlers.reading import need
 from simcluster.api.objects import ApiObject, Json
-from simcluster.api.reading import need
-from simcluster.api.renewal import is_observed
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
+from simcluster.api.shortways.renewal import is_observed
 from simcluster.api.subresources.admitting import admit_part
 
 if TYPE_CHECKING:

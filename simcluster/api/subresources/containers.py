@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from simcluster.api import errors
 from simcluster.api.backends import KubeletProxy, LogOptions
 from simcluster.api.errors import ApiError, Cause
+from simcluster.api.handlers.reading import need
 from simcluster.api.objects import ApiObject, Json
-from simcluster.api.reading import need
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
 from simcluster.api.subresources.admitting import admit_connection

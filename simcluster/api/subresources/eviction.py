@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import errors, vetting
+from simcluster.api import errors
 from simcluster.api.errors import ApiError
+from simcluster.api.handlers import vetting
+from simcluster.api.handlers.reading import need
+from simcluster.api.handlers.writing import attributes_of
 from simcluster.api.objects import ApiObject, Json, is_pod_ready, is_terminating, labels_of
-from simcluster.api.reading import need
 from simcluster.api.registry import deletion
 from simcluster.api.registry.attributes import DELETE
 from simcluster.api.request import Request, Response
@@ -18,7 +20,6 @@ from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.api.selectors import matches, of_label_selector
 from simcluster.api.subresources.admitting import admit_part
-from simcluster.api.writing import attributes_of
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simcluster.api import errors, patching, vetting
+from simcluster.api import errors
+from simcluster.api.handlers import patching, vetting
+from simcluster.api.handlers.reading import need
 from simcluster.api.objects import Json
-from simcluster.api.reading import need
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from simcluster.api import errors, vetting
+from simcluster.api import errors
 from simcluster.api.authentication import requests as tokenrequests
 from simcluster.api.authentication.identity import user_info
 from simcluster.api.authorization.question import Question
 from simcluster.api.errors import Cause
+from simcluster.api.handlers import vetting
 from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource

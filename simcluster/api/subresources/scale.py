@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api import codec, errors, patching, reading, vetting
+from simcluster.api import errors
+from simcluster.api.encoding import codec
 from simcluster.api.errors import Cause
+from simcluster.api.handlers import patching, reading, vetting
+from simcluster.api.handlers.reading import need
+from simcluster.api.handlers.writing import attributes_of
 from simcluster.api.objects import ApiObject, Json
-from simcluster.api.reading import need
 from simcluster.api.registry.attributes import UPDATE, Part
 from simcluster.api.request import Request, Response
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.api.selectors import label_text, of_label_selector
-from simcluster.api.writing import attributes_of
 
 if TYPE_CHECKING:
     from simcluster.api.server import Api

@@ -9,7 +9,7 @@ import base64
 import json
 
 from simcluster.api import names, quantity
-from simcluster.api.jsontext import syntax_error
+from simcluster.api.encoding.jsontext import syntax_error
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, quoted
 from simcluster.api.validation.metadata import validate_selector
 from simcluster.api.validation.resources import validate_amount, validate_quota_name

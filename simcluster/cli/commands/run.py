@@ -13,11 +13,11 @@ from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console, print_json
 from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
-from simcluster.eval.episode import log as replay_log
 from simcluster.eval.report.picture import incident_svg
 from simcluster.eval.runner.execute import agent_for, perform, record_of
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
+from simcluster.session import log as replay_log
 from simcluster.surface.protocols import CommandResult
 
 SHOWN_LINES = 12

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.api.encoding.ordering import ordered
 from simcluster.api.objects import Json
-from simcluster.api.ordering import ordered
 from simcluster.api.patch import jsonpatch, merge, strategic
 from simcluster.api.request import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
 from simcluster.api.resources import Resource

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from simcluster.api.encoding.wire import encode
 from simcluster.api.objects import thaw
 from simcluster.api.request import Request
-from simcluster.api.wire import encode
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.apply import validation, with_annotation
 from simcluster.surface.kubectl.changing import Change

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from simcluster.api import quantity
+from simcluster.api.encoding.ordering import ordered
 from simcluster.api.objects import Json
-from simcluster.api.ordering import ordered
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.apply import LAST_APPLIED, validation
 from simcluster.surface.kubectl.changing import Change

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from simcluster.api.encoding.wire import encode
 from simcluster.api.objects import Json
 from simcluster.api.request import Request
-from simcluster.api.wire import encode
 from simcluster.engine import SECOND
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import (

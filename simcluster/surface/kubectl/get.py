@@ -6,10 +6,10 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
+from simcluster.api.encoding.wire import encode, frames
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON, TABLE, Query, Request, Response
 from simcluster.api.resources import Resource
-from simcluster.api.wire import encode, frames
 from simcluster.engine import SECOND
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, FILES, OUTPUT, SELECTOR, Arguments, Flag, switch

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simcluster.api.authorization import rules
+from simcluster.api.encoding.ordering import ordered
 from simcluster.api.objects import Json
-from simcluster.api.ordering import ordered
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation

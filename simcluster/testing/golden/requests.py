@@ -17,11 +17,11 @@ from typing import Any
 from simcluster.api.authorization import bootstrap as access
 from simcluster.api.backends import ExecAnswer, LogOptions, Measured, Usage
 from simcluster.api.client import Client
+from simcluster.api.encoding.wire import encode, frames
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.quantity import to_bytes
 from simcluster.api.request import ADMIN, Request, User, request_of
 from simcluster.api.server import Api
-from simcluster.api.wire import encode, frames
 from simcluster.engine import SECOND, Simulation, parse_duration, parse_rfc3339
 from simcluster.world import apiservices
 

@@ -9,8 +9,9 @@ import pytest
 
 import simcluster
 from simcluster import tasks
-from simcluster.eval.episode import Episode, Finished, log, replay
+from simcluster.eval.episode import Episode, Finished, replay
 from simcluster.eval.runner.execute import agent_for, perform
+from simcluster.session import log
 from simcluster.surface.protocols import BudgetExceeded
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simcluster.api import conversion, jsontext
+from simcluster.api import conversion
 from simcluster.api.admission.matching import (
     admission_request,
     is_exempt,
@@ -25,6 +25,7 @@ from simcluster.api.admission.policies.plugin import scope_of
 from simcluster.api.admission.webhooks.source import Hook
 from simcluster.api.admission.webhooks.transport import CallFailure, call_of, refused
 from simcluster.api.backends import WebhookReply
+from simcluster.api.encoding import jsontext
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.registry.attributes import Attributes

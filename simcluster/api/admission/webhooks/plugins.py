@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from simcluster.api import conversion, vetting
+from simcluster.api import conversion
 from simcluster.api.admission.plugin import Cluster, Plugin
 from simcluster.api.admission.webhooks.call import (
     DEADLINE_NS,
@@ -27,6 +27,7 @@ from simcluster.api.admission.webhooks.call import (
 from simcluster.api.admission.webhooks.source import Hook
 from simcluster.api.admission.webhooks.transport import CallFailure
 from simcluster.api.errors import ApiError
+from simcluster.api.handlers import vetting
 from simcluster.api.objects import thaw
 from simcluster.api.patch import jsonpatch
 from simcluster.api.registry.attributes import CONNECT, CREATE, DELETE, UPDATE, Attributes
