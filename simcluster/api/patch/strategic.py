@@ -189,6 +189,7 @@ class KeyReader:
         self.key = key
 
     def __call__(self, item: Any) -> Any:
+        """The key's value."""
         return item.get(self.key)
 
 
