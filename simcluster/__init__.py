@@ -15,7 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simcluster.eval.episode import sandbox, start
+    from simcluster.eval.episode import start
+    from simcluster.session import sandbox
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "sandbox", "start"]
@@ -23,7 +24,7 @@ __all__ = ["__version__", "sandbox", "start"]
 #: Public names and where they are made.
 _HOMES = {
     "start": "simcluster.eval.episode",
-    "sandbox": "simcluster.eval.episode",
+    "sandbox": "simcluster.session",
 }
 
 

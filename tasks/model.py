@@ -13,7 +13,8 @@ from pydantic import Field, field_validator, model_validator
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Nanoseconds, nearest
 from simcluster.faults.incident import IncidentStep
-from simcluster.faults.target import RESOURCES, FaultTarget, ImpossibleTarget, ObjectRef
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
+from simcluster.session.clock import Budget, Clock
 
 #: Stands for the name of the object that the incident's first fault was aimed at, where a rule
 #: chose it. Replaced by `resolve` in truth, fixes, diagnoses and checks; nothing else is.
@@ -52,19 +53,13 @@ class Truth(Content):
     @field_validator("component")
     @classmethod
     def _kind_and_name(cls, value: str) -> str:
-        kind, slash, name = value.partition("/")
-        if not slash or not name:
-            raise ValueError(f"write Kind/name, such as Service/frontend, not {value!r}")
-        if kind not in RESOURCES:
-            close = nearest(kind, RESOURCES) or sorted(RESOURCES)
-            raise ValueError(f"unknown kind {kind!r}; did you mean {', '.join(close)}?")
+        ObjectRef.parse(value)
         return value
 
     @property
     def ref(self) -> ObjectRef:
         """The component as an object."""
-        kind, _, name = self.component.partition("/")
-        return ObjectRef(kind=kind, name=name)
+        return ObjectRef.parse(self.component)
 
 
 class CheckSpec(Content):
@@ -118,46 +113,6 @@ class Acceptance(Content):
 
     settle: Nanoseconds = 60 * SECOND
     window: Nanoseconds = 90 * SECOND
-
-
-class Clock(Content):
-    """What commands cost in simulated time (Go durations): charged before they take effect.
-
-    The world stands still while an agent thinks, unless `think` says otherwise.
-    """
-
-    read: str = "0.5s"  # get, describe, logs, top, events ...
-    write: str = "1s"  # apply, patch, delete ...
-    look: str = "2s"  # exec, a command on a node, an HTTP look
-    think: str = "0s"  # charged before every command
-
-    @field_validator("read", "write", "look", "think")
-    @classmethod
-    def _a_duration(cls, value: str) -> str:
-        parse_duration(value)
-        return value
-
-    def cost_ns(self, kind: str) -> int:
-        """Simulated nanoseconds of one command of a kind: `read`, `write` or `look`."""
-        return parse_duration(getattr(self, kind)) + parse_duration(self.think)
-
-
-class Budget(Content):
-    """How much an agent may use before it is stopped: commands, and simulated time from the page on."""
-
-    commands: int = Field(default=200, ge=1)
-    time: str = "1h"
-
-    @field_validator("time")
-    @classmethod
-    def _a_duration(cls, value: str) -> str:
-        parse_duration(value)
-        return value
-
-    @property
-    def time_ns(self) -> int:
-        """Simulated nanoseconds from the page on."""
-        return parse_duration(self.time)
 
 
 class Task(Content):

@@ -3,7 +3,6 @@
 from simcluster.eval.episode.episode import Episode, Finished
 from simcluster.eval.episode.replay import replay
 from simcluster.eval.episode.report import Report
-from simcluster.eval.episode.sandbox import Sandbox, sandbox
 from simcluster.eval.episode.start import NotAnIncident, Starts, start
 
-__all__ = ["Episode", "Finished", "NotAnIncident", "Report", "Sandbox", "Starts", "replay", "sandbox", "start"]
+__all__ = ["Episode", "Finished", "NotAnIncident", "Report", "Starts", "replay", "start"]

@@ -6,10 +6,8 @@ from typing import Any
 
 from simcluster.engine import Snapshot, fork
 from simcluster.engine.content import Library
-from simcluster.eval.episode.log import Command, answer_digest, versions
 from simcluster.eval.episode.pager import Pager
 from simcluster.eval.episode.report import Report
-from simcluster.eval.episode.session import Live
 from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation
@@ -18,6 +16,8 @@ from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
 from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, Profile
+from simcluster.session.live import Live
+from simcluster.session.log import versions
 from simcluster.surface.protocols import CommandResult
 from simcluster.tasks.model import Task
 from simcluster.world import World
@@ -165,8 +165,3 @@ class Episode(Live):
         if tool in ("kubectl", "node"):
             self.recorder.command(tool, write=write, at_ns=at_ns)
         return super()._answered(at_ns, tool, target, text, stdin, result, write=write)
-
-
-def same_answer(command: Command, result: CommandResult) -> bool:
-    """Whether a replayed command answered what the log says."""
-    return command.answer == answer_digest(result) and command.exit_code == result.exit_code

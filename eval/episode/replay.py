@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from simcluster.eval.episode import log
-from simcluster.eval.episode.episode import Episode, same_answer
+from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
+from simcluster.session import log
 from simcluster.surface.protocols import CommandResult
 
 
@@ -45,7 +45,7 @@ def replay(path: Path) -> Replay:
         made = episode.commands[len(episode.commands) - 1]
         if made.at_ns != command.at_ns:
             differences.append(f"command {number} ({command.text}) took effect at {made.at_ns} ns, not {command.at_ns}")
-        elif not same_answer(command, result):
+        elif not log.same_answer(command, result):
             differences.append(f"command {number} ({command.text}) answered differently")
     if digest:
         episode.finish()

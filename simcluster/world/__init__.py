@@ -3,6 +3,7 @@
 from simcluster.engine.loading import loading
 
 with loading():
+    from simcluster.models.traffic.cluster.users import UserLoad
     from simcluster.world.world import World
 
-__all__ = ["World"]
+__all__ = ["UserLoad", "World"]

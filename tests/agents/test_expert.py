@@ -10,12 +10,13 @@ from simcluster import tasks
 from simcluster.agents import expert
 from simcluster.agents.expert import Expert, ReferenceStep
 from simcluster.engine import SECOND, Snapshot
-from simcluster.eval.episode.session import Live
 from simcluster.eval.episode.start import Starts
 from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.faults.incident import Incident
-from simcluster.tasks.model import Clock, Task, resolve
+from simcluster.session.clock import Clock
+from simcluster.session.live import Live
+from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
 
 #: Tasks of one application whose causes all page with the same words.

@@ -11,7 +11,7 @@ import simcluster
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.store import Store
 from simcluster.engine import SECOND
-from simcluster.eval.episode import Sandbox
+from simcluster.session import Sandbox
 from simcluster.testing.shared import shared_folder
 
 SHOP = """

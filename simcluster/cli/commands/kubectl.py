@@ -13,9 +13,10 @@ import click
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console
-from simcluster.eval.episode import Episode, sandbox
-from simcluster.eval.episode import log as replay_log
-from simcluster.eval.episode.sandbox import Sandbox
+from simcluster.eval.episode import Episode
+from simcluster.session import log as replay_log
+from simcluster.session import sandbox
+from simcluster.session.sandbox import Sandbox
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 _MANIFESTS = (".json", ".yaml", ".yml")

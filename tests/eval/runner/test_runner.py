@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from simcluster.eval.episode import log as replay_log
 from simcluster.eval.episode import replay
 from simcluster.eval.runner import Plan, RunDirectory, evaluate
+from simcluster.session import log as replay_log
 
 #: A calm task: what is tested here is the runner.
 TASK = "wrong_image_tag_online_boutique"

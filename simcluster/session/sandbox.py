@@ -1,0 +1,51 @@
+"""`simcluster.sandbox()`: a healthy empty cluster for manifests of your own."""
+
+from __future__ import annotations
+
+from simcluster.engine import fork
+from simcluster.session.clock import Clock
+from simcluster.session.live import Live
+from simcluster.surface.protocols import CommandResult
+from simcluster.world import UserLoad, World
+
+
+class Sandbox(Live):
+    """A cluster without a task: nothing is injected and nothing is graded."""
+
+    @property
+    def alert(self) -> str:
+        """Nobody was paged."""
+        return ""
+
+    def load(self, service: str, rps: float, *, namespace: str = "default") -> UserLoad:
+        """Send users to a Service, `rps` requests a second.
+
+        Returns:
+            The load; its `window(from_ns, to_ns)` tells how the users fared.
+
+        Raises:
+            ValueError: there is no such Service, or the rate is not above zero.
+        """
+        if rps <= 0:
+            raise ValueError(f"rps must be above zero, not {rps}")
+        if self.world.api.store.get("services", namespace, service) is None:
+            raise ValueError(f'services "{service}" not found in namespace {namespace}')
+        at_ns = self.world.sim.now
+        users = self.world.add_users(namespace, service, rps)
+        self._answered(at_ns, "load", f"{namespace}/{service}", str(rps), "", CommandResult(""))
+        return users
+
+    def fork(self) -> Sandbox:
+        """A second sandbox with the same past; both futures are real."""
+        return fork(self)
+
+
+def sandbox(nodes: int = 3, *, seed: int = 0) -> Sandbox:
+    """A healthy empty cluster: a tainted control-plane node and `nodes` workers of 4 CPU and 8 GiB.
+
+    Raises:
+        ValueError: `nodes` is not above zero.
+    """
+    if nodes < 1:
+        raise ValueError(f"a sandbox needs at least one worker, not {nodes}")
+    return Sandbox(World(seed, workers=nodes), Clock())
