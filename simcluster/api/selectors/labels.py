@@ -5,11 +5,13 @@ Source: k8s.io/apimachinery/pkg/labels.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from simcluster.api import errors
+from simcluster.api import errors, names
+from simcluster.api.errors import ApiError
 
 
 class Requirement(NamedTuple):
@@ -38,25 +40,17 @@ class Requirement(NamedTuple):
 
 Requirements = tuple[Requirement, ...]
 
-_TOKEN = re.compile(r"\s*(?:(==|!=|=|!|>|<|,|\(|\))|([^\s=!<>,()]+))")
-
-
-def _tokens(text: str) -> list[str]:
-    found, position = [], 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            break
-        found.append(match[1] or match[2])
-        position = match.end()
-    return found
+#: Symbols, longest first; `in` and `notin` are words like others but where an operator stands.
+_TOKEN = re.compile(r"[ \t\r\n]*(?:(==|!=|=|!|>|<|,|\(|\))|([^ \t\r\n=!<>,()]+))")
+_SYMBOLS = ("=", "==", "!=", ">", "<", ",", "(", ")", "!", "")
+_OPERATORS = {"=": "In", "==": "In", "in": "In", "!=": "NotIn", "notin": "NotIn", ">": "Gt", "<": "Lt"}
 
 
 class _Parser:
-    """Recursive descent over the tokens of a label selector."""
+    """Recursive descent over the tokens of a label selector; an empty token is the end."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = _tokens(text)
+        self.tokens = [symbol or word for symbol, word in _TOKEN.findall(text)]
         self.position = 0
 
     def peek(self) -> str:
@@ -67,69 +61,83 @@ class _Parser:
         self.position += 1
         return token
 
-    def refuse(self, found: str, expected: str) -> errors.ApiError:
-        return errors.bad_request(f"unable to parse requirement: found '{found}', expected: {expected}")
-
     def parse(self) -> Requirements:
         found: list[Requirement] = []
-        if not self.tokens:
-            return ()
-        while True:
-            found.append(self.requirement())
+        while self.peek():
+            if self.peek() in _SYMBOLS and self.peek() != "!":
+                raise _found(self.peek(), "!, identifier, or 'end of string'")
+            try:
+                found.append(self.requirement())
+            except ApiError as error:
+                raise errors.bad_request(f"unable to parse requirement: {error.message}") from None
             token = self.take()
-            if not token:
-                return tuple(sorted(found))
-            if token != ",":
-                raise self.refuse(token, "',' or 'end of string'")
-            if not self.peek():
-                raise self.refuse("", "identifier after ','")
+            if token not in ("", ","):
+                raise _found(token, "',' or 'end of string'")
+            if token and self.peek() in _SYMBOLS and self.peek() != "!":
+                raise _found(self.peek(), "identifier after ','")
+        return tuple(sorted(found))
 
     def requirement(self) -> Requirement:
-        if self.peek() == "!":
+        absent = self.peek() == "!"
+        if absent:
             self.take()
-            return Requirement(self.key(), "DoesNotExist")
-        key = self.key()
-        token = self.peek()
-        if token in ("", ","):
-            return Requirement(key, "Exists")
-        self.take()
-        if token in ("=", "=="):
-            return Requirement(key, "In", (self.value(),))
-        if token == "!=":
-            return Requirement(key, "NotIn", (self.value(),))
-        if token in ("in", "notin"):
-            return Requirement(key, "In" if token == "in" else "NotIn", self.values())
-        if token in (">", "<"):
-            return Requirement(key, "Gt" if token == ">" else "Lt", (self.value(),))
-        raise self.refuse(token, "in, notin, =, ==, !=, gt, lt")
-
-    def key(self) -> str:
-        token = self.take()
-        if not token or token in ("=", "==", "!=", ">", "<", ",", "(", ")", "!"):
-            raise self.refuse(token, "identifier")
-        return token
+        key = self.take()
+        if key in _SYMBOLS:
+            raise _found(key, "identifier")
+        _refuse("<nil>", key, names.qualified_name(key))
+        if absent or self.peek() in ("", ","):
+            return Requirement(key, "DoesNotExist" if absent else "Exists")
+        symbol = self.take()
+        if symbol not in _OPERATORS:
+            raise _found(symbol, "in, notin, =, ==, !=, gt, lt")
+        values = self.values() if symbol in ("in", "notin") else (self.value(),)
+        for index, value in enumerate(values):
+            if symbol in (">", "<") and not _INTEGER.fullmatch(value):
+                _refuse(f"values[{index}]", value, ("for 'Gt', 'Lt' operators, the value must be an integer",))
+            _refuse(f"values[{index}][{key}]", value, names.label_value(value))
+        return Requirement(key, _OPERATORS[symbol], values)
 
     def value(self) -> str:
         if self.peek() in ("", ","):
             return ""
         token = self.take()
-        if token in ("=", "==", "!=", ">", "<", "(", ")", "!"):
-            raise self.refuse(token, "identifier")
+        if token in _SYMBOLS:
+            raise _found(token, "identifier")
         return token
 
     def values(self) -> tuple[str, ...]:
         token = self.take()
         if token != "(":
-            raise self.refuse(token, "'('")
-        values: list[str] = []
+            raise errors.bad_request(f"found '{token}' expected: '('")
+        if self.peek() in _SYMBOLS and self.peek() not in (",", ")"):
+            raise _found(self.peek(), "',', ')' or identifier")
+        found: dict[str, None] = {}
+        word = ""
         while True:
             token = self.take()
-            if token == ")":
-                return tuple(sorted(values or [""]))
-            if not token:
-                raise self.refuse("", "',', or ')'")
-            if token != ",":
-                values.append(token)
+            if token in (",", ")"):
+                found[word] = None
+                if token == ")":
+                    return tuple(sorted(found))
+                word = ""
+            elif token in _SYMBOLS:
+                raise _found(token, "',' or ')'" if word else "',', or identifier")
+            elif word:
+                raise _found(token, "',' or ')'")
+            else:
+                word = token
+
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,19}")
+
+
+def _found(token: str, expected: str) -> ApiError:
+    return errors.bad_request(f"found '{token}', expected: {expected}")
+
+
+def _refuse(path: str, value: str, why: Sequence[str]) -> None:
+    if why:
+        raise errors.bad_request(f"{path}: Invalid value: {json.dumps(value, ensure_ascii=False)}: {'; '.join(why)}")
 
 
 def parse_labels(text: str) -> Requirements:
