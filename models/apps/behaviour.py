@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from simcluster.engine import MILLISECOND, Shared, parse_duration
+from simcluster.models.apps.defects import AnyDefect
 from simcluster.models.apps.settings import Setting
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
 from simcluster.models.traffic.cluster.messages import MESSAGE_NS
@@ -375,10 +376,7 @@ class Behaviour(_Part):
         settings: variables that set keys of the program.
         report: what it says of itself from time to time.
         warm_up: how slow it is in the beginning, if that is worth telling.
-        leak, descriptor_leak: bytes, and descriptors, that it never gives back for each second of CPU it uses.
-        nofile: the limit of descriptors that its start script sets (`ulimit -n`); 0 is what the runtime gives.
-        process_litter, shm_litter: children that it never asks after, and bytes in files of /dev/shm that it never
-            removes, for each second of CPU it uses.
+        defects: what it does with its work that it should not.
     """
 
     name: str
@@ -409,11 +407,7 @@ class Behaviour(_Part):
     settings: tuple[Setting, ...] = ()
     report: Report | None = None
     warm_up: WarmUp | None = None
-    leak: Size = 0
-    descriptor_leak: float = Field(default=0.0, ge=0.0)
-    nofile: int = Field(default=0, ge=0)
-    process_litter: float = Field(default=0.0, ge=0.0)
-    shm_litter: Size = 0
+    defects: tuple[AnyDefect, ...] = ()
     operations: tuple[OperationModel, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

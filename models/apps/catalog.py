@@ -10,6 +10,7 @@ from simcluster.engine import FlatDict, Simulation
 from simcluster.engine.content import UnknownName
 from simcluster.engine.discovery import packages_in
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
+from simcluster.models.apps.defects import Defect
 from simcluster.models.apps.folder import AppFolder
 from simcluster.models.apps.generic import LISTENS, GenericProgram
 from simcluster.models.apps.server import ServerProgram
@@ -32,8 +33,6 @@ _SERVERS = (
 )
 
 
-#: What a release's defects are called in a behaviour.
-_DEFECTS = ("leak", "descriptor_leak", "nofile", "process_litter", "shm_litter")
 #: A behaviour, and the users' mix if it is their entry.
 _Described = tuple[Behaviour, tuple[tuple[str, float], ...]]
 
@@ -43,23 +42,6 @@ class ImageFacts(NamedTuple):
 
     tags: tuple[str, ...]
     size: int
-
-
-class Defects(NamedTuple):
-    """What a release of a program does that the others do not.
-
-    Attributes:
-        leak_bytes, leak_descriptors: what it never gives back for each second of CPU it uses.
-        nofile: descriptors to which its start script limits it; 0 leaves the runtime's limit.
-        litter_processes, litter_bytes: children that it never asks after, and bytes in files of /dev/shm that it
-            never removes, for each second of CPU it uses.
-    """
-
-    leak_bytes: int = 0
-    leak_descriptors: float = 0.0
-    nofile: int = 0
-    litter_processes: float = 0.0
-    litter_bytes: int = 0
 
 
 class ImageRepositories(Protocol):
@@ -86,7 +68,7 @@ class AppCatalog:
         self.applications: dict[str, Application] = {}
         self._behaviours: dict[str, _Described] = FlatDict()
         self._programs: dict[tuple[str, str], _Described] = FlatDict()  # by repository and program
-        self._releases: dict[tuple[str, str], Defects] = {}  # by repository and tag
+        self._releases: dict[tuple[str, str], tuple[Defect, ...]] = {}  # by repository and tag
         self._loads: dict[str, list[StoreLoad]] = {}  # what applications ask of stores, by kind
         for folder in (*generic_folders(), *folders):
             self.bring(folder)
@@ -161,7 +143,7 @@ class AppCatalog:
                 )
                 registry.describe(full, image.tags, image.size)
 
-    def release(self, registry: ImageRepositories, image: str, tag: str, defects: Defects) -> None:
+    def release(self, registry: ImageRepositories, image: str, tag: str, *defects: Defect) -> None:
         """A new version of a described program comes out, and the registries have it.
 
         Args:
@@ -224,8 +206,7 @@ class AppCatalog:
             behaviour = self._loaded(behaviour)
         defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
         if defects is not None:
-            told = dict(zip(_DEFECTS, defects, strict=True))
-            behaviour = behaviour.model_copy(update=told)
+            behaviour = behaviour.model_copy(update={"defects": defects})
         kind = self._logic.get(behaviour.logic or behaviour.data_store, ServerProgram)
         return kind(container, self._traffic, behaviour, mix, environment)
 
