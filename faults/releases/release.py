@@ -46,7 +46,7 @@ class Release(ContainerMechanism):
         if facts is None:
             raise ImpossibleTarget(f"nothing is known of the program of {image}, so it can have no such version")
         if self.params.tag in facts.tags:
-            raise ImpossibleTarget(f"{image}: the tag {self.params.tag} is a version without fault")
+            raise ImpossibleTarget(f"{image}: there is a version {self.params.tag} already")
 
     def inject(self, target: FaultTarget) -> None:
         """Publish the version and deploy it."""

@@ -122,9 +122,13 @@ class AppCatalog:
         return found[0] if found is not None else None
 
     def describe(self, repository: str) -> ImageFacts | None:
-        """Tags and size of a described repository; None if nobody described it."""
-        found = self._behaviours.get(repository_of(repository))
-        return ImageFacts(found[0].image.tags, found[0].image.size) if found is not None else None
+        """Tags, released ones too, and size of a described repository; None if nobody described it."""
+        known = repository_of(repository)
+        found = self._behaviours.get(known)
+        if found is None:
+            return None
+        released = (tag for name, tag in self._releases if name == known)
+        return ImageFacts((*found[0].image.tags, *released), found[0].image.size)
 
     def tags(self, repository: str) -> tuple[str, ...] | None:
         """Tags that exist in a described repository; None if nobody described it."""
@@ -156,7 +160,7 @@ class AppCatalog:
         facts = self.describe(repository)
         if facts is None:
             raise ValueError(f"nothing is known of how {repository} behaves")
-        if tag in facts.tags or (repository, tag) in self._releases:
+        if tag in facts.tags:
             raise ValueError(f"{repository} has a tag {tag} already")
         self._releases[repository, tag] = defects
         full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
