@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simcluster.models.apps.behaviour import Application, Behaviour, CallModel, Image, OperationModel, Port, StepModel
+from simcluster.models.apps.behaviour import Application, AppOperation, Behaviour, Image, Port
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.containerspec import ContainerSpec, Mount
@@ -105,18 +105,17 @@ class StoreBench(HandmadeCluster):
         database: str = "",
     ) -> UserLoad:
         """A program that asks the store once for each of its users' requests."""
-        call = CallModel.model_validate(
-            {
-                **{"env": "STORE", "operation": operation, "client": client, "timeout": f"{int(timeout_s * 1000)}ms"},
-                **{"user": user, "password": password, "database": database},
-            }
-        )
-        page = OperationModel(name="page", path="*", cpu_ms=0.2, steps=(StepModel(call=call),))
+        call = {
+            **{"env": "STORE", "operation": operation, "client": client, "timeout": f"{int(timeout_s * 1000)}ms"},
+            **{"user": user, "password": password, "database": database},
+        }
+        work = {"law": "exponential", "mean": "200us"}
+        page = AppOperation.model_validate({"path": "*", "work": work, "steps": [{"call": call}]})
         image = Image(repository=CALLER, tags=("v1",), size=1 << 20)
         behaviour = Behaviour(
-            name="caller", image=image, program="caller", protocol="http", ports=(Port(number=80),), operations=(page,)
+            image=image, program="caller", protocol="http", ports=(Port(number=80),), operations={"page": page}
         )
-        self.catalog.add(Application(application="bench", images=(behaviour,)))
+        self.catalog.add(Application(application="bench", services={"caller": behaviour}))
         self.service("store", port, ("store",))
         self.run_pod("caller", f"{CALLER}:v1", env={"STORE": f"store:{port}"})
         self.service("caller", 80, ("caller",))

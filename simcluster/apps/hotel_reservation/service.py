@@ -343,7 +343,7 @@ class HotelProgram(ServerProgram):
         self.container.write(line)
         where, _, message = line.partition(" > ")
         self.console.trace(
-            message, f"{_package(where)}.(*Server).{self.behaviour.operations[0].name}(...)", _file(where)
+            message, f"{_package(where)}.(*Server).{next(iter(self.behaviour.operations))}(...)", _file(where)
         )
         self.container.exit(PANIC)
 

@@ -194,9 +194,9 @@ class CoreDns(WrappedProgram):
 
     def asked_by(self, address: str) -> NameServer:
         """This server, as the log plugin sees a client of it."""
-        return LoggedClient(self, address) if self._has("log") else self
+        return LoggedClient(self, self._log_of, self.container, address) if self._has("log") else self
 
-    def log_of(self, name: str) -> tuple[Directive, ...]:
+    def _log_of(self, name: str) -> tuple[Directive, ...]:
         """The log plugin of the block that answers for a name."""
         block = self._block(name.lower())
         return () if block is None else tuple(block.find("log"))
