@@ -15,7 +15,6 @@ from simcluster.eval.episode import Episode, start
 from simcluster.eval.runner.plan import Record, Run
 from simcluster.eval.runner.session import HandedSession, Watcher
 from simcluster.eval.trajectory.recorder import write_jsonl
-from simcluster.session import log as replay_log
 from simcluster.surface.protocols import BudgetExceeded
 
 #: Outcomes of a run. `done`: the agent returned. The others tell what ended it.
@@ -49,8 +48,7 @@ def execute(
     outcome, error = perform(episode, agent_for(run.agent, episode), watcher)
     report = episode.finish().to_dict()
     if folder is not None:
-        header = {**episode.log_header(), "agent": run.agent}
-        replay_log.write(folder / f"{run.name}.log.jsonl", header, episode.commands, episode.digest)
+        episode.write_log(folder / f"{run.name}.log.jsonl", outcome, agent=run.agent)
         recorder = episode.recorder
         write_jsonl(folder / f"{run.name}.trajectory.jsonl", recorder.header(), recorder.records)
     return record_of(run, noise, outcome, error, time.perf_counter() - began_s, report)

@@ -17,7 +17,6 @@ from simcluster.eval.report.picture import incident_svg
 from simcluster.eval.runner.execute import agent_for, perform, record_of
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
-from simcluster.session import log as replay_log
 from simcluster.surface.protocols import CommandResult
 
 SHOWN_LINES = 12
@@ -57,7 +56,7 @@ def command(
     report = episode.finish()
     record = record_of(Run(task, agent, seed), noise, outcome, error, time.perf_counter() - began_s, report.to_dict())
     if out is not None:
-        _write(out, episode, Run(task, agent, seed))
+        _write(out, episode, Run(task, agent, seed), outcome)
     if picture is not None:
         title = f"{agent} on {episode.task.id}, seed {seed}"
         picture.write_text(incident_svg(episode.recorder.header(), list(episode.recorder.records), title))
@@ -91,8 +90,7 @@ class Watch:
             self._remarks.print(f"[dim]… {len(lines) - SHOWN_LINES} more lines[/]")
 
 
-def _write(folder: Path, episode: Episode, run: Run) -> None:
+def _write(folder: Path, episode: Episode, run: Run, outcome: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    header = {**episode.log_header(), "agent": run.agent}
-    replay_log.write(folder / f"{run.name}.log.jsonl", header, episode.commands, episode.digest)
+    episode.write_log(folder / f"{run.name}.log.jsonl", outcome, agent=run.agent)
     write_jsonl(folder / f"{run.name}.trajectory.jsonl", episode.recorder.header(), episode.recorder.records)
