@@ -178,7 +178,11 @@ def read_document(path: Path, *, words: bool = False) -> Document:
     Raises:
         ContentError: the file is missing, is no YAML, has a key twice, or is too large or too deep.
     """
-    text = _text_of(path)
+    return parsed(path, _text_of(path), words=words)
+
+
+def parsed(path: Path, text: str, *, words: bool = False) -> Document:
+    """The same of a text; `path` stands for it in messages. Raises ContentError."""
     try:
         _refuse_depth(path, text)
         loader, node = _composed(text, words)
@@ -320,18 +324,18 @@ class Library:
 
     extra: tuple[Path, ...] = ()
 
-    def files(self, room: str, own: Path) -> dict[str, Path]:
+    def files(self, room: str, *own: Path) -> dict[str, Path]:
         """id -> file of everything in a room.
 
         Args:
             room: `tasks`, `faults` or `noise`.
-            own: the package's own folder of that room.
+            own: the package's own folders of that room.
 
         Raises:
             ContentError: two files have one id.
         """
         found: dict[str, Path] = {}
-        for folder in (own, *(root / room for root in (*installed_folders(), *self.extra))):
+        for folder in (*own, *(root / room for root in (*installed_folders(), *self.extra))):
             for path in sorted(folder.rglob("*.yaml")):
                 if path.stem in found:
                     raise ContentError(path, 1, f"the id {path.stem!r} is already taken by {found[path.stem]}")

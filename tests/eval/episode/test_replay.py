@@ -10,14 +10,14 @@ import pytest
 import simcluster
 from simcluster import tasks
 from simcluster.eval.episode import Episode, Finished, replay
-from simcluster.eval.runner.execute import agent_for, perform
+from simcluster.eval.runner.execute import agent_for
 from simcluster.surface.protocols import BudgetExceeded
 
 
 def lived(task: str, agent: str, path: Path) -> Episode:
     """An episode that an agent has finished, and its log."""
     episode = simcluster.start(task, seed=4)
-    perform(episode, agent_for(agent, episode))
+    agent_for(agent, episode).run(episode)
     episode.finish()
     episode.write_log(path)
     return episode

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simcluster.eval.isolation.agenthost import Ending
 from simcluster.eval.report import evaluation_object, scoreboard, summarize
 from simcluster.eval.runner.execute import record_of
 from simcluster.eval.runner.plan import Plan, Run
@@ -26,7 +27,7 @@ def record(run: Run, passed: bool = True, outcome: str = "done") -> dict[str, An
         "digest": "d",
         "commands": 3,
     }
-    return record_of(run, None, outcome, "", 1.5, report)
+    return record_of(run, None, Ending(outcome), 1.5, report)
 
 
 def test_runs_that_share_a_start_stand_together() -> None:
@@ -72,7 +73,7 @@ def test_a_folder_with_results_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_run_without_report_fails_in_everything() -> None:
-    killed = record_of(Run("t", "a", 0), None, "timeout", "took long", 9.0, None)
+    killed = record_of(Run("t", "a", 0), None, Ending("timeout", "took long"), 9.0, None)
     assert (killed["passed"], killed["outcome"], killed["mitigation"]["passed"]) == (False, "timeout", False)
 
 
