@@ -38,11 +38,11 @@ class DeadlineClock:
         return None if self.deadline_ns is None else max(0, self.deadline_ns - self.now)
 
     def advance(self, duration_ns: int) -> None:
-        """Let the world live on. Raises Interrupted at the deadline."""
+        """Let the world live on. Raises Interrupted at the deadline, and whenever a cut command asks for more."""
         left_ns = self.left_ns
-        if left_ns is None or duration_ns <= left_ns:
+        self.cut = self.cut or (left_ns is not None and duration_ns > left_ns)
+        if not self.cut:
             self.world.advance(duration_ns)
             return
-        self.world.advance(left_ns)
-        self.cut = True
+        self.world.advance(left_ns or 0)
         raise Interrupted(self.exit_code)

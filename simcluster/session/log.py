@@ -115,13 +115,12 @@ def read(path: Path) -> Log:
         where = f"{path}:{number}"
         try:
             line = json.loads(text)
-            kind = line.pop("kind", None)
-        except (ValueError, AttributeError) as error:
+        except ValueError as error:
             if whole or not log.header:
-                raise ValueError(f"{where}: no JSON object: {error}") from None
+                raise ValueError(f"{where}: no JSON: {error}") from None
             return log._replace(problem=f"{where}: the last line is cut off")
         try:
-            log = _with(log, kind, line)
+            log = _with(log, line)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{where}: {error}") from None
     if not log.header:
@@ -129,7 +128,10 @@ def read(path: Path) -> Log:
     return log
 
 
-def _with(log: Log, kind: object, line: dict[str, Any]) -> Log:
+def _with(log: Log, line: Any) -> Log:
+    if not isinstance(line, dict):
+        raise ValueError("no JSON object")
+    kind = line.pop("kind", None)
     if kind == "header":
         return log._replace(header=line)
     if kind == "command":

@@ -122,6 +122,7 @@ class Invocation:
             user=self.user,
             user_agent=USER_AGENT,
             impersonate=self.impersonate,
+            patience_ns=getattr(self.clock, "left_ns", None),
         )
         response = self.api.handle(request)
         if response.latency_ns:  # admission webhooks took their time
