@@ -36,6 +36,8 @@ def _tag_of(plain: str) -> str:
 class DocumentError(ValueError):
     """A document is not what it should be; the message is for the person who wrote it."""
 
+    exit_code = 2  # of the command line: what was asked for is wrong
+
 
 def load_document(text: str, model: type[M], source: str) -> M:
     """Parse and check one YAML document.

@@ -85,7 +85,7 @@ def test_a_broken_application_is_named(tmp_path: Path, more: str, app: str, said
 
 def test_two_applications_of_one_name_are_refused(tmp_path: Path) -> None:
     folders = [made(tmp_path / part) for part in ("a", "b")]
-    with pytest.raises(PluginError, match="'kiosk' .* is already that of"):
+    with pytest.raises(PluginError, match=r"'kiosk' .* is already that of"):
         checked([package_at(folder) for folder in folders])
     with pytest.raises(PluginError, match=r"no behaviour\.yaml"):
         checked([package_at(tmp_path)])
