@@ -150,7 +150,7 @@ def _characterization(reading: Reading, truth: Truth) -> _Decided:
         (enough, f"lacks {', '.join(missing)}" if missing else "has every changed value"),
         (
             bool(reading.families) and not others,
-            f"claims besides: {', '.join(others)}" if others else f"claims {claims}",
+            f"claims besides: {', '.join(others)}" if others else f"claims {named}",
         ),
     ]
 
