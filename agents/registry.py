@@ -78,6 +78,13 @@ def create(name: str, steps: Sequence[ReferenceStep] = ()) -> Agent:
     return made
 
 
+def location(name: str) -> str:
+    """`module:Class` of an agent that is not one of ours; empty for those."""
+    if _is_path(name):
+        return name
+    return _installed()[name].value if name in _installed() else ""
+
+
 def _is_path(name: str) -> bool:
     module, colon, attribute = name.partition(":")
     return bool(colon and module and attribute.isidentifier())

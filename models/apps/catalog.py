@@ -17,7 +17,8 @@ from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.clientshell import ClientShell
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.program import Program, StartFailure
+from simcluster.models.machine.process import StartFailure
+from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 
@@ -216,12 +217,12 @@ class AppCatalog:
 
     def _loaded(self, behaviour: Behaviour) -> Behaviour:
         """A store with all that applications ask of its kind; who was added later says it last."""
-        operations = {operation.name: operation for operation in behaviour.operations}
+        operations = dict(behaviour.operations)
         data = dict(behaviour.data)
         for load in self._loads[behaviour.data_store]:
-            operations |= {operation.name: operation for operation in load.operations}
+            operations |= load.operations
             data |= load.data
-        return behaviour.model_copy(update={"operations": tuple(operations.values()), "data": data})
+        return behaviour.model_copy(update={"operations": operations, "data": data})
 
 
 @cache

@@ -12,8 +12,7 @@ from typing import Any
 
 from simcluster.engine import Shared
 from simcluster.engine.discovery import Plugin, PluginError
-from simcluster.models.apps.behaviour import Application
-from simcluster.models.apps.documents import load_document
+from simcluster.models.apps.behaviour import Application, read_application
 from simcluster.models.apps.server import ServerProgram
 
 
@@ -49,7 +48,7 @@ class AppFolder(Shared):
 
     @property
     def behaviour(self) -> Application:
-        """Its behaviour file. Raises DocumentError."""
+        """Its behaviour file. Raises ContentError."""
         return load_behaviour(self.path / "behaviour.yaml")
 
     def text(self, file: str) -> str:
@@ -63,6 +62,6 @@ def load_behaviour(path: Path) -> Application:
     """A behaviour file; immutable, so read once per process.
 
     Raises:
-        DocumentError: it is wrong.
+        ContentError: it is wrong.
     """
-    return load_document(path.read_text(), Application, f"{path.parent.name}/{path.name}")
+    return read_application(path)

@@ -178,7 +178,11 @@ def read_document(path: Path, *, words: bool = False) -> Document:
     Raises:
         ContentError: the file is missing, is no YAML, has a key twice, or is too large or too deep.
     """
-    text = _text_of(path)
+    return parsed(path, _text_of(path), words=words)
+
+
+def parsed(path: Path, text: str, *, words: bool = False) -> Document:
+    """The same of a text; `path` stands for it in messages. Raises ContentError."""
     try:
         _refuse_depth(path, text)
         loader, node = _composed(text, words)

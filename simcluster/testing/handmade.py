@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from simcluster.apps.registry import applications
 from simcluster.engine import SECOND, Simulation
 from simcluster.models.apps.catalog import AppCatalog
-from simcluster.models.machine.container import Container, ContainerSpec, Sandbox
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.network import Network, ServiceKey
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 

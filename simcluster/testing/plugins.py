@@ -17,7 +17,7 @@ def check_app(app: str, seed: int = 0, *content: Path) -> ProofReport:
 
     Raises:
         AssertionError: it does not; the message says what is not so.
-        UnknownName, ContentError, DocumentError, PluginError: it cannot even be loaded.
+        UnknownName, ContentError, PluginError: it cannot even be loaded.
     """
     return _proved(proof.check_app(app, seed, library=Library(content)))
 

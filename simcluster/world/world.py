@@ -23,7 +23,9 @@ from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation, fork
 from simcluster.engine.content import Library
 from simcluster.models.apps.catalog import AppCatalog
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.engine import TrafficEngine
@@ -92,7 +94,7 @@ class World:
         kubeconfig: what `kubectl config view` shows.
     """
 
-    machine_type: type[Machine] = Machine
+    machine_type: type[LinuxMachine] = LinuxMachine
     preloaded: tuple[str, ...] = bootstrap.PRELOADED
     kubeconfig = KubeConfig()
 
@@ -229,19 +231,16 @@ class World:
 
     def build_machine(self, index: int, spec: NodeSpec) -> Machine:
         """The machine of the node that is the `index`-th."""
-        return self.machine_type(
-            self.sim,
+        wanted = MachineSpec(
             spec.name,
-            address=spec.address or f"172.18.{(index + 2) // 250}.{(index + 2) % 250}",
+            spec.address or f"172.18.{(index + 2) // 250}.{(index + 2) % 250}",
             cpu_cores=spec.cpu,
             memory_bytes=spec.memory,
             pod_cidr=spec.pod_cidr or f"10.{244 + index // 250}.{index % 250}.0/24",
             role="control-plane" if spec.control_plane else "worker",
-            network=self.network,
-            registry=self.registry,
-            catalog=self.programs,
-            preloaded=self.preloaded,
+            preloaded=tuple(self.preloaded),
         )
+        return self.machine_type(self.sim, wanted, self.network, self.registry, self.programs)
 
     def _add_node(self, index: int, spec: NodeSpec, addons: bool) -> None:
         machine = self.build_machine(index, spec)
@@ -257,7 +256,7 @@ class World:
             labels=dict(spec.labels),
             config=spec.kubelet,
         )
-        self.kubelets[spec.name].storage = self.storage
+        self.kubelets[spec.name].attachments.backend = self.storage
         proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name, self._rulebook)
         if not addons:
             proxy.start()  # without a pod of its own

@@ -15,14 +15,14 @@ from simcluster.eval.proof import check_app
 BEHAVIOUR = """\
 application: {name}
 namespace: {name}
-images:
-  - name: web
+services:
+  web:
     image: {{repository: example.com/{name}, tags: [v1], size: 20M}}
     program: web
     protocol: http
     {more}
     ports: [{{number: 8080}}]
-    operations: [{{name: index, path: /, cpu_ms: 1}}]
+    operations: {{index: {{path: /, work: 1ms}}}}
 """
 
 

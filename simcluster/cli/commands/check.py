@@ -17,7 +17,6 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
-from simcluster.models.apps.documents import DocumentError
 from simcluster.tasks.loader import ALL
 
 Result = dict[str, Any]
@@ -64,7 +63,7 @@ def check_one(name: str, seed: int, folders: tuple[str, ...]) -> Result:
     """Check one piece of content; a file that cannot be read is a failed check."""
     try:
         return check(name, seed, library=Library(tuple(Path(folder) for folder in folders))).to_dict()
-    except (ContentError, DocumentError, UnknownName, FileNotFoundError) as problem:
+    except (ContentError, UnknownName, FileNotFoundError) as problem:
         finding = {"name": "the file is right", "passed": False, "why": str(problem)}
         return {"kind": "file", "id": name, "seed": seed, "passed": False, "findings": [finding]}
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from simcluster.apps import storefront
-from simcluster.models.apps.behaviour import Behaviour, CallModel
+from simcluster.models.apps.behaviour import Behaviour
 from simcluster.models.apps.folder import load_behaviour
 from simcluster.models.apps.settings import WrongSetting, configured
+from simcluster.models.traffic.graph.service import Call
 from simcluster.testing.handmade import HandmadeCluster
 
 FILE = Path(storefront.__path__[0]) / "behaviour.yaml"
@@ -20,8 +21,8 @@ def program(name: str) -> Behaviour:
     return next(image for image in load_behaviour(FILE).images if image.name == name)
 
 
-def call(environment: dict[str, str]) -> CallModel:
-    found = configured(program("catalog"), environment).operations[0].steps[0].call
+def call(environment: dict[str, str]) -> Call:
+    found = configured(program("catalog"), environment).asked[0].steps[1].call
     assert found is not None
     return found
 
@@ -106,7 +107,7 @@ def test_the_catalog_tells_how_often_it_had_to_ask() -> None:
 def test_the_inventory_is_slow_at_first() -> None:
     inventory = program("inventory")
 
-    assert inventory.cold().operations[0].cpu_ms == 2.5 * inventory.operations[0].cpu_ms
+    assert inventory.cold().service().operations[0].cpu_ns == 2.5 * inventory.service().operations[0].cpu_ns
     assert program("gateway").cold() is program("gateway")
 
 

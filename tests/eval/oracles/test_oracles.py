@@ -11,7 +11,7 @@ from simcluster.eval.oracles import Baseline, CheckResult, Mitigation, Mitigatio
 from simcluster.eval.oracles.check import Context
 from simcluster.eval.oracles.registry import checks
 from simcluster.faults.incident import IncidentStep, mechanism_of
-from simcluster.models.machine.program import Answer
+from simcluster.models.machine.process import Answer
 from simcluster.tasks.model import Task
 from simcluster.testing.shop import NAMESPACE, ShopWorld
 
