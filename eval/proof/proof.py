@@ -174,13 +174,17 @@ def check_fault(
 def _validate(task: Task, task_id: str, library: Library | None) -> None:
     """What only grading knows about a task's file. Raises ContentError."""
     path = tasks.path_of(task_id, library)
+    document = read_document(path)
     try:
-        checks_of(task)
+        checks = checks_of(task)
         family_of(task.truth)
     except WrongCheck as error:
-        raise ContentError(path, read_document(path).line(("accepted_when", error.index)), str(error)) from None
+        raise ContentError(path, document.line(("accepted_when", error.index)), str(error)) from None
     except ValueError as error:
-        raise ContentError(path, read_document(path).line(("truth", "mechanism")), str(error)) from None
+        raise ContentError(path, document.line(("truth", "mechanism")), str(error)) from None
+    for check in checks:
+        for ref in check.refs:
+            tasks.check_kind(task, document, ("accepted_when", check.index), ref.kind, library)
 
 
 def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:

@@ -19,7 +19,8 @@ from simcluster.models.apps.settings import WrongSetting, configured
 from simcluster.models.apps.shortage import accept_failed, last_words
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Answer, Call, Program
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program
 from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Failed, Served, Server

@@ -120,13 +120,3 @@ class ApiServiceAvailability(Controller):
         url = f"https://{service['spec'].get('clusterIP')}:{port}/apis/{spec['group']}/{spec['version']}"
         why = f"failing or missing response from {url}: bad status from {url}: 404"
         return ("False", "FailedDiscoveryCheck", why)
-
-
-def stale_versions(apis: list[ApiObject]) -> list[str]:
-    """The group versions whose resources nobody can tell now."""
-    found = []
-    for api_service in apis:
-        entry = condition(api_service, "Available")
-        if api_service["spec"].get("service") and (entry is None or entry["status"] != "True"):
-            found.append(f"{api_service['spec']['group']}/{api_service['spec']['version']}")
-    return sorted(found)

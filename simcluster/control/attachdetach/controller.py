@@ -17,7 +17,11 @@ from simcluster.api.events import EventRecorder
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, uid_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.attachdetach.attachable import (
+from simcluster.control.controller import Controller, Informer
+from simcluster.control.nodes.readiness import ready_status
+from simcluster.control.nodes.taints import OUT_OF_SERVICE, taints_of
+from simcluster.control.pods.status import is_terminal
+from simcluster.control.volumes.attachable import (
     ATTACHMENTS,
     attachment_name,
     is_exclusive,
@@ -25,11 +29,7 @@ from simcluster.control.attachdetach.attachable import (
     unique_name,
     volumes_of,
 )
-from simcluster.control.controller import Controller, Informer
-from simcluster.control.nodelifecycle.controller import ready_status
-from simcluster.control.nodelifecycle.taints import OUT_OF_SERVICE, taints_of
-from simcluster.control.persistentvolume.matching import VOLUMES
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.volumes.matching import VOLUMES
 from simcluster.engine import MILLISECOND, MINUTE, SECOND, Simulation
 
 #: How long the CSI plugin waits for the external attacher (csiTimeout).

@@ -25,7 +25,7 @@ from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.cronjob.due import MANY_MISSED, job_name, most_recent, wait_ns
 from simcluster.control.cronjob.schedule import Schedule, ScheduleError, parse, zone_offset_ns
-from simcluster.control.job.conditions import COMPLETE, FAILED, finished_kind
+from simcluster.control.jobstatus import COMPLETE, FAILED, finished_kind
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 from simcluster.engine.clock import format_rfc1123
 

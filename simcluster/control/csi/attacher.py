@@ -14,10 +14,10 @@ from simcluster.api.objects import ApiObject, is_terminating, name_of, thaw
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.attachdetach.attachable import ATTACHMENTS, CSI_NODES
 from simcluster.control.controller import Controller
-from simcluster.control.csi.backend import StorageBackend
 from simcluster.control.csi.sidecars import ATTACHER, SidecarPods, serving_pod
+from simcluster.control.volumes.attachable import ATTACHMENTS, CSI_NODES
+from simcluster.control.volumes.backend import StorageBackend
 from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
 
 #: What a driver takes to attach or detach a disk of a cloud (an order of magnitude: AWS 1 to 4 s).

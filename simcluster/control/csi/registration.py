@@ -13,9 +13,9 @@ from simcluster.api.objects import Json, thaw, uid_of
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.attachdetach.attachable import CSI_NODES
 from simcluster.control.controller import Controller
 from simcluster.control.csi.sidecars import REGISTRAR, SidecarPods, attach_limit, driver_of, is_running
+from simcluster.control.volumes.attachable import CSI_NODES
 from simcluster.engine import Simulation
 
 

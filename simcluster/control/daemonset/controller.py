@@ -27,12 +27,11 @@ from simcluster.control.controllerref import PodClaims, PodWatch, controlling_re
 from simcluster.control.daemonset import rolling
 from simcluster.control.daemonset.placement import REVISION, Placement, by_node, is_updated, new_pod, should_run
 from simcluster.control.daemonset.status import calculate_status
-from simcluster.control.deployment.hashing import template_hash
-from simcluster.control.deployment.revisions import plain_template
 from simcluster.control.history import RevisionHistory, revision_data, revision_patch
+from simcluster.control.history.hashing import plain_template, template_hash
 from simcluster.control.history.revisions import revision_object
-from simcluster.control.replicaset.controller import slow_start_batches
-from simcluster.control.replicaset.pods import is_available, is_terminal, phase_of
+from simcluster.control.pods.creation import slow_start_batches
+from simcluster.control.pods.status import is_available, is_terminal, phase_of
 from simcluster.engine import MICROSECOND, MINUTE, SECOND, Simulation
 
 DAEMON_SETS = "daemonsets.apps"

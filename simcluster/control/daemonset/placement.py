@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simcluster.api.objects import ApiObject, Json, labels_of, name_of, thaw
-from simcluster.control.nodelifecycle.nodeselector import node_selector_matches
-from simcluster.control.nodelifecycle.taints import (
+from simcluster.control.nodes.nodeselector import node_selector_matches
+from simcluster.control.nodes.taints import (
     DISK_PRESSURE,
     MEMORY_PRESSURE,
     NETWORK_UNAVAILABLE,
@@ -23,7 +23,7 @@ from simcluster.control.nodelifecycle.taints import (
     find_untolerated,
     taints_of,
 )
-from simcluster.control.replicaset.controller import pod_from_template
+from simcluster.control.pods.creation import pod_from_template
 
 REVISION = "controller-revision-hash"
 GENERATION = "pod-template-generation"

@@ -18,11 +18,10 @@ from simcluster.api.objects import (
     thaw,
 )
 from simcluster.control.deployment.arithmetic import DESIRED_REPLICAS, MAX_REPLICAS, max_surge, replicas_of
-from simcluster.control.deployment.hashing import template_hash
+from simcluster.control.history.hashing import POD_TEMPLATE_HASH, plain_template, template_hash
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
-POD_TEMPLATE_HASH = "pod-template-hash"
 
 #: Never copied from the Deployment to its ReplicaSets.
 _NOT_COPIED = (
@@ -54,15 +53,6 @@ def by_age(sets: Sequence[ApiObject]) -> list[ApiObject]:
 def active(sets: Sequence[ApiObject]) -> list[ApiObject]:
     """Sets with `spec.replicas` > 0."""
     return [entry for entry in sets if replicas_of(entry) > 0]
-
-
-def plain_template(template: Mapping[str, Any]) -> Json:
-    """The template without its hash label and empty fields, for comparison."""
-    plain = dict(template)
-    metadata = {key: value for key, value in (plain.get("metadata") or {}).items() if value is not None}
-    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != POD_TEMPLATE_HASH}
-    plain["metadata"] = {**metadata, "labels": labels}
-    return plain
 
 
 def find_new_set(deployment: Mapping[str, Any], sets: Sequence[ApiObject]) -> ApiObject | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simcluster.api.objects import Json, condition, is_pod_ready, is_terminating, name_of
-from simcluster.control.deployment.arithmetic import scaled_value
+from simcluster.control.intorpercent import scaled_value
 from simcluster.engine import MINUTE, format_rfc3339, parse_rfc3339
 
 #: DeletionTimeout: an eviction that has not become a deletion by then is forgotten.

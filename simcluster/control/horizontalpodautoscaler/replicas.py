@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from simcluster.api.objects import condition, is_terminating, name_of
 from simcluster.api.quantity import parse
 from simcluster.control.horizontalpodautoscaler.metricsclient import MetricError, PodMetric
-from simcluster.control.replicaset.pods import phase_of
+from simcluster.control.pods.status import phase_of
 from simcluster.engine import MINUTE, SECOND, parse_rfc3339
 
 #: --horizontal-pod-autoscaler-tolerance.

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import Json, condition
+from simcluster.control.jobstatus import COMPLETE, FAILED
 from simcluster.engine import format_rfc3339
 
-COMPLETE = "Complete"
-FAILED = "Failed"
 SUSPENDED = "Suspended"
 FAILURE_TARGET = "FailureTarget"
 SUCCESS_CRITERIA_MET = "SuccessCriteriaMet"
@@ -46,20 +45,6 @@ MAX_FAILED_INDEXES_EXCEEDED = Verdict(
     FAILURE_TARGET, "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
 )
 FAILED_INDEXES = Verdict(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
-
-
-def is_true(job: Mapping[str, Any], kind: str) -> bool:
-    """Whether the condition of that type is True."""
-    entry = condition(job, kind)
-    return entry is not None and entry["status"] == "True"
-
-
-def finished_kind(job: Mapping[str, Any]) -> str:
-    """Complete or Failed, an empty text while the Job goes on (FinishedCondition)."""
-    for kind in (COMPLETE, FAILED):
-        if is_true(job, kind):
-            return kind
-    return ""
 
 
 def standing_verdict(job: Mapping[str, Any]) -> Verdict | None:

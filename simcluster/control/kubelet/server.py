@@ -13,7 +13,7 @@ from simcluster.api.backends import ExecAnswer, LogOptions
 from simcluster.api.errors import ApiError, bad_request
 from simcluster.api.objects import ApiObject, name_of, namespace_of
 from simcluster.control.kubelet.kubelet import Kubelet
-from simcluster.control.kubelet.staticpods import runtime_uid
+from simcluster.control.kubelet.mirrorpods import runtime_uid
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.runtime import RuntimeFailure
@@ -81,11 +81,11 @@ class KubeletServers:
             message = f"dial tcp: lookup {node} on 127.0.0.53:53: no such host"
             raise ApiError(500, "", f'Get "https://{node}:10250/{path}": {message}')
         if not kubelet.running:
-            address = f"{kubelet.machine.address}:{kubelet.reporter.config.port}"
+            address = f"{kubelet.machine.address}:{kubelet.config.port}"
             message = f"dial tcp {address}: connect: connection refused"
             raise ApiError(500, "", f'Get "https://{address}/{path}": {message}')
         if kubelet.client.path().cut:
-            address = f"{kubelet.machine.address}:{kubelet.reporter.config.port}"
+            address = f"{kubelet.machine.address}:{kubelet.config.port}"
             raise ApiError(500, "", f'Get "https://{address}/{path}": dial tcp {address}: i/o timeout')
         return kubelet
 

@@ -17,9 +17,10 @@ from simcluster.control.kubelet.intree import device_problem, missing_path, remo
 from simcluster.control.kubelet.networkmounts import nfs_problem
 from simcluster.control.kubelet.podspec import Pod
 from simcluster.control.kubelet.tokenfile import Identified, TokenFile
-from simcluster.control.storage.provisioners import PROVISIONED_BY
+from simcluster.control.volumes.provisioners import PROVISIONED_BY
 from simcluster.engine import SECOND, Shared, Simulation
-from simcluster.models.machine.container import Mount, Sandbox
+from simcluster.models.machine.container import Sandbox
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.shell.files import Layer

@@ -18,8 +18,9 @@ from simcluster.api.objects import ApiObject, Json, condition, is_pod_ready, nam
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.nodelifecycle import taints as t
 from simcluster.control.nodelifecycle.zones import FULL_DISRUPTION, eviction_interval_ns, zone_of, zone_state
+from simcluster.control.nodes import taints as t
+from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
 
 #: --node-monitor-period, --node-monitor-grace-period (50 s since 1.32), --node-startup-grace-period.
@@ -58,12 +59,6 @@ _MIRRORED = (
     t.PID_PRESSURE,
     t.UNSCHEDULABLE,
 )
-
-
-def ready_status(node: Mapping[str, Any]) -> str:
-    """Status of the condition Ready: True, False or Unknown."""
-    entry = condition(node, "Ready")
-    return "Unknown" if entry is None else str(entry["status"])
 
 
 def wanted_no_schedule(node: Mapping[str, Any]) -> list[str]:

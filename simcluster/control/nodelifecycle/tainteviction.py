@@ -15,8 +15,8 @@ from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, nam
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.nodelifecycle.taints import NO_EXECUTE, Taint, taints_of, tolerates
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.nodes.taints import NO_EXECUTE, Taint, taints_of, tolerates
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 
 EVICTION = "TaintManagerEviction"

@@ -13,7 +13,7 @@ from simcluster.api.objects import ApiObject, is_pod_ready, labels_of, uid_of
 from simcluster.api.store import Change, Key, Store
 from simcluster.control.controllerref.podwatch import controlling_reference
 from simcluster.control.labelselector import selector_matches, selector_of
-from simcluster.control.replicaset.pods import is_active
+from simcluster.control.pods.status import is_active
 from simcluster.engine import Simulation
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.control.pods.status import is_available
 from simcluster.control.replicaset.facts import Known
-from simcluster.control.replicaset.pods import is_available
 from simcluster.engine import format_rfc3339
 
 REPLICA_FAILURE = "ReplicaFailure"

@@ -10,7 +10,7 @@ from simcluster.api.objects import ApiObject, condition, is_terminating, name_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.job.conditions import finished_kind
+from simcluster.control.jobstatus import finished_kind
 from simcluster.engine import SECOND, Simulation, parse_rfc3339
 
 JOBS = "jobs.batch"
