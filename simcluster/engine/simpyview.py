@@ -63,7 +63,7 @@ class SimpyEnvironment(simpy.Environment):
             raise ValueError(f"a unit of time has to be above zero, not {unit}")
         self._queue = []  # of the event that is being processed
         self._active_proc = None
-        self._alive: dict[int, Process] = {}  # by id, in the order of their beginning
+        self._alive: dict[Process, None] = {}  # in the order of their beginning
         self._scheduled: dict[int, Event] = {}  # by number
         self._number = 0
 
@@ -80,9 +80,9 @@ class SimpyEnvironment(simpy.Environment):
         """Have an event processed after a delay. One with an infinite delay never is."""
         if isinstance(event, Initialize):
             process = event.callbacks[0].__self__  # type: ignore[attr-defined]
-            self._alive[id(process)] = process
+            self._alive[process] = None
         elif isinstance(event, Process):
-            self._alive.pop(id(event), None)
+            self._alive.pop(event, None)
         elif isinstance(event, (Put, Get)):
             copyreg.pickle(type(event.resource), _refuse_resource)  # a class of the user's own, perhaps
         if delay != math.inf:
@@ -147,7 +147,7 @@ class SimpyEnvironment(simpy.Environment):
         return stop
 
     def __getstate__(self) -> dict[str, Any]:
-        alive = list(self._alive.values())
+        alive = list(self._alive)
         names = [f"process {process.name}, which waits for {_described(process.target)}" for process in alive]
         awaited = [process.target for process in alive]
         # What nobody waits for any more, such as a patience that was not needed, can be copied.
