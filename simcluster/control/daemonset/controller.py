@@ -135,7 +135,7 @@ class DaemonSetController(Controller):
             return
         current, old = self._revisions(daemon_set)
         daemon_set = self.client.cache.get(DAEMON_SETS, namespace, name) or daemon_set
-        digest = labels_of(current)[REVISION]
+        digest = labels_of(current).get(REVISION, "")
         Rollout(self, daemon_set, digest).run()
         limit = daemon_set["spec"].get("revisionHistoryLimit", 10)
         if len(old) > limit:

@@ -169,7 +169,7 @@ def apply(world: World, spoil: Spoil) -> str:
         return "nothing"
     place = where[spoil.field % len(where)]
     before = str(place.holder)[:200]
-    spoil_one(place, spoil.value, typed=spoil.way == "store")
+    spoil_one(place, spoil.value, typed=spoil.way != "status")
     if spoil.way == "store":
         store.put(resource, body)
     else:
