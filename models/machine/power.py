@@ -7,13 +7,11 @@ standby power and has an address of its own; left out: its log, its sensors, boo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
+from simcluster.models.machine.host import Host
+from simcluster.models.machine.links.nic import Nic
+from simcluster.models.machine.runtime import Runtime
 from simcluster.models.machine.shutdown import Inhibitor, ScheduledShutdown, Shutdown
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 #: From the button to systemd: firmware and memory test of a server, loader, kernel.
 BOOT_NS = 75 * SECOND
@@ -24,7 +22,7 @@ _FIRST = ("systemd-journald.service", "containerd.service", "kubelet.service")
 
 
 class Power:
-    """The power of one machine.
+    """The power of one host.
 
     Attributes:
         on: whether it runs (or boots).
@@ -33,8 +31,10 @@ class Power:
         scheduled: the shutdown that is to come.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, host: Host, runtime: Runtime, nic: Nic) -> None:
+        self._host = host
+        self._runtime = runtime
+        self._nic = nic
         self.on = True
         self.booting = False
         self.inhibitor: Inhibitor | None = None
@@ -50,7 +50,7 @@ class Power:
         """It is off, now. Nothing happens if it is off already."""
         if not self.on:
             return
-        machine = self._machine
+        host = self._host
         was_running, self.on, self.booting = self.running, False, False
         self._shutdown = None
         if self.scheduled is not None:
@@ -58,24 +58,24 @@ class Power:
             self.scheduled = None
         if not was_running:
             return
-        machine.nics["eth0"].cut()
+        self._nic.cut()
         for name in reversed(self._order()):
-            unit = machine.units.units[name]
+            unit = host.units.units[name]
             if unit.active:
-                unit.active, unit.pid, unit.changed_ns = False, 0, machine.sim.now
+                unit.active, unit.pid, unit.changed_ns = False, 0, host.sim.now
                 if unit.on_stop is not None:
                     unit.on_stop()
-        for container in machine.runtime.containers():
+        for container in self._runtime.containers():
             container.exit(EXIT_UNKNOWN, "Unknown")
-        for pod_uid in list(machine.runtime.sandboxes):
-            machine.runtime.stop_sandbox(pod_uid)
-        for process in list(machine.processes):
-            machine.unburden(process)
+        for pod_uid in list(self._runtime.sandboxes):
+            self._runtime.stop_sandbox(pod_uid)
+        for process in list(host.processes):
+            host.unburden(process)
 
     def shut_down(self, *, reboot: bool = False) -> None:
         """It goes down in an orderly way. Nothing happens if it does so already, or does not run."""
         if self.running and self._shutdown is None:
-            self._shutdown = Shutdown(self._machine, reboot=reboot)
+            self._shutdown = Shutdown(self._host, self._runtime, self, reboot=reboot)
             self._shutdown.begin()
 
     def schedule(self, delay_ns: int, *, reboot: bool = False) -> ScheduledShutdown | None:
@@ -84,8 +84,8 @@ class Power:
             return None
         if self.scheduled is not None:
             self.scheduled.cancel(quiet=True)
-        at_ns = self._machine.os.clock.now_ns() + delay_ns
-        self.scheduled = ScheduledShutdown(self._machine, at_ns, reboot=reboot)
+        at_ns = self._host.os.clock.now_ns() + delay_ns
+        self.scheduled = ScheduledShutdown(self._host, self, at_ns, reboot=reboot)
         return self.scheduled
 
     def cancel_schedule(self) -> None:
@@ -99,25 +99,22 @@ class Power:
         if self.on:
             return
         self.on = self.booting = True
-        self._machine.sim.after(BOOT_NS, self._booted)
+        self._host.sim.after(BOOT_NS, self._booted)
 
     def _booted(self) -> None:
         if not self.booting:
             return  # switched off meanwhile
-        machine = self._machine
+        host = self._host
         self.booting = False
-        machine.booted_ns = machine.sim.now
-        machine.os.clock.booted()
-        machine.new_boot()
-        machine.os.load.booted()
-        if machine.built_storage is not None:
-            for system in machine.mounts:
+        host.booted()
+        if host.built_storage is not None:
+            for system in host.mounts:
                 system.forget_cache()
-        machine.nics["eth0"].repair()
+        self._nic.repair()
         for name in self._order():
-            if machine.units.units[name].enabled:
-                machine.units.control("start", name)
+            if host.units.units[name].enabled:
+                host.units.control("start", name)
 
     def _order(self) -> list[str]:
-        names = [name for name in self._machine.units.units if name not in _FIRST]
+        names = [name for name in self._host.units.units if name not in _FIRST]
         return [_FIRST[0], *names, *_FIRST[1:]]

@@ -8,19 +8,20 @@ snapshotters, runtime classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
 from simcluster.models.machine.cni import NOT_INITIALIZED, AddressRange, CniConfig
-from simcluster.models.machine.container import Container, ContainerSpec, Sandbox, cpu_times
-from simcluster.models.machine.imagetools.lazy import Executed, run_tool
+from simcluster.models.machine.container import Container, Sandbox, cpu_times
+from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.host import Host
+from simcluster.models.machine.imagetools import execute
+from simcluster.models.machine.imagetools.execute import Executed
+from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import ProgramCatalog, StartFailure
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.kernel.kernel import Kernel
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import StartFailure
+from simcluster.models.machine.program import ProgramCatalog
 
 #: Durations: log-normal (median, sigma). From "ContainerCreating" to "Pulling" the recorded
 #: nodes took 0.42-0.45 s, volume set-up and sandbox together; Created and Started follow
@@ -58,7 +59,7 @@ class Runtime:
     """
 
     def __init__(
-        self, sim: Simulation, machine: Machine, network: Network, catalog: ProgramCatalog, pod_cidr: str
+        self, sim: Simulation, machine: Host, network: Network, catalog: ProgramCatalog, pod_cidr: str
     ) -> None:
         self.sim = sim
         self.machine = machine
@@ -239,7 +240,7 @@ class Runtime:
         result = container.program.run_with_input(argv, stdin)
         if result is not None:
             return Executed(result)
-        executed = run_tool(container, argv, stdin)
+        executed = execute.timed(container, argv, stdin)
         if executed is None:
             asked = argv[0] if argv else ""
             missing = (

@@ -8,13 +8,12 @@ before its time has come. Left out: the file that keeps users from logging in du
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.engine.clock import weekday
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.host import Host
+from simcluster.models.machine.runtime import Runtime
 
 #: DefaultTimeoutStopSec of systemd 255.
 _STOP_NS = 90 * SECOND
@@ -33,6 +32,26 @@ class Inhibitor(Protocol):
         """Whether it has done what it wanted."""
 
 
+class Switch(Protocol):
+    """The power that a shutdown ends."""
+
+    inhibitor: Inhibitor | None
+    scheduled: ScheduledShutdown | None
+
+    @property
+    def running(self) -> bool:
+        """Whether the operating system runs."""
+
+    def cut(self) -> None:
+        """It is off, now."""
+
+    def give(self) -> None:
+        """It boots."""
+
+    def shut_down(self, *, reboot: bool = False) -> None:
+        """It goes down in an orderly way."""
+
+
 class Shutdown:
     """A shutdown under way.
 
@@ -40,48 +59,50 @@ class Shutdown:
         reboot: power comes back at once.
     """
 
-    def __init__(self, machine: Machine, *, reboot: bool) -> None:
-        self._machine = machine
+    def __init__(self, host: Host, runtime: Runtime, power: Switch, *, reboot: bool) -> None:
+        self._host = host
+        self._runtime = runtime
+        self._power = power
         self._reboot = reboot
         self._limit_ns = 0
 
     def begin(self) -> None:
         """Ask whoever delays it."""
-        machine = self._machine
+        host = self._host
         what = "reboot" if self._reboot else "power off"
-        _say(machine, f"The system will {what} now!")
-        inhibitor = machine.power.inhibitor
-        self._limit_ns = machine.sim.now + (inhibitor.prepare() if inhibitor is not None else 0)
+        _say(host, f"The system will {what} now!")
+        inhibitor = self._power.inhibitor
+        self._limit_ns = host.sim.now + (inhibitor.prepare() if inhibitor is not None else 0)
         self._wait()
 
     def _wait(self) -> None:
-        machine = self._machine
-        if not machine.power.running:
+        host = self._host
+        if not self._power.running:
             return  # somebody pulled the plug meanwhile
-        inhibitor = machine.power.inhibitor
-        if inhibitor is not None and not inhibitor.is_done() and machine.sim.now < self._limit_ns:
-            machine.sim.after(SECOND, self._wait)
+        inhibitor = self._power.inhibitor
+        if inhibitor is not None and not inhibitor.is_done() and host.sim.now < self._limit_ns:
+            host.sim.after(SECOND, self._wait)
             return
-        _say(machine, "System is rebooting." if self._reboot else "System is powering down.")
+        _say(host, "System is rebooting." if self._reboot else "System is powering down.")
         for name in ("kubelet.service", "containerd.service"):
-            machine.units.control("stop", name)
-        for container in machine.runtime.containers():
+            host.units.control("stop", name)
+        for container in self._runtime.containers():
             if container.running:
                 container.terminate()
-        self._limit_ns = machine.sim.now + _STOP_NS
+        self._limit_ns = host.sim.now + _STOP_NS
         self._end()
 
     def _end(self) -> None:
-        machine = self._machine
-        if not machine.power.running:
+        host = self._host
+        if not self._power.running:
             return
-        if any(container.running for container in machine.runtime.containers()) and machine.sim.now < self._limit_ns:
-            machine.sim.after(SECOND, self._end)
+        if any(container.running for container in self._runtime.containers()) and host.sim.now < self._limit_ns:
+            host.sim.after(SECOND, self._end)
         else:
-            machine.sim.after(_LAST_NS, self._off)
+            host.sim.after(_LAST_NS, self._off)
 
     def _off(self) -> None:
-        power = self._machine.power
+        power = self._power
         if power.running:
             power.cut()
             if self._reboot:
@@ -98,15 +119,16 @@ class ScheduledShutdown:
         text: `Shutdown` or `Reboot`.
     """
 
-    def __init__(self, machine: Machine, at_ns: int, *, reboot: bool) -> None:
+    def __init__(self, host: Host, power: Switch, at_ns: int, *, reboot: bool) -> None:
         self.at_ns = at_ns
-        self._machine = machine
+        self._host = host
+        self._power = power
         self._reboot = reboot
         self.text = "Reboot" if reboot else "Shutdown"
         what = "reboot" if reboot else "power off"
-        _say(machine, f"The system will {what} at {self.when}!")
-        delay_ns = max(0, at_ns - machine.os.clock.now_ns())
-        self._timer: Timer = machine.sim.after(delay_ns, self._begin)
+        _say(host, f"The system will {what} at {self.when}!")
+        delay_ns = max(0, at_ns - host.os.clock.now_ns())
+        self._timer: Timer = host.sim.after(delay_ns, self._begin)
 
     @property
     def when(self) -> str:
@@ -118,13 +140,13 @@ class ScheduledShutdown:
         """It does not come."""
         self._timer.cancel()
         if not quiet:
-            _say(self._machine, "System shutdown has been cancelled")
+            _say(self._host, "System shutdown has been cancelled")
 
     def _begin(self) -> None:
-        power = self._machine.power
+        power = self._power
         power.scheduled = None
         power.shut_down(reboot=self._reboot)
 
 
-def _say(machine: Machine, text: str) -> None:
-    machine.log.write(machine.sim.now, "systemd-logind.service", "systemd-logind", _LOGIND_PID, text)
+def _say(host: Host, text: str) -> None:
+    host.log.write(host.sim.now, "systemd-logind.service", "systemd-logind", _LOGIND_PID, text)

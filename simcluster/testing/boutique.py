@@ -14,7 +14,7 @@ _UNITS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
 def boutique_manifests() -> list[dict[str, Any]]:
     """The documents of our own manifests."""
-    file = resources.files("simcluster.models.apps").joinpath("online_boutique/manifests.yaml")
+    file = resources.files("simcluster.apps.online_boutique").joinpath("manifests.yaml")
     return list(yaml.safe_load_all(file.read_text()))
 
 

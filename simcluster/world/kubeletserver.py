@@ -17,7 +17,6 @@ from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.control.kubelet import Kubelet
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.shell.files import FileError
-from simcluster.models.machine.storage import usage_of
 from simcluster.world.kubeletmetrics import cadvisor_metrics, kubelet_metrics, resource_metrics
 
 Answered = tuple[int, str, str]  # status, body, content type
@@ -112,7 +111,7 @@ def _running_pods(kubelet: Kubelet) -> Answered:
 
 def _summary(kubelet: Kubelet) -> Answered:
     machine, now = kubelet.machine, format_rfc3339(kubelet.sim.now)
-    node, disk = kubelet.node_stats(), usage_of(kubelet.machine)
+    node, disk = kubelet.node_stats(), kubelet.machine.disk_usage()
     available = max(0, machine.memory_bytes - node.memory_bytes)
     file_system = {
         "time": now,

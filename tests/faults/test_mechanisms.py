@@ -9,8 +9,8 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.faults import registry
 from simcluster.faults.deployer import LAST_APPLIED
+from simcluster.faults.images.container_image import ContainerImage
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.container_image import ContainerImage
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
 from simcluster.testing.shop import NAMESPACE, REGISTRY, ShopWorld
 
@@ -45,10 +45,10 @@ def container(world: ShopWorld) -> dict[str, Any]:
 def test_every_fault_has_a_case_and_every_mechanism_a_fault() -> None:
     known = [*CASES, *ELSEWHERE]
     assert registry.ids() == sorted(known)
-    assert sorted({registry.load(fault).mechanism for fault in known}) == sorted(registry.MECHANISMS)
+    assert sorted({registry.load(fault).mechanism for fault in known}) == sorted(registry.mechanisms())
 
 
-LASTING = [fault for fault in CASES if registry.MECHANISMS[registry.load(fault).mechanism].lasting]
+LASTING = [fault for fault in CASES if registry.mechanisms()[registry.load(fault).mechanism].lasting]
 
 
 @pytest.mark.parametrize("fault", LASTING)

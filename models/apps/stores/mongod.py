@@ -26,7 +26,7 @@ from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoOutcome
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.cluster.server import Server
@@ -341,7 +341,7 @@ class MongodProgram(StoreProgram):
     def _slow(self, index: int, took_ns: int) -> None:
         io = self.io_models()[index]
         database = io.data or (self.storage.default if self.storage is not None else "test")
-        command = io.command or self.behaviour.operations[index].name.partition("-")[0]
+        command = io.command or list(self.behaviour.operations)[index].partition("-")[0]
         table = self.table_of(io.table, database)
         described = self.behaviour.data.get(database) or DataSet()
         attr = slow_attributes(command, f"{database}.{table}", described, io, took_ns)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockfiles import numbers
-from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage import Disk, Partition
 from simcluster.models.machine.storage.drivemodel import SECTORS_A_BLOCK
 from simcluster.models.machine.storage.sectors import MOST_AT_ONCE
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 
 def on_bus(machine: Machine) -> list[Disk]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.models.machine.hosttools import pseudomounts
+from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage import Disk, FileSystem
 from simcluster.models.machine.storage.counters import Counters
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 
 def read(machine: Machine, path: str) -> str | None:

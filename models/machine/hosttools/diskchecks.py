@@ -5,13 +5,9 @@ Left out: repairs beyond the journal and the error flag, as the model keeps no d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.models.machine.hosttools.blockdevices import disk_of, part_of
-from simcluster.models.machine.program import ExecResult, Pausing
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 
 _E2FSCK = "e2fsck 1.47.0 (5-Feb-2023)\n"
 #: Most bad sectors that one run tries, so that it ends.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.models.machine.hosttools import pseudomounts
 from simcluster.models.machine.hosttools.pseudomounts import PseudoMount
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import FileSystem
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
-
 
 _WITH_VALUE = ("-t", "--type", "-x", "--exclude-type", "-B", "--block-size")
 

@@ -7,18 +7,16 @@ Left out: wildcards (the shell's), owners and permissions (all is root's), `ls` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.hosttools import storedfiles
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file, virtual_names
-from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.kernel import procfiles
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError, normalize
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 
 def _split(args: list[str]) -> tuple[str, list[str]]:
@@ -270,7 +268,7 @@ def _tee(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     answer = _Answer("tee")
     for path in words:
         full = _absolute(path)
-        refused = machine.os.write_file(full, stdin)
+        refused = procfiles.write(machine, full, stdin)
         if refused is not None:
             if refused:
                 answer.fail(f"{path}: {refused}")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of
 from simcluster.models.machine.hosttools.blockfiles import mounts
-from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage import FileSystem
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _VERSION = "1.47.0 (5-Feb-2023)"
 

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from simcluster.engine import MINUTE
 from simcluster.engine.clock import DAY
 from simcluster.models.machine.hosttools import storedfiles
 from simcluster.models.machine.kernel import groupfiles
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.files import FileError, normalize
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _VALUED = ("-name", "-iname", "-path", "-type", "-maxdepth", "-mindepth", "-mmin", "-mtime", "-size")
 _GROUPS = "/sys/fs/cgroup"

@@ -6,10 +6,9 @@ Left out: devpts, mqueue and others that nobody looks at; namespaces (the mounts
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
 
 _MIB = 1 << 20
 _STATE = "/run/containerd/io.containerd.grpc.v1.cri/sandboxes"

@@ -5,15 +5,13 @@ Data are not modelled, so only amounts, time and errors come out of it; what is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of, overwritten, part_of
-from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _UNITS |= {"kB": 1000, "KB": 1000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

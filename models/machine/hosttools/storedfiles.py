@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
+from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.shell.files import ERROR_TEXTS, Layer
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 
 def size_of(machine: Machine, path: str) -> int | None:

@@ -6,13 +6,10 @@ Each family has a function (machine, path) -> text or None; the first that knows
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from simcluster.models.machine.hosttools import blockfiles
 from simcluster.models.machine.kernel import groupfiles, procfiles, proctable, thermalfiles
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
 
 VIRTUAL_FILES: tuple[Callable[[Machine, str], str | None], ...] = (blockfiles.read, thermalfiles.read, procfiles.read)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from simcluster.models.machine.shell.files import FileError, FileTree, normalize
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.shell.files import FileError, normalize
+from simcluster.models.machine.shell.tree import FileTree
 
 #: A delay longer than any episode: `sleep infinity`, a server that never answers.
 FOREVER_NS = 1 << 62

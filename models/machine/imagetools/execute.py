@@ -12,31 +12,32 @@ from typing import NamedTuple
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagetools.call import Outcome, ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.builtins import BUILTINS
 from simcluster.models.machine.shell.grammar import compile_script
+from simcluster.models.machine.shell.immediate import ImmediateRunner
 from simcluster.models.machine.shell.lexer import ShellSyntaxError
 from simcluster.models.machine.shell.process import shell_arguments
-from simcluster.models.machine.shell.runner import SHELLS, ImmediateRunner
+from simcluster.models.machine.shell.runner import SHELLS
 
 #: What every process of an image finds (the path of the official busybox image).
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class TimedResult(NamedTuple):
-    """What a command gave and how long it took, for callers with a time limit (probes)."""
+class Executed(NamedTuple):
+    """What a command gave, and how long it took in nanoseconds."""
 
     result: ExecResult
-    delay_ns: int
+    delay_ns: int = 0
 
 
 def run(container: Container, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
     """Run a command in a container; None if the image has no such program."""
-    timed_result = timed(container, argv, stdin)
-    return None if timed_result is None else timed_result.result
+    executed = timed(container, argv, stdin)
+    return None if executed is None else executed.result
 
 
-def timed(container: Container, argv: Sequence[str], stdin: str = "") -> TimedResult | None:
+def timed(container: Container, argv: Sequence[str], stdin: str = "") -> Executed | None:
     """Run a command in a container; None if the image has no such program."""
     if not argv:
         return None
@@ -44,7 +45,7 @@ def timed(container: Container, argv: Sequence[str], stdin: str = "") -> TimedRe
     outcome = _run(call)
     if outcome is None:
         return None
-    return TimedResult(ExecResult(outcome.stdout, outcome.stderr, outcome.code), outcome.delay_ns)
+    return Executed(ExecResult(outcome.stdout, outcome.stderr, outcome.code), outcome.delay_ns)
 
 
 def environment_of(container: Container) -> dict[str, str]:

@@ -18,7 +18,7 @@ from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall, u
 from simcluster.models.machine.imagetools.dns import records_by_nslookup
 from simcluster.models.machine.names import is_address
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.shell.files import FileError
 
 CLUSTER_DNS = "10.96.0.10"

@@ -6,14 +6,10 @@ kubepods.slice (a pod lies in it directly), groups of user sessions, files that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import cgroupfiles, pressure
-from simcluster.models.machine.kernel.containerfiles import CGROUP
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.kernel.cgroupfiles import CGROUP
+from simcluster.models.machine.machine import Machine
 
 PODS, SYSTEM = "kubepods.slice", "system.slice"
 _SUMS = ("cpu.stat", "memory.current", "memory.events", "pids.current")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.kernel import groupfiles, memory, pressure, proctable, snmp, thermalfiles, usage
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
 
 _SYSCTL = "/proc/sys/"
 

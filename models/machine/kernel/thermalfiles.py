@@ -5,12 +5,8 @@ Left out: the thresholds that somebody may write, single cores (all have the pac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.models.machine.cooling import LIMIT_C
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
 
 #: Nominal frequency of a core, and the lowest P-state.
 NOMINAL_MHZ, LOWEST_MHZ = 2500.0, 800.0

@@ -21,11 +21,13 @@ from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolC
 from simcluster.models.machine.imagetools.execute import environment_of
 from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.imagetools.system import fill_duration_ns
-from simcluster.models.machine.program import Answer, Call, ExecResult, Program
+from simcluster.models.machine.process import Answer, Call, ExecResult
+from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.grammar import compile_script
+from simcluster.models.machine.shell.immediate import Shell
 from simcluster.models.machine.shell.lexer import Code, ShellSyntaxError
 from simcluster.models.machine.shell.process import Process, shell_arguments
-from simcluster.models.machine.shell.runner import SHELLS, ShellRunner
+from simcluster.models.machine.shell.runner import SHELLS
 
 #: Working set of a busybox shell; a magnitude.
 SHELL_MEMORY_BYTES = 1_200_000
@@ -152,7 +154,7 @@ class ShellProgram(Program):
         self.container.exit(code)
 
 
-class _ContainerRunner(ShellRunner):
+class _ContainerRunner(Shell):
     """A shell whose commands take simulated time."""
 
     def __init__(self, program: ShellProgram) -> None:

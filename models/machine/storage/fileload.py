@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
 from simcluster.engine.streams import mix, poisson_from_uniform, uniform_at
+from simcluster.models.machine.storage.disk import LoadAnswer
 from simcluster.models.machine.storage.drivemodel import BLOCK, SECTORS_A_BLOCK
+from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile
 from simcluster.models.machine.storage.io import FailedBlocks, IoDemand, IoShare, Latency
 from simcluster.models.machine.storage.service import Rates, span_of
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.storage.disk import LoadAnswer
-    from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile
 
 #: Sizes of requests when the process does not say.
 _RANDOM_BYTES, _SEQUENTIAL_BYTES, _WRITE_BYTES = 4096.0, 131072.0, 4096.0

@@ -15,8 +15,7 @@ from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.machine.storage.disk import DeviceAnswer, Disk, Partition
 from simcluster.models.machine.storage.drivemodel import BLOCK, SECTORS_A_BLOCK
 from simcluster.models.machine.storage.extents import Extent, FreeSpace, cut, grown, pieces
-from simcluster.models.machine.storage.fileload import load_file
-from simcluster.models.machine.storage.io import IoDemand, IoOutcome, IoShare
+from simcluster.models.machine.storage.io import IoOutcome
 
 #: Memory bandwidth of a copy out of the page cache, and a system call.
 _MEMORY_BYTES_PER_S, _CALL_NS = 8_000_000_000, 600
@@ -363,10 +362,6 @@ class FileSystem:
         return IoOutcome(delay)
 
     # One tick.
-
-    def load(self, owner: str, demand: IoDemand) -> IoShare:
-        """A busy process's tick: what it asks of a file of this file system, and what it gets."""
-        return load_file(self, owner, demand)
 
     def unload(self, owner: str) -> None:
         """The process is gone."""

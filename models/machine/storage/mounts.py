@@ -7,16 +7,12 @@ network file systems.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine.storage.disk import Disk, Partition
 from simcluster.models.machine.storage.drivemodel import NEARLINE_HDD, NVME_SSD, DriveModel
 from simcluster.models.machine.storage.filesystem import FileSystem, uuid_from
-from simcluster.models.machine.storage.usage import RESERVED_KIB, TOTAL_INODES, TOTAL_KIB, root_base
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.storage.usage import RESERVED_KIB, TOTAL_INODES, TOTAL_KIB, Chassis, root_base
 
 #: Where the local provisioner puts volumes.
 DATA_MOUNT = "/var/local-path-provisioner"
@@ -98,7 +94,7 @@ class MountTable:
 class Storage:
     """Drives and mounts of one machine."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Chassis) -> None:
         self.machine = machine
         self.disks: dict[str, Disk] = {}
         self.mounts = MountTable()
@@ -135,7 +131,11 @@ class Storage:
 
     def root_base(self, mount_point: str) -> tuple[int, int]:
         """What the system takes of the root file system."""
-        return root_base(self.machine)
+        used, inodes = root_base(self.machine)
+        for system in self.mounts:
+            if system.mount_point != "/":  # what lies below another mount point is not on the root file system
+                used -= self.machine.files.hollow_below(system.mount_point)
+        return used, inodes
 
     def data_base(self, mount_point: str) -> tuple[int, int]:
         """What an empty data file system takes (lost+found), and files made by hand."""

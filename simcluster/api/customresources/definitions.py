@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api.client import Client
 from simcluster.api.customresources.version import CustomVersion
@@ -19,11 +19,9 @@ from simcluster.api.objects import ApiObject, Json, condition, is_terminating, n
 from simcluster.api.registry.customresources import CLEANUP_FINALIZER
 from simcluster.api.request import User
 from simcluster.api.resources import BUILT_IN, Resource, ResourceTable
+from simcluster.api.serving import Serving
 from simcluster.api.store import Change
 from simcluster.engine import MILLISECOND, SECOND, format_rfc3339
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 #: From a committed write to the informer of the same process: p50 2.5 ms, p95 4.7 ms
@@ -38,7 +36,7 @@ _API_SERVER = User("system:apiserver", ("system:masters",))
 class CustomResourceDefinitions:
     """Keeps `Api.resources` and the status of every definition up to date."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Serving) -> None:
         self.api = api
         self.client = Client(api, _API_SERVER, "kube-apiserver")
         api.store.subscribe(DEFINITIONS, self)

@@ -53,13 +53,14 @@ def _agents(library: Library) -> list[Row]:
 
 
 def _apps(library: Library) -> list[Row]:
+    from simcluster.apps.registry import applications
     from simcluster.engine import Simulation
     from simcluster.models.apps.catalog import AppCatalog
     from simcluster.models.machine.network import Network
     from simcluster.models.traffic.cluster.engine import TrafficEngine
 
     sim = Simulation(0)
-    catalog = AppCatalog(sim, TrafficEngine(sim, Network()))
+    catalog = AppCatalog(sim, TrafficEngine(sim, Network()), applications(library))
     return [{"id": app, "description": catalog.applications[app].description} for app in catalog.apps()]
 
 

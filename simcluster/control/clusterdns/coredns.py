@@ -20,8 +20,10 @@ from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.names import NameAnswer, NameServer, is_address
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 
 #: The reload plugin looks every 30 s, plus up to 15 s of jitter (its defaults).
 RELOAD_NS, RELOAD_JITTER_NS = 30 * SECOND, 15 * SECOND

@@ -20,7 +20,7 @@ from simcluster.control.kubelet.podspec import Pod, containers_of, disk_limit, m
 from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.thresholds import amount_of
 from simcluster.engine import MINUTE, SECOND, Timer
-from simcluster.models.machine.storage import layer_bytes, usage_of, written_bytes
+from simcluster.models.machine.storage import layer_bytes, written_bytes
 
 #: monitoringInterval and evictionPressureTransitionPeriod.
 INTERVAL_NS = 10 * SECOND
@@ -198,7 +198,7 @@ class EvictionManager:
         found += self._observe_more()
         if not config.eviction_disk_percent:
             return found
-        disk = usage_of(machine)
+        disk = machine.disk_usage()
         for signal, percent, amount, total in (
             (_NODEFS, config.eviction_disk_percent, disk.available_bytes, disk.total_bytes),
             (_IMAGEFS, 15, disk.available_bytes, disk.total_bytes),
@@ -213,7 +213,7 @@ class EvictionManager:
         machine, config = self.host.machine, self.host.config
         if not config.eviction_pids and not config.eviction_soft:
             return []
-        disk = usage_of(machine)
+        disk = machine.disk_usage()
         most = min(machine.os.sysctls.number("kernel.pid_max"), machine.os.sysctls.number("kernel.threads-max"))
         measured = {
             _MEMORY: (machine.memory_bytes - machine.memory_used(), machine.memory_bytes),

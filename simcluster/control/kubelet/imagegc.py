@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from simcluster.control.kubelet.host import Host
 from simcluster.engine import MINUTE, FlatDict
-from simcluster.models.machine.storage import image_bytes, usage_of
+from simcluster.models.machine.storage import image_bytes
 
 PERIOD_NS = 5 * MINUTE
 HIGH_PERCENT, LOW_PERCENT = 85, 80
@@ -32,7 +32,7 @@ class ImageCollector:
         """One turn: nothing happens below the high threshold."""
         host = self.host
         self._look()
-        disk = usage_of(host.machine)
+        disk = host.machine.disk_usage()
         percent = 100 - disk.available_bytes * 100 // disk.total_bytes
         if percent < HIGH_PERCENT:
             return

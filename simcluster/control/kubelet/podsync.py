@@ -35,7 +35,8 @@ from simcluster.control.kubelet.stopping import Stops, run_hook
 from simcluster.control.kubelet.subpaths import with_sub_paths
 from simcluster.control.kubelet.volumes import mounts_of
 from simcluster.engine import SECOND, Parted
-from simcluster.models.machine.container import Container, ContainerSpec
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.runtime import RuntimeFailure
 
 #: The handlers that containerd is configured with (its default configuration).

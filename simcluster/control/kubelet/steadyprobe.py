@@ -13,7 +13,7 @@ from simcluster.control.kubelet.hostedpod import HostedPod
 from simcluster.control.kubelet.probing import asked
 from simcluster.control.kubelet.runs import PodPicture
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Call
+from simcluster.models.machine.process import Call
 
 
 class Steady(NamedTuple):

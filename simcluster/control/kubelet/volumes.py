@@ -19,7 +19,8 @@ from simcluster.control.kubelet.podspec import Pod
 from simcluster.control.kubelet.tokenfile import Identified, TokenFile
 from simcluster.control.volumes.provisioners import PROVISIONED_BY
 from simcluster.engine import SECOND, Shared, Simulation
-from simcluster.models.machine.container import Mount, Sandbox
+from simcluster.models.machine.container import Sandbox
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.shell.files import Layer

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from simcluster.api.request import APPLY_PATCH, Request, Response
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.container import Sandbox
-from simcluster.models.machine.program import Call as PortCall
+from simcluster.models.machine.process import Call as PortCall
 from simcluster.surface.kubectl import Kubectl
 from simcluster.testing.golden.desk import Desk, FolderFiles, LimitedClock
 from simcluster.world.world import World

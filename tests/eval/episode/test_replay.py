@@ -10,7 +10,7 @@ import pytest
 import simcluster
 from simcluster import tasks
 from simcluster.eval.episode import Episode, Finished, replay
-from simcluster.eval.runner.execute import agent_for, perform
+from simcluster.eval.runner.execute import agent_for
 from simcluster.session import log
 from simcluster.surface.protocols import BudgetExceeded
 
@@ -18,7 +18,7 @@ from simcluster.surface.protocols import BudgetExceeded
 def lived(task: str, agent: str, path: Path) -> Episode:
     """An episode that an agent has finished, and its log."""
     episode = simcluster.start(task, seed=4)
-    perform(episode, agent_for(agent, episode))
+    agent_for(agent, episode).run(episode)
     episode.finish()
     log.write(path, episode.log_header(), episode.commands, episode.digest)
     return episode

@@ -104,7 +104,7 @@ def test_a_clock_is_not_suddenly_late(world: World) -> None:
 
 def test_releases_need_a_described_program_and_a_new_tag(world: World) -> None:
     leak = fault("memory_leak", "Deployment", "frontend", tag="v0.10.3", mib=64)
-    assert "a version without fault" in reason(leak, world)
+    assert "there is a version v0.10.3 already" in reason(leak, world)
     with pytest.raises(ValueError, match="less than or equal to 4096"):
         fault("memory_leak", "Deployment", "frontend", tag="v0.10.4", mib=10**6)
     with pytest.raises(ValueError, match="greater than or equal to 14"):

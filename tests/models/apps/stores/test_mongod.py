@@ -8,26 +8,25 @@ import pytest
 
 from simcluster.engine import SECOND, fork
 from simcluster.models.apps.behaviour import Application
-from simcluster.models.machine.container import Mount
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.storage import slow
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
 from simcluster.testing.storebench import StoreBench
 
+WORK = {"law": "exponential", "mean": "200us"}
 SHOP = {
     "application": "shop",
-    "images": (),
     "stores": (
         {
             "store": "mongod",
             "data": {"shop": {"size": "2Gi", "hot": "400Mi", "tables": ("carts",)}},
-            "operations": (
-                {"name": "read", "cpu_ms": 0.2, "io": {"data": "shop", "command": "find"}},
-                {
-                    "name": "write",
-                    "cpu_ms": 0.2,
+            "operations": {
+                "read": {"work": WORK, "io": {"data": "shop", "command": "find"}},
+                "write": {
+                    "work": WORK,
                     "io": {"data": "shop", "writes": 1, "durable": True, "command": "update", "grow": "1Ki"},
                 },
-            ),
+            },
         },
     ),
 }
