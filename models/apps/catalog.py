@@ -224,8 +224,8 @@ class AppCatalog:
             behaviour = self._loaded(behaviour)
         defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
         if defects is not None:
-            told = dict(zip(_DEFECTS, defects, strict=True))
-            behaviour = behaviour.model_copy(update=told)
+            given = dict(zip(_DEFECTS, defects, strict=True))
+            behaviour = behaviour.model_copy(update=given)
         kind = self._logic.get(behaviour.logic or behaviour.data_store, ServerProgram)
         return kind(container, self._traffic, behaviour, mix, environment)
 
