@@ -12,7 +12,7 @@ from typing import Any
 
 from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
-from simcluster.control.kubelet.environment import NodeFacts, data_of, field_value, resource_value
+from simcluster.control.kubelet.environment import ConfigError, NodeFacts, data_of, field_value, resource_value
 from simcluster.control.kubelet.intree import device_problem, missing_path, removed_plugin
 from simcluster.control.kubelet.networkmounts import nfs_problem
 from simcluster.control.kubelet.podspec import Pod
@@ -252,7 +252,10 @@ class VolumeBuilder:
         files = []
         for item in reference.get("items") or ():
             if "fieldRef" in item:
-                text = field_value(pod, item["fieldRef"]["fieldPath"], address, self.node)
+                try:
+                    text = field_value(pod, item["fieldRef"]["fieldPath"], address, self.node)
+                except ConfigError as error:
+                    raise VolumeError(str(error)) from None
             else:
                 text = resource_value(pod, None, item["resourceFieldRef"], self.node)
             files.append((item["path"], text))
