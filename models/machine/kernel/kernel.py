@@ -109,11 +109,6 @@ class Kernel:
         """Close `count` files or sockets."""
         self.descriptors.give(container, count)
 
-    def hang_up(self, container: Group, count: int = 1) -> None:
-        """Close `count` connections that `connect` opened."""
-        self.descriptors.give(container, count)
-        self.ports.close(self._namespace(container), count)
-
     def fork(self, container: Group, count: int = 1) -> str:
         """Start `count` processes or threads in the container's pod: "" or the error's name."""
         failure = self.syscalls.failure("fork", container)
