@@ -300,9 +300,7 @@ class Fleet:
                 continue
             here = (int(span[place]), int(came.requests[place]), int(came.work[place]), float(came.square[place]))
             before = {"charged": int(came.charged[place])} if came.charged[place] else {}
-            changed = (
-                server.advance(*here, float(came.busy[place]), 0, int(came.ticks[place]), **before) or changed
-            )
+            changed = server.advance(*here, float(came.busy[place]), 0, int(came.ticks[place]), **before) or changed
             tense = server.is_tense(tick_ns, busy) or tense
         quiet &= ~single
         if quiet.any():
