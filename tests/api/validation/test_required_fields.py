@@ -43,7 +43,7 @@ FREE = {
     r"^spec\.template\.spec\.": "StatefulSets leave it to their pods; the others are walked as PodTemplate",
     r"^spec\.(jobTemplate\.spec|jobTemplate)\.template\.": "walked as PodTemplate",
     r"(?i)template\.metadata\.ownerReferences": "dropped",
-    r"^spec\.(configSource|dataSource)\.": "dropped",
+    r"(^spec\.configSource|\.dataSource)\.": "dropped",
     r"(resizePolicy|resourceClaims|spec\.resources|resources\.claims|clusterTrustBundle)(\[0\])?\.": "feature is off",
     r"initContainers\[0\]\.(lifecycle|livenessProbe|readinessProbe|startupProbe)\.": "forbidden as a whole",
     r"jobTemplate\.spec\.selector\.": "forbidden as a whole",
