@@ -1,4 +1,4 @@
-"""What a client of the API server can be told: the `Status` object as an exception.
+"""What an API server answers when it refuses: the `Status` object as an exception.
 
 Texts are those of k8s.io/apimachinery/pkg/api/errors.
 """

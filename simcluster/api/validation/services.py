@@ -249,8 +249,8 @@ def _validate_path(entry: Obj, path: str, causes: Causes) -> None:
 
 def _validate_backend(backend: Obj, path: str, causes: Causes) -> None:
     service, resource = backend.get("service"), backend.get("resource")
-    for key in ("kind", "name") if resource is not None else ():
-        if not resource.get(key):
+    for key in ("kind", "name"):
+        if resource is not None and not resource.get(key):
             causes.required(f"{path}.resource.{key}", f"{key} is required")
     if service is None and resource is None:
         causes.required(path, "resource or service backend is required")

@@ -45,15 +45,8 @@ def validate_volume_spec(spec: Obj, path: str, causes: Causes, *, inline: bool =
     for mode in spec.get("accessModes") or ():
         if mode not in ACCESS_MODES:
             causes.not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
-    capacity = spec.get("capacity") or {}
-    if inline:
-        pass
-    elif not capacity:
-        causes.required(f"{path}.capacity")
-    if list(capacity) != ["storage"]:
-        causes.not_supported(f"{path}.capacity", GoText(_go_capacity(capacity)), ("storage",))
-    elif quantity.parse(capacity["storage"]).nano <= 0:
-        causes.invalid(f"{path}.capacity[storage]", capacity["storage"], "must be greater than zero")
+    if not inline:
+        _validate_capacity(spec.get("capacity") or {}, f"{path}.capacity", causes)
     policy = spec.get("persistentVolumeReclaimPolicy")
     causes.one_of(f"{path}.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"), required=False)
     sources = [key for key, value in spec.items() if key not in _NO_SOURCE and value is not None]
@@ -71,6 +64,15 @@ def validate_volume_spec(spec: Obj, path: str, causes: Causes, *, inline: bool =
     elif "local" in sources:
         causes.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
     causes.one_of(f"{path}.volumeMode", spec.get("volumeMode"), VOLUME_MODES, required=False)
+
+
+def _validate_capacity(capacity: Obj, path: str, causes: Causes) -> None:
+    if not capacity:
+        causes.required(path)
+    if list(capacity) != ["storage"]:
+        causes.not_supported(path, GoText(_go_capacity(capacity)), ("storage",))
+    elif quantity.parse(capacity["storage"]).nano <= 0:
+        causes.invalid(f"{path}[storage]", capacity["storage"], "must be greater than zero")
 
 
 def _go_capacity(capacity: Obj) -> str:
