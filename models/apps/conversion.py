@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from simcluster.models.machine.program import Answer
+from simcluster.models.machine.process import Answer
 
 Json = dict[str, Any]
 

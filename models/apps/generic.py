@@ -19,7 +19,7 @@ from simcluster.models.apps.conversion import converted
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec

@@ -7,8 +7,13 @@ holds them in `apps/`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 
+import yaml
+
+from simcluster.api.customresources.definitions import resources_of
+from simcluster.api.resources import Resource
 from simcluster.control.operator import Operator
 from simcluster.engine.content import Library, nearest
 from simcluster.engine.discovery import PluginError, installed, package_at, packages_in
@@ -17,6 +22,7 @@ from simcluster.models.apps.folder import AppFolder
 ENTRY_POINT_GROUP = "simcluster.apps"
 
 
+@cache
 def applications(library: Library | None = None) -> tuple[AppFolder, ...]:
     """All applications, each kind of place by name.
 
@@ -26,6 +32,19 @@ def applications(library: Library | None = None) -> tuple[AppFolder, ...]:
     packages = [*packages_in("simcluster.apps"), *(one.load() for one in installed(ENTRY_POINT_GROUP))]
     packages += [package_at(folder) for folder in (library or Library()).folders("apps")]
     return checked(packages)
+
+
+def custom_resources(app: str, library: Library | None = None) -> list[Resource]:
+    """The custom resources that an application's manifests define; none if there is no such application."""
+    found: list[Resource] = []
+    for folder in applications(library):
+        if folder.behaviour.application == app:
+            text = "\n---\n".join(map(folder.text, ("prerequisites.yaml", "manifests.yaml")))
+            for document in yaml.safe_load_all(text):
+                if document and document["kind"] == "CustomResourceDefinition":
+                    names = document["spec"]["names"]
+                    found.extend(resources_of({**document, "status": {"acceptedNames": names}}))
+    return found
 
 
 def checked(packages: Sequence[ModuleType]) -> tuple[AppFolder, ...]:

@@ -324,18 +324,18 @@ class Library:
 
     extra: tuple[Path, ...] = ()
 
-    def files(self, room: str, own: Path) -> dict[str, Path]:
+    def files(self, room: str, *own: Path) -> dict[str, Path]:
         """id -> file of everything in a room.
 
         Args:
             room: `tasks`, `faults` or `noise`.
-            own: the package's own folder of that room.
+            own: the package's own folders of that room.
 
         Raises:
             ContentError: two files have one id.
         """
         found: dict[str, Path] = {}
-        for folder in (own, *(root / room for root in (*installed_folders(), *self.extra))):
+        for folder in (*own, *(root / room for root in (*installed_folders(), *self.extra))):
             for path in sorted(folder.rglob("*.yaml")):
                 if path.stem in found:
                     raise ContentError(path, 1, f"the id {path.stem!r} is already taken by {found[path.stem]}")

@@ -109,6 +109,22 @@ def package_at(folder: Path) -> ModuleType:
     return module
 
 
+def registered(package: str, group: str, base: type[T]) -> dict[str, type[T]]:
+    """The classes of a package's modules by their own names, and announced ones by those of their entry points.
+
+    Raises:
+        PluginError: one cannot be imported, is no such class, or has the name of another.
+    """
+    found = named_classes(modules_of(importlib.import_module(package)), base)
+    for plugin in installed(group):
+        kind = plugin.load()
+        if not (isinstance(kind, type) and issubclass(kind, base)):
+            raise PluginError(f"{plugin.name} ({plugin.value}) of {plugin.source} is no subclass of {base.__name__}")
+        if found.setdefault(plugin.name, kind) is not kind:
+            raise PluginError(f"{plugin.name} ({plugin.value}) of {plugin.source}: {found[plugin.name]} has the name")
+    return dict(sorted(found.items()))
+
+
 def named_classes(modules: Iterable[ModuleType], base: type[T]) -> dict[str, type[T]]:
     """The concrete subclasses that modules define, by their names in snake case, sorted.
 

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 
 from simcluster.models.apps.behaviour import Application, AppOperation, Behaviour, Image, Port
 from simcluster.models.apps.stores.program import StoreProgram
-from simcluster.models.machine.container import Container, ContainerSpec, Mount, Sandbox
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.containerspec import ContainerSpec, Mount
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
-from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.storage import FileSystem
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.testing.handmade import HandmadeCluster
@@ -28,14 +30,8 @@ class StoreBench(HandmadeCluster):
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(seed)
-        self.machine = Machine(
-            self.sim,
-            "node-1",
-            address="172.18.0.3",
-            network=self.network,
-            registry=ImageRegistry(self.sim),
-            catalog=self.catalog,
-        )
+        spec = MachineSpec("node-1", "172.18.0.3")
+        self.machine = LinuxMachine(self.sim, spec, self.network, ImageRegistry(self.sim), self.catalog)
         self.machines = {"node-1": self.machine}  # type: ignore[dict-item]
         self._runs = 0
         self._wanted: dict[str, tuple[ContainerSpec, str]] = {}

@@ -22,7 +22,7 @@ TABLE: dict[str, tuple[str, ...]] = {
     "noise": ("engine", "api", "models", "control", "apps"),
     "world": ("engine", "api", "telemetry", "models", "control", "apps", "surface"),
     "session": ("engine", "api", "surface", "world"),
-    "tasks": ("engine", "api", "models", "faults", "noise", "world", "session"),
+    "tasks": ("engine", "api", "models", "apps", "faults", "noise", "world", "session"),
     "agents": ("engine", "surface.protocols"),
     "eval": (
         "engine",

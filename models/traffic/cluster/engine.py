@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from simcluster.engine import MILLISECOND, Simulation
 from simcluster.engine.streams import mix
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer
+from simcluster.models.machine.process import Answer
 from simcluster.models.traffic.cluster.caching import CacheRoom
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.evaluation import evaluate

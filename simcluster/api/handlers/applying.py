@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api import errors, managedfields
 from simcluster.api.customresources.types import type_of_resource
@@ -25,15 +25,13 @@ from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
 from simcluster.api.schema import TypeSchema, decode
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIXED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation")
 
 
-def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> Response:
+def apply(api: Serving, request: Request, route: Route, attributes: Attributes) -> Response:
     """Serve an apply patch. Raises ApiError 400, 409, 415, 422."""
     if not request.param("fieldManager"):
         cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
@@ -100,7 +98,7 @@ def _check_configuration(route: Route, configuration: Json) -> None:
 
 
 def _merged(
-    api: Api, route: Route, attributes: Attributes, configuration: Json, *, force: bool
+    api: Serving, route: Route, attributes: Attributes, configuration: Json, *, force: bool
 ) -> tuple[Json, list[Json]]:
     """The object after the apply, and its managed fields."""
     resource = route.resource
@@ -121,7 +119,8 @@ def _merged(
     if dropped:
         merged = _without(merged, dropped, schema)
     comparison = managedfields.compare(live, merged, schema)
-    _refuse_conflicts(others, comparison, own, force=force)
+    if not force:
+        _refuse_conflicts(others, comparison, own, _yielded(live, manager, schema))
     kept = []
     for other in others:
         fields = other.get("fieldsV1") or {}
@@ -148,12 +147,26 @@ def _unowned(fields: Json, owners: list[Json]) -> Json:
     return result
 
 
-def _refuse_conflicts(others: list[Json], comparison: managedfields.Comparison, own: Json, *, force: bool) -> None:
-    """409 if a field would change under somebody else's hands."""
-    if force:
-        return
+def _yielded(live: Mapping[str, Any], manager: Manager, schema: TypeSchema | None) -> Json:
+    """What `kubectl` applied on its own side and is still so: it may take these fields (lastappliedmanager.go)."""
+    text = (live["metadata"].get("annotations") or {}).get(_LAST_APPLIED)
+    if manager.name != "kubectl" or not text:
+        return {}
+    try:
+        last = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(last, dict) or last.get("apiVersion") != manager.api_version:
+        return {}
+    comparison = managedfields.compare(last, live, schema)
+    mine = managedfields.difference(managedfields.everything(last, schema), comparison.changed)
+    return managedfields.difference(mine, comparison.removed)
+
+
+def _refuse_conflicts(others: list[Json], comparison: managedfields.Comparison, own: Json, yielded: Json) -> None:
+    """409 if a field would change under somebody else's hands, unless it is among the `yielded`."""
     causes: list[Cause] = []
-    changed = managedfields.intersection(comparison.changed, own)
+    changed = managedfields.difference(managedfields.intersection(comparison.changed, own), yielded)
     for other in others:
         contested = managedfields.intersection(other.get("fieldsV1") or {}, changed)
         for path in managedfields.leaves(contested):

@@ -130,7 +130,7 @@ def _merge_scalars(original: list[Any], patch: list[Any], order: Any) -> list[An
     if any(isinstance(item, (dict, list)) for item in patch):
         raise StrategicPatchError("cannot merge lists without merge key", is_bad_request=False)
     merged = list(dict.fromkeys([*original, *patch]))
-    return _in_order(merged, order if isinstance(order, list) else patch, original, _itself)
+    return in_order(merged, order if isinstance(order, list) else patch, original, _itself)
 
 
 def _itself(item: Any) -> Any:
@@ -160,7 +160,7 @@ def _merge_items(original: list[Any], patch: list[Any], name: str, shape: Shape,
         else:
             merged[index] = _merge_object(merged[index], item, shape.schema)
     wanted = order if isinstance(order, list) else kept
-    return _in_order(merged, wanted, original, _KeyReader(key))
+    return in_order(merged, wanted, original, KeyReader(key))
 
 
 def _merged_in_place(original: list[Any], patch: list[Any], shape: Shape, order: Any) -> list[Any] | None:
@@ -182,13 +182,14 @@ def _merged_in_place(original: list[Any], patch: list[Any], shape: Shape, order:
     ]
 
 
-class _KeyReader:
+class KeyReader:
     """Reads the merge key of an item."""
 
     def __init__(self, key: str) -> None:
         self.key = key
 
     def __call__(self, item: Any) -> Any:
+        """The key's value."""
         return item.get(self.key)
 
 
@@ -205,7 +206,7 @@ def _clean(item: Any, shape: Shape) -> Any:
     return _merge_object({}, item, shape.schema) if isinstance(item, dict) else item
 
 
-def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], key_of: Callable[[Any], Any]) -> list[Any]:
+def in_order(merged: list[Any], wanted: list[Any], live: list[Any], key_of: Callable[[Any], Any]) -> list[Any]:
     """Items in the order of `wanted`; the others keep their places of `live` as well as they can."""
     rank = {key_of(item): index for index, item in enumerate(wanted)}
     place = {key_of(item): index for index, item in enumerate(live)}

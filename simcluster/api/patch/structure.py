@@ -22,6 +22,7 @@ class Shape(NamedTuple):
         keys: associative keys of server-side apply; empty when the list is atomic.
         is_set: a list of scalars with the semantics of a set.
         atomic: an object owned as a whole.
+        retains: a patch of the object (of each item) says which keys may remain: it is a union of types.
     """
 
     schema: TypeSchema | None = None
@@ -29,6 +30,7 @@ class Shape(NamedTuple):
     keys: tuple[str, ...] = ()
     is_set: bool = False
     atomic: bool = False
+    retains: bool = False
 
 
 PLAIN = Shape()
@@ -43,11 +45,13 @@ def shape_of(schema: TypeSchema | None, name: str) -> Shape:
     if field is None:
         return PLAIN
     inner = field.item if field.kind == "list" and field.item is not None else field
-    merges = "merge" in field.patch_strategy.split(",")
+    strategies = field.patch_strategy.split(",")
+    merges = "merge" in strategies
     return Shape(
         inner.type,
         field.merge_key if merges else "",
         field.list_map_keys if field.list_type == "map" else (),
         field.kind == "list" and inner.type is None and (merges or field.list_type == "set"),
         "atomic" in (field.map_type, inner.type.map_type if field.kind == "object" and inner.type is not None else ""),
+        "retainKeys" in strategies,
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from simcluster.engine import format_rfc3339
 from simcluster.models.apps.server import ServerProgram
-from simcluster.models.machine.program import Answer, Call, ExecResult
+from simcluster.models.machine.process import Answer, Call, ExecResult
 
 API_PORT = 8500
 

@@ -30,8 +30,9 @@ from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.wording import DNS_SERVER
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Answer, Call
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec

@@ -19,7 +19,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.apps.server import ACCEPT_NS, ServerProgram
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.network import Backend
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.engine import TICK_NS
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.cluster.server import Failed, Served

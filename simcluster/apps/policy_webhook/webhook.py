@@ -19,7 +19,7 @@ from typing import Any
 from simcluster.engine import parse_duration
 from simcluster.models.apps.conversion import Json, Renaming, converted
 from simcluster.models.apps.server import ServerProgram
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 
 _LIMITS = (
     ("SET_MEMORY_LIMIT", "limits", "memory"),

@@ -17,7 +17,7 @@ from simcluster.engine import MINUTE, SECOND, Shared, Timer
 from simcluster.engine.streams import mix
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.imagetools.network import contact
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 
 CLIENT_PORT = 2379
 #: etcd's heartbeats are far more frequent; nobody here needs to know of a lost member earlier.

@@ -10,7 +10,7 @@ from simcluster.apps.tidb.wording import log_line
 from simcluster.engine import SECOND
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.imagetools.network import contact
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 
 STATUS_PORT = 10080
 RETRY_NS = 2 * SECOND

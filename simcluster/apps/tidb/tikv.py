@@ -7,7 +7,7 @@ from simcluster.apps.tidb.wording import log_line
 from simcluster.engine import SECOND, Timer
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.imagetools.network import contact
-from simcluster.models.machine.program import Call
+from simcluster.models.machine.process import Call
 
 PORT = 20160
 #: pd-store-heartbeat-tick-interval.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.api.patch.strategic import KeyReader, in_order
 from simcluster.api.patch.structure import Shape, shape_of
 from simcluster.api.resources import Resource
 from simcluster.api.schema import TypeSchema, type_of
@@ -22,14 +23,14 @@ _RETAIN = "$retainKeys"
 def two_way(original: Json, modified: Json, resource: Resource) -> Json:
     """The strategic merge patch that makes `modified` of `original`."""
     schema = type_of(resource.group, resource.version, resource.kind)
-    return _objects(original, modified, schema, additions=True, deletions=True)
+    return _Diff(additions=True, deletions=True).objects(original, modified, schema)
 
 
 def three_way(last_applied: Json, modified: Json, live: Json, resource: Resource) -> Json:
     """Additions and changes against `live`, deletions of what was applied last and no longer is."""
     schema = type_of(resource.group, resource.version, resource.kind)
-    delta = _objects(live, modified, schema, additions=True, deletions=False)
-    removals = _objects(last_applied, modified, schema, additions=False, deletions=True)
+    delta = _Diff(additions=True, deletions=False).objects(live, modified, schema)
+    removals = _Diff(additions=False, deletions=True).objects(last_applied, modified, schema)
     return _combined(removals, delta, schema)
 
 
@@ -76,71 +77,77 @@ def _deep_set(patch: Json, key: str, value: Any) -> None:
         patch[key] = value
 
 
-def _objects(original: Json, modified: Json, schema: TypeSchema | None, *, additions: bool, deletions: bool) -> Json:
-    patch: Json = {}
-    for key in sorted({**original, **modified}):
-        if key not in modified:
-            if deletions:
-                patch[key] = None
-            continue
-        after = modified[key]
-        if key not in original:
-            if additions:
-                patch[key] = after
-            continue
-        before = original[key]
-        if before == after:
-            continue
-        field = shape_of(schema, key)
+class _Diff:
+    """One comparison: whether additions and changes, and whether deletions, come into the patch."""
+
+    def __init__(self, *, additions: bool, deletions: bool) -> None:
+        self.additions = additions
+        self.deletions = deletions
+
+    def objects(self, original: Json, modified: Json, schema: TypeSchema | None, *, retains: bool = False) -> Json:
+        """The patch of an object; `retains`: it names the keys that may remain."""
+        patch: Json = {}
+        for key, after in modified.items():
+            if key not in original:
+                if self.additions:
+                    patch[key] = after
+            elif original[key] != after:
+                self._field(patch, key, original[key], after, shape_of(schema, key))
+        if self.deletions:
+            patch.update((key, None) for key in original if key not in modified)
+        retained = sorted(key for key, value in modified.items() if value is not None)
+        if retains and retained and (patch or not original.keys() <= modified.keys()):
+            patch[_RETAIN] = retained
+        return patch
+
+    def _field(self, patch: Json, key: str, before: Any, after: Any, shape: Shape) -> None:
         if isinstance(before, dict) and isinstance(after, dict):
-            inner = _objects(before, after, field.schema, additions=additions, deletions=deletions)
+            inner = self.objects(before, after, shape.schema, retains=shape.retains)
             if inner:
-                if additions and _retains_keys(schema, key):
-                    inner[_RETAIN] = sorted(after)
                 patch[key] = inner
-        elif isinstance(before, list) and isinstance(after, list) and (field.merge_key or field.is_set):
-            _lists(patch, key, before, after, field, additions=additions, deletions=deletions)
-        elif additions:
+        elif before and isinstance(before, list) and isinstance(after, list) and _merges(before, after, shape):
+            (self._scalars if shape.is_set else self._items)(patch, key, before, after, shape)
+        elif self.additions:
             patch[key] = after
-    return patch
 
-
-def _retains_keys(schema: TypeSchema | None, key: str) -> bool:
-    field = schema.fields.get(key) if schema is not None else None
-    return field is not None and "retainKeys" in field.patch_strategy.split(",")
-
-
-def _lists(
-    patch: Json, key: str, before: list[Any], after: list[Any], field: Shape, *, additions: bool, deletions: bool
-) -> None:
-    if field.is_set:
-        removed = [item for item in before if item not in after]
-        added = [item for item in after if item not in before]
-        if removed and deletions:
+    def _scalars(self, patch: Json, key: str, before: list[Any], after: list[Any], shape: Shape) -> None:
+        removed = [item for item in before if item not in after] if self.deletions else []
+        added = [item for item in after if item not in before] if self.additions else []
+        if removed:
             patch[_DELETE + key] = removed
-        if added and additions:
+        if added:
             patch[key] = added
-        if (removed and deletions) or (added and additions):
+        if after and (removed or self.additions):
             patch[_ORDER + key] = list(after)
-        return
-    name = field.merge_key
-    old = {item.get(name): item for item in before}
-    new = {item.get(name): item for item in after}
-    items: list[Json] = []
-    for value, item in new.items():
-        if value not in old:
-            if additions:
+
+    def _items(self, patch: Json, key: str, before: list[Any], after: list[Any], shape: Shape) -> None:
+        name = shape.merge_key
+        waiting: dict[str, list[Json]] = {}  # keys may repeat, as ports of two protocols do: they match in order
+        for item in before:
+            waiting.setdefault(str(item.get(name)), []).append(item)
+        items: list[Json] = []
+        for item in after:
+            same = waiting.get(str(item.get(name)))
+            if same:
+                inner = self.objects(same.pop(0), item, shape.schema, retains=shape.retains)
+                if inner:
+                    items.append({**inner, name: item.get(name)})
+            elif self.additions:
                 items.append(item)
-        elif old[value] != item:
-            inner = _objects(old[value], item, field.schema, additions=additions, deletions=deletions)
-            if inner:
-                items.append({**inner, name: value})
-    if deletions:
-        items.extend({_DIRECTIVE: "delete", name: value} for value in old if value not in new)
-    if items:
-        patch[key] = items
-    if items or (additions and [v for v in old if v in new] != [v for v in new if v in old]):
-        patch[_ORDER + key] = [{name: value} for value in new]
+        if self.deletions:
+            gone = [item for _, rest in sorted(waiting.items()) for item in rest]
+            items.extend({_DIRECTIVE: "delete", name: item.get(name)} for item in gone)
+        if items:
+            patch[key] = items
+        keys = [item.get(name) for item in after]
+        if keys and (items or (self.additions and keys != [item.get(name) for item in before])):
+            patch[_ORDER + key] = [{name: value} for value in keys]
+
+
+def _merges(before: list[Any], after: list[Any], shape: Shape) -> bool:
+    """Whether the items are joined; a list that holds something else is replaced, and the server judges it."""
+    both = [*before, *after]
+    return shape.is_set or (bool(shape.merge_key) and all(isinstance(item, dict) for item in both))
 
 
 def _combined(removals: Json, delta: Json, schema: TypeSchema | None) -> Json:
@@ -161,8 +168,11 @@ def _combined_items(removals: list[Any], delta: list[Any], field: Shape) -> list
     name = field.merge_key
     if not name:
         return delta
-    merged = {item.get(name): item for item in removals}
+    merged = list(removals)
     for item in delta:
-        before = merged.get(item.get(name))
-        merged[item.get(name)] = _combined(before, item, field.schema) if before is not None else item
-    return list(merged.values())
+        place = next((i for i, other in enumerate(merged) if other.get(name) == item.get(name)), None)
+        if place is None:
+            merged.append(item)
+        else:
+            merged[place] = _combined(merged[place], item, field.schema)
+    return in_order(merged, delta, removals, KeyReader(name))

@@ -12,7 +12,7 @@ from simcluster.apps.registry import applications
 from simcluster.control.kubelet import Kubelet, KubeletConfig
 from simcluster.control.kubelet.kubelet import ContainerUsage, PodUsage
 from simcluster.control.metricsserver import MetricsServer
-from simcluster.control.metricsserver.counters import Counters
+from simcluster.control.pods.counters import Counters
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.machine import Machine

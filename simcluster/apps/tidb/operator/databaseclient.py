@@ -10,7 +10,7 @@ from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ReconcileError
 from simcluster.engine import SECOND
 from simcluster.models.machine.imagetools.network import Contact, contact
-from simcluster.models.machine.program import Call
+from simcluster.models.machine.process import Call
 
 #: Timeout of the operator's HTTP clients (pdapi.DefaultTimeout).
 TIMEOUT_NS = 5 * SECOND

@@ -6,7 +6,7 @@ from simcluster.engine import SECOND
 from simcluster.models.apps.behaviour import Application
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.redis import RedisProgram
-from simcluster.models.machine.container import Mount
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
 from simcluster.testing.storebench import StoreBench
 
