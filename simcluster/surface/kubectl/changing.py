@@ -148,7 +148,7 @@ def patched(target: Target, patch: Any, content_type: str) -> Json:
         if content_type == JSON_PATCH:
             result: Json = jsonpatch.apply(target.obj, patch)
         elif not isinstance(patch, dict):
-            raise plain("unable to apply a patch that is no object")
+            raise plain("invalid JSON document")
         elif content_type == STRATEGIC_MERGE_PATCH:
             if schema is None:
                 kind = f"{resource.api_version}, Kind={resource.kind}"

@@ -96,6 +96,7 @@ class _Patching:
         same = changed == target.obj or (
             changed["metadata"].get("resourceVersion") == target.obj["metadata"].get("resourceVersion")
             and change.mode == "none"
+            and not change.local
         )
         changed = change.record(target, changed)
         done = "patched (no change)" if same else "patched"

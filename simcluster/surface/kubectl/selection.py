@@ -101,7 +101,7 @@ def of_arguments(invocation: Invocation, words: list[str], *, all_namespaces: bo
         raise plain("a resource cannot be retrieved by name across all namespaces")
     if "" in names:
         raise plain("resource name may not be empty")
-    return [_place(invocation, resource, name, False) for name in names for resource in resources]
+    return [_place(invocation, resource, name, False) for resource in resources for name in names]
 
 
 def _slashed(invocation: Invocation, words: list[str], all_namespaces: bool) -> list[Wanted]:

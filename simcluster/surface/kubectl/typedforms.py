@@ -16,6 +16,7 @@ from simcluster.surface.kubectl.selection import Target
 _ALWAYS = {
     "apps.v1.DaemonSetSpec": ("updateStrategy",),
     "apps.v1.DeploymentSpec": ("strategy",),
+    "apps.v1.ReplicaSetSpec": ("template",),
     "apps.v1.StatefulSetSpec": ("updateStrategy",),
     "apps.v1.StatefulSetStatus": ("availableReplicas",),
     "core.v1.Container": ("resources",),
