@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: demo test test-all lint types digests bench clean install
+.PHONY: demo test test-all mutants lint types digests bench clean install
 .DEFAULT_GOAL := demo
 
 install: $(STAMP)
@@ -27,6 +27,10 @@ test: $(STAMP)  ## all tests, with a sample of the long sweeps
 
 test-all: $(STAMP)  ## all tests, the long sweeps whole
 	$(BIN)/python -m pytest -q -n $(JOBS) --whole
+
+mutants: $(STAMP)  ## wrong changes of the program, and how many of them the tests notice
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
+	$(BIN)/python -m tests.mutants
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

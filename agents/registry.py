@@ -7,36 +7,48 @@ a class that is called without arguments.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 
 from simcluster.agents.expert import Expert, ReferenceStep
-from simcluster.agents.noop import Noop
 from simcluster.agents.protocol import Agent
-from simcluster.agents.restarter import Restarter
-from simcluster.agents.runbook import Runbook
 from simcluster.engine.content import UnknownName
+from simcluster.engine.discovery import Plugin, PluginError, installed, modules_of, packages_in
 
 ENTRY_POINT_GROUP = "simcluster.agents"
 
-#: Name -> one line about it.
-AGENTS = {
-    "expert": "finds the cause by looking, then does the task's reference fix, through the same surface as everybody",
-    "noop": "waits and does nothing: what would have happened anyway",
-    "restarter": "restarts every rollout and deletes every pod, and hopes",
-    "runbook": "follows written rules; knows no task",
-}
-_REFERENCE: dict[str, type[Agent]] = {"noop": Noop, "restarter": Restarter, "runbook": Runbook}
+
+@cache
+def _reference() -> dict[str, type[Agent]]:
+    """The agents of this folder, by name: classes with a `name` and a `run`. Raises PluginError."""
+    folder = import_module("simcluster.agents")
+    found: dict[str, type[Agent]] = {}
+    for module in (*modules_of(folder), *packages_in(folder.__name__)):
+        for kind in vars(module).values():
+            if isinstance(kind, type) and isinstance(getattr(kind, "name", None), str) and hasattr(kind, "run"):
+                found[kind.name] = kind
+    return found
+
+
+def _installed() -> dict[str, Plugin]:
+    """Those of other packages. Raises PluginError: one has the name of another."""
+    found = {plugin.name: plugin for plugin in installed(ENTRY_POINT_GROUP)}
+    clash = [name for name in found if name in _reference()]
+    for name in clash:
+        raise PluginError(f"{name} ({found[name].value}) of {found[name].source}: there is such an agent")
+    return found
 
 
 def names() -> list[str]:
     """Names of all agents, sorted."""
-    return sorted({*AGENTS, *_installed()})
+    return sorted({*_reference(), *_installed()})
 
 
 def describe(name: str) -> str:
     """One line about an agent."""
-    return AGENTS.get(name) or f"from {_installed().get(name, '')}"
+    if name in _reference():
+        return (_reference()[name].__doc__ or "").partition("\n")[0]
+    return f"from {_installed()[name].source}" if name in _installed() else ""
 
 
 def check(name: str) -> None:
@@ -54,22 +66,25 @@ def create(name: str, steps: Sequence[ReferenceStep] = ()) -> Agent:
 
     Raises:
         UnknownName: there is no such agent; the nearest are listed.
+        PluginError: it cannot be imported.
     """
     check(name)
     if name == "expert":
         return Expert(steps)
-    simple: type[Agent] | None = _REFERENCE.get(name)
-    if simple is not None:
-        return simple()
-    module, _, attribute = (name if _is_path(name) else _installed()[name]).partition(":")
-    made: Agent = getattr(import_module(module), attribute)()
+    if name in _reference():
+        return _reference()[name]()
+    plugin = Plugin(name, name, "the command line") if _is_path(name) else _installed()[name]
+    made: Agent = plugin.load()()
     return made
+
+
+def location(name: str) -> str:
+    """`module:Class` of an agent that is not one of ours; empty for those."""
+    if _is_path(name):
+        return name
+    return _installed()[name].value if name in _installed() else ""
 
 
 def _is_path(name: str) -> bool:
     module, colon, attribute = name.partition(":")
     return bool(colon and module and attribute.isidentifier())
-
-
-def _installed() -> dict[str, str]:
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}

@@ -59,7 +59,7 @@ def redeploy(target: FaultTarget, deployer: Deployer, namespace: str, ref: Objec
         annotations[LAST_APPLIED] = json.dumps(manifest, separators=(",", ":")) + "\n"
     patch = merge_patch(thaw(live), wanted)
     client = target.client(deployer.user, deployer.manager)
-    return client.patch(ref.resource, ref.namespace_in(namespace), ref.name, patch, kind="merge")
+    return client.patch(*ref.key_in(target.api, namespace), patch, kind="merge")
 
 
 def merge_patch(before: Json, after: Json) -> Json:

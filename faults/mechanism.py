@@ -21,14 +21,14 @@ class Mechanism(Shared, ABC):
 
     Attributes:
         Params: the model of its parameters.
-        kinds: kinds of objects it can be aimed at.
+        kinds: kinds of objects it can be aimed at; none stands for any.
         lasting: whether it stays until somebody undoes it; what is not is over by itself.
         ref: the object.
         namespace: where namespaced objects of the task live.
     """
 
     Params: ClassVar[type[Content]]
-    kinds: ClassVar[tuple[str, ...]]
+    kinds: ClassVar[tuple[str, ...]] = ()
     lasting: ClassVar[bool] = True
 
     def __init__(self, ref: ObjectRef, namespace: str, params: Any, deployer: Deployer) -> None:
@@ -39,9 +39,14 @@ class Mechanism(Shared, ABC):
 
     def check(self, target: FaultTarget) -> None:
         """Refuse an impossible target. Raises ImpossibleTarget."""
-        if self.ref.kind not in self.kinds:
+        if not self.takes(self.ref.kind):
             raise ImpossibleTarget(f"{type(self).__name__} takes {' or '.join(self.kinds)}, not {self.ref}")
         self.object(target)
+
+    @classmethod
+    def takes(cls, kind: str) -> bool:
+        """Whether it can be aimed at objects of a kind."""
+        return not cls.kinds or kind in cls.kinds
 
     @abstractmethod
     def inject(self, target: FaultTarget) -> None:
@@ -69,8 +74,8 @@ class Mechanism(Shared, ABC):
         """The object aimed at. Raises ImpossibleTarget."""
         found = self.ref.find(target.api, self.namespace)
         if found is None:
-            where = f" in namespace {self.namespace}" if self.ref.namespace_in(self.namespace) else ""
-            raise ImpossibleTarget(f"there is no {self.ref}{where}")
+            _, where, _ = self.ref.key_in(target.api, self.namespace)
+            raise ImpossibleTarget(f"there is no {self.ref}" + (f" in namespace {where}" if where else ""))
         return found
 
 

@@ -1,59 +1,52 @@
-"""Which faults there are: mechanisms are code listed here, faults are the YAML files in `specs/`."""
+"""Which faults there are, family by family.
+
+A family is a folder: mechanisms in code, `specs/` with the faults that are made of them, `words.yaml` with the words
+in which people tell of them, and `cases.yaml` with what the tests do with each fault.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
 from simcluster.engine.content import Content, ContentError, Library, UnknownName, load_content, nearest, read_document
+from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
 from simcluster.faults.deployer import Deployer
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.mechanisms.container_cpu import ContainerCpu
-from simcluster.faults.mechanisms.container_env import ContainerEnv
-from simcluster.faults.mechanisms.container_image import ContainerImage
-from simcluster.faults.mechanisms.cooling_loss import CoolingLoss
-from simcluster.faults.mechanisms.cpu_steal import CpuSteal
-from simcluster.faults.mechanisms.disk_errors import LatentErrors, SilentCorruption
-from simcluster.faults.mechanisms.disk_slow import SlowDrive
-from simcluster.faults.mechanisms.kernel_clock import KernelClock
-from simcluster.faults.mechanisms.kernel_descriptors import KernelDescriptors
-from simcluster.faults.mechanisms.kernel_sysctl import KernelSysctl
-from simcluster.faults.mechanisms.link_slow import LinkSlow
-from simcluster.faults.mechanisms.litter import ProcessLitter, SharedLitter
-from simcluster.faults.mechanisms.load_spike import LoadSpike
-from simcluster.faults.mechanisms.machine_power import PowerLoss
-from simcluster.faults.mechanisms.memory_leak import MemoryLeak
-from simcluster.faults.mechanisms.neighbour_process import NeighbourProcess
-from simcluster.faults.mechanisms.service_selector import ServiceSelector
-from simcluster.faults.mechanisms.unit_stop import UnitStop
 from simcluster.faults.target import ObjectRef
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "container_cpu": ContainerCpu,
-    "container_env": ContainerEnv,
-    "container_image": ContainerImage,
-    "cooling_loss": CoolingLoss,
-    "cpu_steal": CpuSteal,
-    "kernel_clock": KernelClock,
-    "kernel_descriptors": KernelDescriptors,
-    "kernel_sysctl": KernelSysctl,
-    "latent_errors": LatentErrors,
-    "link_slow": LinkSlow,
-    "load_spike": LoadSpike,
-    "memory_leak": MemoryLeak,
-    "neighbour_process": NeighbourProcess,
-    "power_loss": PowerLoss,
-    "process_litter": ProcessLitter,
-    "service_selector": ServiceSelector,
-    "shared_litter": SharedLitter,
-    "silent_corruption": SilentCorruption,
-    "slow_drive": SlowDrive,
-    "unit_stop": UnitStop,
-}
+#: Distributions announce families under this entry-point group; the value names a package.
+ENTRY_POINT_GROUP = "simcluster.faults"
 
-SPECS = Path(__file__).parent / "specs"
+
+@cache
+def families() -> dict[str, ModuleType]:
+    """The families of faults by name, sorted: the packages of this folder, and those of other distributions.
+
+    Raises:
+        PluginError: one cannot be imported, or two have one name.
+    """
+    found = {package.__name__.rpartition(".")[2]: package for package in packages_in("simcluster.faults")}
+    for plugin in installed(ENTRY_POINT_GROUP):
+        if plugin.name in found:
+            raise PluginError(f"{plugin.name} ({plugin.value}) of {plugin.source}: there is such a family")
+        found[plugin.name] = plugin.load()
+    return dict(sorted(found.items()))
+
+
+def folder_of(family: str) -> Path:
+    """Where a family's specs, words and cases are."""
+    return Path(next(iter(families()[family].__path__)))
+
+
+@cache
+def mechanisms() -> dict[str, type[Mechanism]]:
+    """The mechanisms of all families: their classes by name. Raises PluginError."""
+    return named_classes([module for family in families().values() for module in modules_of(family)], Mechanism)
 
 
 class FaultSpec(Content):
@@ -61,7 +54,7 @@ class FaultSpec(Content):
 
     Attributes:
         id: the file's name.
-        mechanism: a key of `MECHANISMS`.
+        mechanism: a key of `mechanisms()`.
         params: parameters that a task may complete or override.
         deployer: under whose name it is done.
         description: one or two sentences for `simcluster list`.
@@ -78,15 +71,25 @@ class FaultSpec(Content):
     @field_validator("mechanism")
     @classmethod
     def _known_mechanism(cls, value: str) -> str:
-        if value not in MECHANISMS:
-            close = nearest(value, MECHANISMS) or sorted(MECHANISMS)
+        if value not in mechanisms():
+            close = nearest(value, mechanisms()) or sorted(mechanisms())
             raise ValueError(f"unknown mechanism {value!r}; did you mean {', '.join(close)}?")
         return value
 
 
+def _files(library: Library | None) -> dict[str, Path]:
+    specs = [folder_of(family) / "specs" for family in families()]
+    return (library or Library()).files("faults", *specs)
+
+
+def family_of(fault_id: str) -> str:
+    """The family that has a fault's spec; empty for one of a folder that was given."""
+    return next((name for name in families() if (folder_of(name) / "specs" / f"{fault_id}.yaml").is_file()), "")
+
+
 def ids(library: Library | None = None) -> list[str]:
     """Ids of all faults, sorted."""
-    return sorted((library or Library()).files("faults", SPECS))
+    return sorted(_files(library))
 
 
 def load(fault_id: str, library: Library | None = None) -> FaultSpec:
@@ -96,7 +99,7 @@ def load(fault_id: str, library: Library | None = None) -> FaultSpec:
         UnknownName: there is none; the nearest are listed.
         ContentError: its file is wrong.
     """
-    files = (library or Library()).files("faults", SPECS)
+    files = _files(library)
     if fault_id not in files:
         raise UnknownName("fault", fault_id, sorted(files))
     path = files[fault_id]
@@ -115,7 +118,7 @@ def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any
     Raises:
         ValueError: the parameters together are not what the mechanism takes.
     """
-    mechanism = MECHANISMS[spec.mechanism]
+    mechanism = mechanisms()[spec.mechanism]
     try:
         complete = mechanism.Params.model_validate({**spec.params, **params})
     except ValidationError as error:

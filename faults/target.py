@@ -6,29 +6,18 @@ systemd on a node. Nothing here reaches into a controller or a model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, is_pod_ready, is_terminating, labels_of, namespace_of
+from simcluster.api.resources import Resource
 from simcluster.api.server import Api
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
-from simcluster.engine.content import Content
+from simcluster.engine.content import Content, UnknownName
 from simcluster.models.machine.power import Power
 from simcluster.models.machine.storage import FileSystem
-
-#: Kind -> resource, of everything that content may name as a target or as a truth.
-RESOURCES = {
-    "Service": "services",
-    "Deployment": "deployments.apps",
-    "Pod": "pods",
-    "ConfigMap": "configmaps",
-    "Secret": "secrets",
-    "Node": "nodes",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-}
-CLUSTER_SCOPED = ("Node",)
 
 
 class Unit(Protocol):
@@ -97,29 +86,6 @@ class FaultTarget(Protocol):
         """A connection to the API server under an identity of the caller's choice."""
 
 
-class ObjectRef(Content):
-    """One object: a kind and a name. The namespace is the task's, but for Nodes."""
-
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.name}"
-
-    @property
-    def resource(self) -> str:
-        """`plural[.group]`."""
-        return RESOURCES[self.kind]
-
-    def namespace_in(self, namespace: str) -> str:
-        """The namespace to ask for: empty for cluster-scoped kinds."""
-        return "" if self.kind in CLUSTER_SCOPED else namespace
-
-    def find(self, api: Api, namespace: str) -> ApiObject | None:
-        """The object as it is stored now."""
-        return api.store.get(self.resource, self.namespace_in(namespace), self.name)
-
-
 class ImpossibleTarget(Exception):
     """A fault cannot be injected where the task wants it; raised before the run starts.
 
@@ -129,6 +95,50 @@ class ImpossibleTarget(Exception):
 
     step: int | None = None
     exit_code = 2  # of the command line: what was asked for is wrong
+
+
+class ObjectRef(Content):
+    """One object of any kind of the API: a kind and a name. The namespace is the task's, where the kind has one.
+
+    Attributes:
+        kind: `Kind`, or `Kind.group` for one that another group has too.
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> ObjectRef:
+        """From `Kind/name`. Raises ValueError."""
+        kind, slash, name = text.partition("/")
+        if not kind or not slash or not name:
+            raise ValueError(f"write Kind/name, such as Service/frontend, not {text!r}")
+        return cls(kind=kind, name=name)
+
+    def key_in(self, api: Api, namespace: str) -> tuple[str, str, str]:
+        """Resource, namespace and name under which a cluster has it. Raises ImpossibleTarget: it has no such kind."""
+        entry = resource_of(self.kind, api.resources.all)
+        if entry is None:
+            raise ImpossibleTarget(str(UnknownName("kind", self.kind, [one.kind for one in api.resources.all])))
+        return entry.storage, namespace if entry.namespaced else "", self.name
+
+    def find(self, api: Api, namespace: str) -> ApiObject | None:
+        """The object as it is stored now. Raises ImpossibleTarget: the cluster has no such kind."""
+        return api.store.get(*self.key_in(api, namespace))
+
+
+def resource_of(kind: str, resources: Iterable[Resource]) -> Resource | None:
+    """The first resource of a kind, written `Kind` or `Kind.group`.
+
+    >>> from simcluster.api.resources import BUILT_IN
+    >>> [resource_of(kind, BUILT_IN.all).name for kind in ("Event", "Event.events.k8s.io")]
+    ['events', 'events.events.k8s.io']
+    """
+    name, _, group = kind.partition(".")
+    return next((one for one in resources if one.kind == name and group in ("", one.group)), None)
 
 
 def matches(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:

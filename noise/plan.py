@@ -6,6 +6,7 @@ of its own, so a run with noise differs from the same run without only by the no
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from simcluster.engine import SECOND, AppendLog
 from simcluster.engine.content import Content, ContentError, Library, Nanoseconds, UnknownName, load_content, nearest
+from simcluster.engine.discovery import registered
 from simcluster.noise.mechanism import Disturbance, NoiseTarget, Spared
-from simcluster.noise.mechanisms.pod_kill import PodKill
-
-MECHANISMS: dict[str, type[Disturbance]] = {
-    "pod_kill": PodKill,
-}
 
 PROFILES = Path(__file__).parent / "profiles"
 
@@ -28,6 +25,16 @@ DURATION_LIMIT_NS = 120 * SECOND
 
 #: Nothing is spared: there is no incident.
 NOTHING = Spared()
+
+
+@cache
+def mechanisms() -> dict[str, type[Disturbance]]:
+    """The mechanisms of noise: classes of `noise/mechanisms`, and of the entry points `simcluster.noises`.
+
+    Raises:
+        PluginError: one cannot be imported, or two have one name.
+    """
+    return registered("simcluster.noise.mechanisms", "simcluster.noises", Disturbance)
 
 
 class Kind(Content):
@@ -40,8 +47,8 @@ class Kind(Content):
     @field_validator("mechanism")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value not in MECHANISMS:
-            close = nearest(value, MECHANISMS) or sorted(MECHANISMS)
+        if value not in mechanisms():
+            close = nearest(value, mechanisms()) or sorted(mechanisms())
             raise ValueError(f"unknown mechanism {value!r}; did you mean {', '.join(close)}?")
         return value
 
@@ -72,7 +79,7 @@ class Profile(Content):
             raise ValueError("duration must be above 0, at most 120s and at most period")
         for kind in self.disturbances:
             try:
-                MECHANISMS[kind.mechanism].Params.model_validate(kind.params)
+                mechanisms()[kind.mechanism].Params.model_validate(kind.params)
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 raise ValueError(f"{kind.mechanism}: {first['msg']}") from None
@@ -112,7 +119,7 @@ class NoisePlan:
         self.target = target
         self.profile = profile
         self.kinds = [
-            (kind.mechanism, MECHANISMS[kind.mechanism](namespace, spared, _params(kind)), kind.weight)
+            (kind.mechanism, mechanisms()[kind.mechanism](namespace, spared, _params(kind)), kind.weight)
             for kind in profile.disturbances
         ]
         self.done: AppendLog[tuple[int, str, str]] = AppendLog(block=64)
@@ -148,4 +155,4 @@ class NoisePlan:
 
 
 def _params(kind: Kind) -> Content:
-    return MECHANISMS[kind.mechanism].Params.model_validate(kind.params)
+    return mechanisms()[kind.mechanism].Params.model_validate(kind.params)

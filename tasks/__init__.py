@@ -3,7 +3,7 @@
 if __name__ != "simcluster.tasks":
     raise ImportError(f"import this package as simcluster.tasks, not {__name__!r}")
 
-from simcluster.tasks.loader import ids, load, path_of, suite, suites
+from simcluster.tasks.loader import check_kind, ids, load, path_of, suite, suites
 from simcluster.tasks.model import Task, resolve
 
-__all__ = ["Task", "ids", "load", "path_of", "resolve", "suite", "suites"]
+__all__ = ["Task", "check_kind", "ids", "load", "path_of", "resolve", "suite", "suites"]

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simcluster.engine.content import ContentError, Document, Library, UnknownName, model_of, nearest, read_document
+from simcluster.api.resources import BUILT_IN
+from simcluster.apps.registry import custom_resources
+from simcluster.engine.content import (
+    ContentError,
+    Document,
+    Library,
+    UnknownName,
+    Where,
+    model_of,
+    nearest,
+    read_document,
+)
 from simcluster.faults import incident, registry
+from simcluster.faults.target import resource_of
 from simcluster.tasks.model import Task
 
 CATALOG = Path(__file__).parent / "catalog"
@@ -46,6 +58,7 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
     if task.id != path.stem:
         raise ContentError(path, document.line(("id",)), f"id must be the file's name, {path.stem!r}")
     _check_faults(task, document, library)
+    check_kind(task, document, ("truth", "component"), task.truth.ref.kind, library)
     return task
 
 
@@ -66,10 +79,21 @@ def _check_faults(task: Task, document: Document, library: Library | None) -> No
         except ValueError as error:
             where = document.line(("incident", index, "params"))
             raise ContentError(document.path, where, str(error)) from None
-        if mechanism.ref.kind not in mechanism.kinds:
+        check_kind(task, document, ("incident", index, "target"), mechanism.ref.kind, library)
+        if not mechanism.takes(mechanism.ref.kind):
             line = document.line(("incident", index, "target"))
             wanted = " or ".join(mechanism.kinds)
             raise ContentError(document.path, line, f"fault {step.fault} takes a {wanted}, not a {mechanism.ref.kind}")
+
+
+def check_kind(task: Task, document: Document, where: Where, kind: str, library: Library | None = None) -> None:
+    """A kind must be one of the API's, or of a custom resource of the task's application. Raises ContentError."""
+    if resource_of(kind, BUILT_IN.all) is not None:
+        return
+    known = [*BUILT_IN.all, *custom_resources(task.app, library)]
+    if resource_of(kind, known) is None:
+        problem = str(UnknownName("kind", kind, sorted({resource.kind for resource in known})))
+        raise ContentError(document.path, document.line(where), problem)
 
 
 def suites(library: Library | None = None) -> dict[str, list[str]]:

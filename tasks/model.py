@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Nanoseconds, nearest
 from simcluster.faults.incident import IncidentStep
-from simcluster.faults.target import RESOURCES, FaultTarget, ImpossibleTarget, ObjectRef
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
 
 #: Stands for the name of the object that the incident's first fault was aimed at, where a rule
@@ -22,17 +23,6 @@ TARGET = "<target>"
 
 #: Attempts that every task must refuse, each made on a fork of the faulty world.
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
-
-
-class Users(Content):
-    """Who uses the application: `rps` requests a second to the Service `entry`.
-
-    They come `after` the application has become available: one that is cold is not given its whole load at once.
-    """
-
-    entry: str
-    rps: float = Field(gt=0)
-    after: Nanoseconds = 0
 
 
 class Truth(Content):
@@ -53,19 +43,13 @@ class Truth(Content):
     @field_validator("component")
     @classmethod
     def _kind_and_name(cls, value: str) -> str:
-        kind, slash, name = value.partition("/")
-        if not slash or not name:
-            raise ValueError(f"write Kind/name, such as Service/frontend, not {value!r}")
-        if kind not in RESOURCES:
-            close = nearest(kind, RESOURCES) or sorted(RESOURCES)
-            raise ValueError(f"unknown kind {kind!r}; did you mean {', '.join(close)}?")
+        ObjectRef.parse(value)
         return value
 
     @property
     def ref(self) -> ObjectRef:
         """The component as an object."""
-        kind, _, name = self.component.partition("/")
-        return ObjectRef(kind=kind, name=name)
+        return ObjectRef.parse(self.component)
 
 
 class CheckSpec(Content):

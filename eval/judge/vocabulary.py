@@ -1,4 +1,4 @@
-"""The words in which mechanisms of failure are told, read from `vocabulary.yaml`."""
+"""The words in which mechanisms of failure are told, family by family."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import functools
 import re
 from pathlib import Path
 
-from pydantic import model_validator
+from pydantic import Field
 
-from simcluster.engine.content import Content, load_content, nearest
+from simcluster.engine.content import Content, ContentError, UnknownName, load_content, read_document
+from simcluster.faults import registry
 
 
 class Pattern(Content):
@@ -33,26 +34,36 @@ class Family(Content):
 
 
 class Vocabulary(Content):
-    """All families, and words for what is seen."""
+    """Families, and words for what is seen without being a mechanism."""
 
     families: dict[str, Family]
-    symptoms: dict[str, tuple[str, ...]]
-
-    @model_validator(mode="after")
-    def _closed(self) -> Vocabulary:
-        known = [*self.families, *self.symptoms]
-        for name, family in self.families.items():
-            for other in family.consequences:
-                if other not in known:
-                    offer = ", ".join(nearest(other, known)) or ", ".join(sorted(known))
-                    raise ValueError(f"{name} names the unknown consequence {other!r}; did you mean {offer}?")
-        return self
+    symptoms: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 @functools.cache
 def vocabulary() -> Vocabulary:
-    """The vocabulary of the package."""
-    return load_content(Path(__file__).with_name("vocabulary.yaml"), Vocabulary)
+    """The words of all families of faults, those of families that no mechanism owns, and symptoms.
+
+    Raises:
+        ContentError: a file is wrong, tells of a family that another tells of, or names an unknown consequence.
+    """
+    files = [Path(__file__).with_name("vocabulary.yaml")]
+    files += [registry.folder_of(family) / "words.yaml" for family in registry.families()]
+    read = {path: load_content(path, Vocabulary) for path in files if path.is_file()}
+    families: dict[str, Family] = {}
+    symptoms = {name: words for one in read.values() for name, words in one.symptoms.items()}
+    for path, one in read.items():
+        for name in one.families:
+            if name in families:
+                raise ContentError(path, read_document(path).line(("families", name)), f"{name} is told of elsewhere")
+        families |= one.families
+    for path, one in read.items():
+        for name, family in one.families.items():
+            for index, other in enumerate(family.consequences):
+                if other not in families and other not in symptoms:
+                    line = read_document(path).line(("families", name, "consequences", index))
+                    raise ContentError(path, line, str(UnknownName("consequence", other, [*families, *symptoms])))
+    return Vocabulary(families=dict(sorted(families.items())), symptoms=symptoms)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from simcluster.api.objects import ApiObject
 from simcluster.engine.content import Content
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.target import ObjectRef
 
 if TYPE_CHECKING:
     from simcluster.world import World
@@ -64,6 +65,11 @@ class Check(ABC):
         self.name = name
         self.args = args
         self.index = index
+
+    @property
+    def refs(self) -> list[ObjectRef]:
+        """Objects that its arguments name by kind."""
+        return []
 
     def begin(self, ctx: Context) -> None:
         """The window opens. For checks that compare its end with its start."""

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pydantic import ValidationError
 
 from simcluster.engine.content import nearest
-from simcluster.eval.oracles.behaviour import AttemptsPerRequest, NotThrottled, ServiceReachable, UsersSucceed
+from simcluster.engine.discovery import registered
 from simcluster.eval.oracles.check import Check
-from simcluster.eval.oracles.state import (
-    CauseGone,
-    CpuLimitAtLeast,
-    DeploymentAvailable,
-    EndpointsAre,
-    EnvValueIs,
-    ImageIsNot,
-    NodeReady,
-    NothingWorse,
-    RolloutComplete,
-    UnitActive,
-)
 from simcluster.tasks.model import Task
 
-CHECKS: dict[str, type[Check]] = {
-    "attempts_per_request": AttemptsPerRequest,
-    "cause_gone": CauseGone,
-    "cpu_limit_at_least": CpuLimitAtLeast,
-    "deployment_available": DeploymentAvailable,
-    "endpoints_are": EndpointsAre,
-    "env_value_is": EnvValueIs,
-    "image_is_not": ImageIsNot,
-    "node_ready": NodeReady,
-    "not_throttled": NotThrottled,
-    "nothing_worse_than_before": NothingWorse,
-    "rollout_complete": RolloutComplete,
-    "service_reachable": ServiceReachable,
-    "unit_active": UnitActive,
-    "users_succeed": UsersSucceed,
-}
+
+@cache
+def checks() -> dict[str, type[Check]]:
+    """All checks: classes of `eval/oracles/checks`, and of the entry points `simcluster.checks`.
+
+    Raises:
+        PluginError: one cannot be imported, or two have one name.
+    """
+    return registered("simcluster.eval.oracles.checks", "simcluster.checks", Check)
 
 
 class WrongCheck(ValueError):
@@ -55,9 +38,9 @@ def checks_of(task: Task) -> list[Check]:
     """The checks of a task. Raises WrongCheck."""
     found = []
     for index, spec in enumerate(task.accepted_when):
-        kind = CHECKS.get(spec.check)
+        kind = checks().get(spec.check)
         if kind is None:
-            close = nearest(spec.check, CHECKS) or sorted(CHECKS)
+            close = nearest(spec.check, checks()) or sorted(checks())
             raise WrongCheck(index, f"unknown check {spec.check!r}; did you mean {', '.join(close)}?")
         try:
             args = kind.Args.model_validate(spec.args)

@@ -50,7 +50,7 @@ def restart_all(client: Client, world: World, task: Task) -> None:
 def delete_target(client: Client, world: World, task: Task) -> None:
     """Delete the object that is wrong."""
     ref = task.truth.ref
-    client.delete(ref.resource, ref.namespace_in(task.namespace), ref.name)
+    client.delete(*ref.key_in(world.api, task.namespace))
 
 
 def scale_to_zero(client: Client, world: World, task: Task) -> None:

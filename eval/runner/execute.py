@@ -3,82 +3,80 @@
 from __future__ import annotations
 
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
 from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
-from simcluster.engine.content import Library
 from simcluster.eval.episode import Episode, start
-from simcluster.eval.runner.plan import Record, Run
-from simcluster.eval.runner.session import HandedSession, Watcher
+from simcluster.eval.isolation.agenthost import AgentHost, Ending, Job
+from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
-from simcluster.session import log as replay_log
-from simcluster.surface.protocols import BudgetExceeded
 
-#: Outcomes of a run. `done`: the agent returned. The others tell what ended it.
-DONE, BUDGET, AGENT_ERROR, TIMEOUT, KILLED, HARNESS_ERROR = (
-    "done",
-    "budget",
-    "agent_error",
-    "timeout",
-    "killed",
-    "error",
-)
+#: Bytes of what an agent prints that are kept with its run.
+OUTPUT_MAX = 2**20
 
 
-def execute(
-    run: Run, noise: str | None, library: Library, folder: Path | None, watcher: Watcher | None = None
-) -> Record:
+def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     """Run an agent on a task and grade it.
 
     Args:
         run: what to run.
-        noise: a noise profile, or None.
-        library: where content is looked for.
-        folder: where the replay log and the trajectory are written; None writes nothing.
-        watcher: is told of every command.
+        plan: its noise, content and limits.
+        host: forks the agent.
+        folder: where the replay log, the trajectory and what the agent printed are written.
 
     Returns:
         The run record: see `record_of`.
     """
     began_s = time.perf_counter()
-    episode = start(run.task, run.seed, noise, library)
-    outcome, error = perform(episode, agent_for(run.agent, episode), watcher)
+    episode = start(run.task, run.seed, plan.noise, plan.library)
+    printed = bytearray()
+    ending = host.run(job_of(run.agent, episode, plan), episode, lambda data: _keep(printed, data))
     report = episode.finish().to_dict()
-    if folder is not None:
-        header = {**episode.log_header(), "agent": run.agent}
-        replay_log.write(folder / f"{run.name}.log.jsonl", header, episode.commands, episode.digest)
-        recorder = episode.recorder
-        write_jsonl(folder / f"{run.name}.trajectory.jsonl", recorder.header(), recorder.records)
-    return record_of(run, noise, outcome, error, time.perf_counter() - began_s, report)
+    try:
+        write_files(folder, run, episode, ending.outcome)
+        if printed:
+            (folder / f"{run.name}.output.txt").write_bytes(printed)
+    except OSError as problem:  # a full disk takes the files, not the grade
+        ending = ending._replace(error=f"{ending.error}\nthe files of this run could not be written: {problem}".strip())
+    return record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+
+
+def job_of(agent: str, episode: Episode, plan: Plan) -> Job:
+    """What the agent's process is handed; the expert gets the first reference fix, not what it is for."""
+    return Job(agent, reference_steps(episode) if agent == "expert" else (), plan.wall_limit_s, plan.memory_mib * 2**20)
 
 
 def agent_for(name: str, episode: Episode) -> Agent:
-    """A fresh agent; the expert is given the first reference fix, and finds out by itself what it is for."""
-    steps = tuple(
-        ReferenceStep(step.kubectl, step.stdin, step.node, step.sh, step.wait)
-        for step in episode.task.reference_fixes[0]
-    )
-    return registry.create(name, steps)
+    """A fresh agent of the present process, for whoever runs it without a host: `agent_for(name, e).run(e)`."""
+    return registry.create(name, reference_steps(episode))
 
 
-def perform(episode: Episode, agent: Agent, watcher: Watcher | None = None) -> tuple[str, str]:
-    """Let an agent work until it returns, fails or has used up its budget: outcome and error text."""
-    try:
-        agent.run(HandedSession(episode, watcher))
-    except BudgetExceeded as reached:
-        return BUDGET, str(reached)
-    except Exception:  # whatever an agent does wrong is its own outcome, never the evaluation's
-        return AGENT_ERROR, traceback.format_exc(limit=-8)
-    return DONE, ""
+def reference_steps(episode: Episode) -> tuple[ReferenceStep, ...]:
+    """The first reference fix of the episode's task."""
+    steps = episode.task.reference_fixes[0]
+    return tuple(ReferenceStep(step.kubectl, step.stdin, step.node, step.sh, step.wait) for step in steps)
 
 
-def record_of(run: Run, noise: str | None, outcome: str, error: str, seconds: float, report: Record | None) -> Record:
-    """The record of a run; without a report (it was killed) everything counts as failed."""
-    failed: dict[str, Any] = {"passed": False, "why": outcome}
+def write_files(folder: Path, run: Run, episode: Episode, outcome: str) -> None:
+    """Write the replay log and the trajectory of a graded episode. Raises OSError."""
+    episode.write_log(folder / f"{run.name}.log.jsonl", outcome, agent=run.agent)
+    recorder = episode.recorder
+    write_jsonl(folder / f"{run.name}.trajectory.jsonl", recorder.header(), recorder.records)
+
+
+def _keep(printed: bytearray, data: bytes) -> None:
+    if len(printed) <= OUTPUT_MAX:
+        printed += data
+        if len(printed) > OUTPUT_MAX:
+            printed[OUTPUT_MAX:] = b"\n[the rest was dropped]\n"
+
+
+def record_of(run: Run, noise: str | None, ending: Ending, seconds: float, report: Record | None) -> Record:
+    """The record of a run; without a report (its worker is gone) everything counts as failed."""
+    failed: dict[str, Any] = {"passed": False, "why": ending.outcome}
     graded = report or {"diagnosis": failed, "mitigation": failed, "trajectory": failed}
     return {
         "task": run.task,
@@ -91,8 +89,8 @@ def record_of(run: Run, noise: str | None, outcome: str, error: str, seconds: fl
         "trajectory": graded["trajectory"],
         "digest": graded.get("digest", ""),
         "seconds": round(seconds, 3),
-        "outcome": outcome,
-        "error": error,
+        "outcome": ending.outcome,
+        "error": ending.error,
         "commands": graded.get("commands", 0),
         "simulated_s": graded.get("simulated_s", 0.0),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,9 +10,16 @@ from typing import Any, NamedTuple
 from simcluster import tasks
 from simcluster.agents import registry
 from simcluster.engine.content import Library
+from simcluster.eval.isolation.agenthost import missing
 from simcluster.noise import plan as noise_profiles
 
 Record = dict[str, Any]
+
+
+class PlanError(Exception):
+    """An evaluation that cannot be run as it is asked for."""
+
+    exit_code = 2  # of the command line: a usage error
 
 
 class Run(NamedTuple):
@@ -42,7 +50,8 @@ class Plan:
         seeds: one run for each.
         noise: id of a profile, or None.
         content: extra folders of content.
-        wall_limit_s: wall-clock seconds after which a run is given up.
+        wall_limit_s: wall-clock seconds that an agent may work on a run.
+        memory_mib: MiB that each process of an agent may allocate; 0 is no limit.
     """
 
     task_ids: tuple[str, ...]
@@ -51,6 +60,7 @@ class Plan:
     noise: str | None = None
     content: tuple[str, ...] = ()
     wall_limit_s: float = 600.0
+    memory_mib: int = 4096
 
     def check(self) -> None:
         """Find mistakes before anything runs.
@@ -58,11 +68,19 @@ class Plan:
         Raises:
             UnknownName: a task, agent or noise that does not exist; the nearest are listed.
             ContentError: a content file is wrong.
+            PlanError: an agent's module or class does not exist, or a limit is none.
         """
+        if not 0 < self.wall_limit_s < math.inf:
+            raise PlanError(f"the wall limit has to be a number of seconds above zero, not {self.wall_limit_s:g}")
+        if self.memory_mib < 0:
+            raise PlanError(f"the memory limit has to be a number of MiB, not {self.memory_mib}")
         for task_id in self.task_ids:
             tasks.load(task_id, self.library)
         for agent in self.agents:
             registry.check(agent)
+            location = registry.location(agent)
+            if location and (lack := missing(location)):
+                raise PlanError(f"agent {agent}: {lack}")
         if self.noise is not None:
             noise_profiles.load(self.noise, self.library)
 
@@ -84,4 +102,5 @@ class Plan:
             "noise": self.noise,
             "content": list(self.content),
             "wall_limit_s": self.wall_limit_s,
+            "memory_mib": self.memory_mib,
         }

@@ -2,10 +2,13 @@
 
 A result is one line, written and synced when the run ends, so that a killed evaluation loses
 none; a last line that was cut off in the middle is dropped when the directory is opened again.
+What cannot be written, because the disk is full, is kept and tried again with the next result.
+One evaluation at a time owns the folder, by a lock that ends with its process.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -16,6 +19,7 @@ from simcluster.session.log import versions
 
 RESULTS = "results.jsonl"
 PLAN = "plan.json"
+LOCK = ".lock"
 
 
 class RunDirectoryError(Exception):
@@ -33,24 +37,54 @@ class RunDirectory:
         resume: go on with an evaluation that was begun there.
 
     Raises:
-        RunDirectoryError: the folder holds results and `resume` is not set, or holds another plan.
+        RunDirectoryError: the folder holds results and `resume` is not set, or holds another plan; another
+            evaluation runs in it; it cannot be written.
     """
 
     def __init__(self, path: Path, plan: Plan, *, resume: bool = False) -> None:
         self.path = path
         self.runs = path / "runs"
         self.records: list[Record] = []
-        results = path / RESULTS
+        self._unwritten = b""
+        self._lock = -1
+        try:
+            self._open(plan, resume)
+        except OSError as problem:
+            self.close()
+            raise RunDirectoryError(f"{path} cannot hold an evaluation: {problem}") from None
+        except RunDirectoryError:
+            self.close()
+            raise
+
+    def _open(self, plan: Plan, resume: bool) -> None:
+        self.runs.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunDirectoryError(f"another evaluation runs in {self.path}: use another --out") from None
+        results = self.path / RESULTS
         if results.exists() and not resume:
             raise RunDirectoryError(
-                f"{path} already holds an evaluation: use --resume to go on with it, or another --out"
+                f"{self.path} already holds an evaluation: use --resume to go on with it, or another --out"
             )
-        if resume and (path / PLAN).exists():
+        if resume and (self.path / PLAN).exists():
             self._check_plan(plan)
-        self.runs.mkdir(parents=True, exist_ok=True)
         if results.exists():
-            self.records = read_results(path, mend=True)
-        (path / PLAN).write_text(json.dumps({**plan.to_dict(), "versions": versions()}, indent=2) + "\n")
+            self.records = read_results(self.path, mend=True)
+        (self.path / PLAN).write_text(json.dumps({**plan.to_dict(), "versions": versions()}, indent=2) + "\n")
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _check_plan(self, plan: Plan) -> None:
         before = json.loads((self.path / PLAN).read_text())
@@ -64,12 +98,32 @@ class RunDirectory:
         return {Run(r["task"], r["agent"], r["seed"]): r for r in self.records}
 
     def add(self, record: Record) -> None:
-        """Keep a result for good."""
+        """Keep a result for good; if it cannot be written now, see `write`."""
         self.records.append(record)
-        with (self.path / RESULTS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record, ensure_ascii=False, sort_keys=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        self._unwritten += json.dumps(record, sort_keys=True).encode() + b"\n"
+        self.write()
+
+    def write(self) -> str:
+        """Write what is not written yet; returns why it could not be, or nothing."""
+        if not self._unwritten:
+            return ""
+        file = self.path / RESULTS
+        whole = file.stat().st_size if file.exists() else 0
+        try:
+            with file.open("ab", buffering=0) as opened:
+                try:
+                    written = opened.write(self._unwritten)
+                    os.fsync(opened.fileno())
+                except OSError:
+                    opened.truncate(whole)
+                    raise
+                if written < len(self._unwritten):
+                    opened.truncate(whole)
+                    return f"{file}: only {written} of {len(self._unwritten)} bytes could be written"
+        except OSError as problem:
+            return str(problem)
+        self._unwritten = b""
+        return ""
 
 
 def read_results(path: Path, *, mend: bool = False) -> list[Record]:

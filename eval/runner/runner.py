@@ -1,18 +1,20 @@
 """Distributes runs over worker processes and writes down every result as it comes.
 
-A run that takes longer than the plan's wall-clock limit is killed with its worker and recorded
-as `timeout`; a worker that dies is recorded as `killed`. Neither stops the evaluation.
+Workers are forked from one process that has imported everything. What an agent does ends its own processes, not
+its worker; a worker that is killed nevertheless, or does not come back, is replaced, and its run recorded so.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from simcluster.eval.runner.execute import KILLED, TIMEOUT, record_of
+from simcluster.eval.isolation.agenthost import HARNESS_ERROR, KILLED, Ending
+from simcluster.eval.runner.execute import record_of
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.runner.records import RunDirectory
 from simcluster.eval.runner.worker import work
@@ -21,6 +23,8 @@ from simcluster.eval.runner.worker import work
 Listener = Callable[[Record], None]
 #: How often deadlines are looked at while nothing comes in, wall-clock seconds.
 _LOOK_S = 0.5
+#: Beyond the agent's wall-clock limit, a run's start, its last command and its grade may take so many seconds.
+GRACE_S = 600.0
 
 
 def evaluate(plan: Plan, directory: RunDirectory, jobs: int, listener: Listener | None = None) -> list[Record]:
@@ -51,10 +55,12 @@ class _Worker:
     """One process and what it is doing."""
 
     def __init__(self, plan: Plan, folder: str) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([work.__module__])
         self.pipe: Connection
         self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=work, args=(theirs, plan, folder), daemon=True)
+        arguments = (theirs, plan, folder, dict(os.environ))
+        self.process: BaseProcess = context.Process(target=work, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
         self.run: Run | None = None
@@ -65,7 +71,7 @@ class _Worker:
     def give(self, run: Run, limit_s: float) -> None:
         self.run, self.start = run, run.start
         self.began_s = time.monotonic()
-        self.deadline_s = self.began_s + limit_s
+        self.deadline_s = self.began_s + limit_s + GRACE_S
         self.pipe.send(tuple(run))
 
     def stop(self) -> None:
@@ -88,6 +94,7 @@ class _Pool:
         """Work off the list."""
         waiting = list(waiting)
         while waiting or any(worker.run for worker in self._workers):
+            self._workers = [w if w.run or w.process.is_alive() else self._new() for w in self._workers]
             for worker in self._workers:
                 if worker.run is None and waiting:
                     worker.give(waiting.pop(self._choose(worker, waiting)), self._plan.wall_limit_s)
@@ -117,23 +124,25 @@ class _Pool:
         try:
             record: Record = worker.pipe.recv()
         except (EOFError, OSError):
-            self._replace(worker, KILLED, f"the worker process ended with status {worker.process.exitcode}")
+            worker.process.join()
+            self._replace(worker, Ending(KILLED, f"the worker process ended with status {worker.process.exitcode}"))
             return
+        assert Run(record["task"], record["agent"], record["seed"]) == worker.run, record
         worker.run = None
         self._add(record)
 
     def _expire(self) -> None:
         for worker in list(self._workers):
             if worker.run is not None and time.monotonic() > worker.deadline_s and not worker.pipe.poll():
-                limit_s = self._plan.wall_limit_s
-                self._replace(worker, TIMEOUT, f"the run took longer than {limit_s:g} s of wall-clock time")
+                seconds = time.monotonic() - worker.began_s
+                self._replace(worker, Ending(HARNESS_ERROR, f"the worker did not come back within {seconds:.0f} s"))
 
-    def _replace(self, worker: _Worker, outcome: str, error: str) -> None:
+    def _replace(self, worker: _Worker, ending: Ending) -> None:
         assert worker.run is not None
         run, seconds = worker.run, time.monotonic() - worker.began_s
         worker.stop()
         self._workers[self._workers.index(worker)] = self._new()
-        self._add(record_of(run, self._plan.noise, outcome, error, seconds, None))
+        self._add(record_of(run, self._plan.noise, ending, seconds, None))
 
     def _add(self, record: Record) -> None:
         self._directory.add(record)

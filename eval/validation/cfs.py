@@ -8,10 +8,12 @@ from simcluster.engine import MILLISECOND, SECOND, Simulation, arithmetic
 from simcluster.engine.streams import Streams
 from simcluster.eval.validation.context import Context
 from simcluster.eval.validation.row import Row
-from simcluster.models.machine.container import Container, ContainerSpec
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.kernel import cfs
-from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Program
 
@@ -64,8 +66,7 @@ def _periods(context: Context) -> None:
 def _container(context: Context) -> None:
     """A busy container with a limit: it gets the limit and no more, and cpu.stat says so."""
     sim = Simulation()
-    node = Machine(sim, "worker-1", address="172.18.0.3", network=Network(), registry=ImageRegistry(sim),
-                   catalog=BusyPrograms())  # fmt: skip
+    node = LinuxMachine(sim, MachineSpec("worker-1", "172.18.0.3"), Network(), ImageRegistry(sim), BusyPrograms())
     sandbox = node.runtime.create_sandbox("default", "busy", "uid-busy")
     spec = ContainerSpec("default", "busy", "uid-busy", "c", "acme/busy:1", cpu_limit=1.0)
     container = node.runtime.create_container(sandbox, spec, 0)

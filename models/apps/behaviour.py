@@ -1,45 +1,43 @@
-"""How an image behaves, as its YAML says: ports, start, cost, calls, signals, log lines.
+"""How an image behaves, as its YAML says: a service of a call graph (`models.traffic.graph`) with a skin.
 
-Declarative only: numbers, names and text with `{marks}`. Durations are Go durations
-(`5s`, `250ms`), CPU is in milliseconds of one core, sizes are quantities (`64Mi`).
+What it does for a request, its calls, queues, limits and caches are said in the words of bare graphs; the skin says
+the rest: image, ports, protocol, start, probes, signals, memory, log lines. Declarative only: numbers, names and
+text with `{marks}`. Durations are Go durations (`5s`, `250ms`), sizes are quantities (`64Mi`).
 """
 
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from simcluster.engine import MILLISECOND, Shared, parse_duration
-from simcluster.models.apps.settings import Setting
+from simcluster.engine import MILLISECOND
+from simcluster.engine.content import model_of, parsed, read_document
+from simcluster.models.apps.defects import AnyDefect
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
+from simcluster.models.traffic.cluster.compilation import compiled
 from simcluster.models.traffic.cluster.messages import MESSAGE_NS
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
-from simcluster.models.traffic.graph.laws import Law
-from simcluster.models.traffic.graph.policy import Policy, Retries
-from simcluster.models.traffic.graph.service import Cache, Heap, Queue, RateLimit, Shedding
-
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
-_SIZE = re.compile(r"(\d+)(Ki|Mi|Gi|k|M|G)?")
-
-
-def _duration(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-def _size(value: object) -> object:
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    return int(match[1]) * _UNITS[match[2] or ""] if match else value
-
-
-def _queue(value: object) -> object:
-    return {"bound": value} if isinstance(value, int) else value
+from simcluster.models.traffic.graph.flat import Site
+from simcluster.models.traffic.graph.laws import THREADS, NonNegative, Part, Whole
+from simcluster.models.traffic.graph.policy import Policy
+from simcluster.models.traffic.graph.refusal import explained
+from simcluster.models.traffic.graph.service import (
+    Bytes,
+    Call,
+    Operation,
+    Queue,
+    Send,
+    Service,
+    variable_of,
+)
+from simcluster.models.traffic.graph.skin import Client, Line, Setting
+from simcluster.models.traffic.graph.spec import walk
 
 
 def json_text(text: str) -> str:
@@ -48,35 +46,13 @@ def json_text(text: str) -> str:
     return quoted.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-Duration = Annotated[int, BeforeValidator(_duration), Field(ge=0)]
-Size = Annotated[int, BeforeValidator(_size), Field(ge=0)]
 #: A queue without bound: more requests than memory holds.
 UNBOUNDED = 1 << 40
 #: grpc-go: a connection attempt is given up after 20 s.
 DEFAULT_CALL_NS = 20_000 * MILLISECOND
-Stores = Literal["stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go"]
-Client = Literal["go-grpc", "python-grpc", "node-grpc", "java-grpc", "http", Stores]
 
 
-class _Part(BaseModel, Shared):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Line(_Part):
-    """One log line: `text` with marks such as `{request_id}`; see `models.apps.logs`."""
-
-    text: str
-    stream: Literal["stdout", "stderr"] = "stdout"
-
-    def template(self, **marks: str) -> LogTemplate:
-        """The compiled form; `marks` are replaced now, the others when the line is read."""
-        text = self.text
-        for mark, value in marks.items():
-            text = text.replace("{" + mark + "}", value)
-        return LogTemplate(text, self.stream)
-
-
-class RequestLog(_Part):
+class RequestLog(Part):
     """What a program prints around every request.
 
     `begin` and `end` frame a request. `error` stands between them when a call of it failed
@@ -90,218 +66,103 @@ class RequestLog(_Part):
     degraded: tuple[Line, ...] = ()
 
 
-class CallModel(Policy):
-    """One call to another service: whom and what about it, and how, in the words of bare graphs (`Policy`).
+class AppOperation(Operation):
+    """One kind of request, in the words of bare graphs, and its skin.
 
     Attributes:
-        env: variable that holds the callee's address; `operation` is what it is asked for.
-        count: calls a request makes (`times` in bare graphs); 0.25 is one in four requests.
-        retries: as in bare graphs, or a number of further attempts.
-        client: with what it calls; by default what the program calls everybody with.
-        user, password, database: with which it introduces itself to a store; `{env_NAME}` stands for a variable.
-        on_failure: `degraded` if the request goes on without (`required: false` in bare graphs).
-        answer, error, message, status, log, done: what is said of a failure and of a success; see `CallSpec`.
-        settings: variables that set keys of the call.
-    """
-
-    env: str
-    operation: str
-    count: float = Field(default=1.0, gt=0.0)
-    retries: Retries | None = None
-    client: Client | None = None
-    user: str = ""
-    password: str = ""
-    database: str = ""
-    on_failure: Literal["error", "degraded"] = "error"
-    answer: str = "{cause}"
-    error: str = "{cause}"
-    message: str = ""
-    status: int = 500
-    log: tuple[Line, ...] = ()
-    done: tuple[Line, ...] = ()
-    settings: tuple[Setting, ...] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _other_words(cls, data: Any) -> Any:
-        """The words of bare graphs for what has a second name here, and retries as a number."""
-        if not isinstance(data, Mapping):
-            return data
-        data = dict(data)
-        if "times" in data:
-            data["count"] = data.pop("times")
-        if "required" in data:
-            data["on_failure"] = "error" if data.pop("required") else "degraded"
-        if isinstance(data.get("retries"), int):
-            data["retries"] = {"attempts": 1 + data["retries"]}
-        return data
-
-    @model_validator(mode="after")
-    def _gives_up_by_a_timeout(self) -> CallModel:
-        if self.patience is not None:
-            raise ValueError("patience is not in the language of applications: their calls have a timeout")
-        return self
-
-    def policy(self) -> Policy | None:
-        """All that `CallSpec` has no name of its own for; None if there is nothing."""
-        plain = {"timeout", "retries"}
-        given = {name: getattr(self, name) for name in Policy.model_fields if name in self.model_fields_set}
-        simple = self.retries is None or (self.retries.backoff is None and self.retries.budget is None)
-        if simple and not set(given) - plain and (self.retries is None or len(self.retries.on) == 3):
-            return None
-        return Policy.model_construct(**given)
-
-    def compiled(self, client: str, around: RequestLog, marks: dict[str, str]) -> CallSpec:
-        """The compiled form."""
-        marks = {
-            **marks,
-            "error_json": json_text(self.error).replace("{cause}", "{cause_json}"),
-            "error": self.error,
-            "message": self.message,
-            "attempts": str(self.attempts),
-        }
-        lines = self.log
-        if not lines:
-            failed = (*around.begin, *around.error, *around.end) if around.error else ()
-            lines = failed if self.on_failure == "error" else around.degraded
-        return CallSpec(
-            env=self.env,
-            operation=self.operation,
-            count=self.count,
-            timeout_ns=self.timeout or self.deadline or DEFAULT_CALL_NS,
-            retries=self.attempts - 1,
-            required=self.on_failure == "error",
-            client=self.client or client,
-            answer=self.answer,
-            log=tuple(line.template(**marks) for line in lines),
-            done=tuple(line.template(**marks) for line in self.done),
-            status=self.status,
-            policy=self.policy(),
-            login=(self.user, self.password, self.database),
-        )
-
-
-class SendModel(_Part):
-    """A message nobody waits for, as in bare graphs; `count` of a request, to the address in the variable `env`."""
-
-    env: str
-    operation: str = ""
-    count: float = Field(default=1.0, gt=0.0)
-    client: Client | None = None
-    network: Law | None = None
-    priority: int | None = None
-
-    def compiled(self, client: str, around: RequestLog, marks: dict[str, str]) -> CallSpec:
-        """The compiled form."""
-        policy = Policy.model_construct(network=self.network, priority=self.priority)
-        return CallSpec(
-            env=self.env, operation=self.operation, count=self.count, timeout_ns=MESSAGE_NS, required=False,
-            client=self.client or client, policy=policy, asynchronous=True,
-        )  # fmt: skip
-
-
-class CachedModel(_Part):
-    """A look-up in one of the program's `caches`; `hit` is the time it takes, on a miss the steps of `miss` follow."""
-
-    cache: str
-    hit: Duration = 0
-    miss: tuple[StepModel, ...] = Field(min_length=1)
-
-
-class StepModel(_Part):
-    """Calls that run in parallel, or one call, or a message, or a look-up in a cache."""
-
-    parallel: tuple[CallModel | SendModel, ...] = ()
-    call: CallModel | None = None
-    send: SendModel | None = None
-    cached: CachedModel | None = None
-
-    @model_validator(mode="after")
-    def _one_of_all(self) -> StepModel:
-        given = [name for name in type(self).model_fields if getattr(self, name)]
-        if len(given) != 1:
-            raise ValueError("a step has exactly one of 'call', 'parallel', 'send' and 'cached'")
-        return self
-
-    @property
-    def calls(self) -> tuple[CallModel | SendModel, ...]:
-        """The calls and messages of the step that do not depend on a cache."""
-        one = self.call or self.send
-        return self.parallel or ((one,) if one is not None else ())
-
-    def compiled(
-        self, client: str, around: RequestLog, marks: dict[str, str], caches: tuple[str, ...] = ()
-    ) -> list[tuple[CallSpec, ...]]:
-        """The compiled form: steps that follow each other."""
-        if self.cached is not None:
-            behind = (*caches, self.cached.cache)
-            return [part for step in self.cached.miss for part in step.compiled(client, around, marks, behind)]
-        found = (call.compiled(client, around, marks) for call in self.calls)
-        return [tuple(replace(call, caches=caches) if caches else call for call in found)]
-
-    def looked_up(self) -> list[CachedModel]:
-        """The look-ups of the step, those behind others too."""
-        if self.cached is None:
-            return []
-        return [self.cached, *(found for step in self.cached.miss for found in step.looked_up())]
-
-
-class OperationModel(_Part):
-    """One kind of request.
-
-    Attributes:
-        work: law of its CPU time, as in bare graphs; or `cpu_ms` and `cpu_cv` (1 is exponential).
-        latency, latency_cv: time without CPU (`wait` in bare graphs).
-        failure: probability that it answers with an error after its work.
-        contention, allocation: as in bare graphs.
+        path, method: by which an HTTP request asks for it; `shown_path` is what the log shows, by default `path`.
+        status: of a success.
+        log: what the program prints for a success, between what its `request_log` says.
         io: of a store's operation: what it does to the data.
     """
 
-    name: str
     path: str = ""
     method: str = "GET"
-    shown_path: str = ""  # as the log shows it; by default `path`
-    cpu_ms: float = Field(default=0.0, ge=0.0)
-    cpu_cv: float = Field(default=1.0, ge=0.0)
-    work: Law | None = None
-    failure: float = Field(default=0.0, ge=0.0, le=1.0)
-    contention: Duration = 0
-    allocation: Size | None = None
-    latency: Duration = 0
-    latency_cv: float = Field(default=0.5, ge=0.0)
-    io: IoModel | None = None
-    steps: tuple[StepModel, ...] = ()
+    shown_path: str = ""
     status: int = 200
     log: tuple[Line, ...] = ()
+    io: IoModel | None = None
 
     @model_validator(mode="after")
-    def _costs_something(self) -> OperationModel:
-        if (self.work is None) == (self.cpu_ms <= 0.0):
-            raise ValueError("say either work or cpu_ms (above 0)")
+    def _can_be_counted(self) -> AppOperation:
+        for where, step in walk(self.steps, ()):
+            if (step.work or step.wait) is not None and "cached" in where:
+                raise ValueError("work or a wait behind a cache; give it a service of its own and call that")
+            if step.call is not None and step.call.patience is not None:
+                raise ValueError("patience is not for applications: their calls have a timeout")
         return self
 
-    def compiled(self, client: str, around: RequestLog) -> OperationSpec:
-        """The compiled form."""
-        marks = {"method": self.method, "shown_path": self.shown_path or self.path}
-        lines = (*around.begin, *self.log, *around.end)
-        return OperationSpec(
-            name=self.name,
-            path=self.path,
-            cpu_ns=round(self.work.mean_ns if self.work is not None else self.cpu_ms * MILLISECOND),
-            cpu_cv=math.sqrt(self.work.scv) if self.work is not None else self.cpu_cv,
-            work=self.work,
-            failure=self.failure,
-            contention_ns=self.contention,
-            allocation=self.allocation,
-            latency_ns=self.latency + sum(found.hit for step in self.steps for found in step.looked_up()),  # integers
-            latency_cv=self.latency_cv,
-            steps=tuple(part for step in self.steps for part in step.compiled(client, around, marks)),
-            log=tuple(line.template(**marks) for line in lines),
-            status=self.status,
+    def looked_up(self) -> list[str]:
+        """The caches in which its steps look something up."""
+        return [step.cached.cache for _, step in walk(self.steps, ()) if step.cached is not None]
+
+
+class _Dresser:
+    """Calls of an operation with what is said of them."""
+
+    def __init__(self, client: str, around: RequestLog, operation: AppOperation) -> None:
+        self._client = client
+        self._around = around
+        self._marks = {"method": operation.method, "shown_path": operation.shown_path or operation.path}
+
+    def templates(self, lines: tuple[Line, ...], **marks: str) -> tuple[LogTemplate, ...]:
+        """Lines whose marks that are known by now are replaced; the others are when the line is read."""
+        found = []
+        for line in lines:
+            text = line.text
+            for mark, value in {**self._marks, **marks}.items():
+                text = text.replace("{" + mark + "}", value)
+            found.append(LogTemplate(text, line.stream))
+        return tuple(found)
+
+    def call(self, site: Site) -> CallSpec:
+        """The compiled form of a call or message."""
+        call = site.call
+        plain = CallSpec(
+            env=call.env or variable_of(call.service),
+            operation=call.operation or "",
+            count=call.times * site.reach,
+            client=call.client or self._client,
+            caches=site.caches,
+        )
+        if isinstance(call, Send):
+            policy = Policy.model_construct(network=call.network, priority=call.priority)
+            return replace(plain, timeout_ns=MESSAGE_NS, required=False, policy=policy, asynchronous=True)
+        return replace(
+            plain,
+            timeout_ns=call.timeout or call.deadline or DEFAULT_CALL_NS,
+            retries=call.attempts - 1,
+            required=call.required,
+            answer=call.answer,
+            log=self._failed(call),
+            done=self.templates(call.done),
+            status=call.status,
+            policy=_policy(call),
+            login=(call.user, call.password, call.database),
+        )
+
+    def _failed(self, call: Call) -> tuple[LogTemplate, ...]:
+        around = self._around
+        lines = call.log
+        if not lines and call.required:
+            lines = (*around.begin, *around.error, *around.end) if call.error else ()
+        elif not lines:
+            lines = around.degraded
+        json_error = json_text(call.error).replace("{cause}", "{cause_json}")
+        return self.templates(
+            lines, error_json=json_error, error=call.error, message=call.message, attempts=str(call.attempts)
         )
 
 
-class Startup(_Part):
+def _policy(call: Call) -> Policy | None:
+    """All that `CallSpec` has no name of its own for; None if there is nothing."""
+    given = {name: getattr(call, name) for name in Policy.model_fields if name in call.model_fields_set}
+    retries = call.retries
+    simple = retries is None or (retries.backoff is None and retries.budget is None and len(retries.on) == 3)
+    return None if simple and given.keys() <= {"timeout", "retries"} else Policy.model_construct(**given)
+
+
+class Startup(Part):
     """What happens between exec and listening.
 
     `cpu_seconds` of work on at most `threads` cores, then `latency` of waiting. `requires`
@@ -311,7 +172,7 @@ class Startup(_Part):
 
     cpu_seconds: float = Field(default=0.02, ge=0.0)
     threads: int = Field(default=1, ge=1)
-    latency: Duration = 0
+    latency: NonNegative = 0
     log: tuple[Line, ...] = ()
     ready_log: tuple[Line, ...] = ()
     requires: tuple[str, ...] = ()
@@ -319,90 +180,80 @@ class Startup(_Part):
     missing_exit_code: int = 2
 
 
-class WarmUp(_Part):
+class WarmUp(Part):
     """What is slow in the beginning: code not yet compiled, empty caches.
 
     For so long (`lasts`) after it began to listen a request costs `factor` times its CPU time.
     """
 
-    lasts: Duration
+    lasts: NonNegative
     factor: float = Field(gt=1.0)
 
 
-class Sigterm(_Part):
+class Sigterm(Part):
     """What SIGTERM does: ignored, or `drain` of further service and then `exit_code`."""
 
     ignore: bool = False
-    drain: Duration = 0
+    drain: NonNegative = 0
     exit_code: int = 0
     log: tuple[Line, ...] = ()
 
 
-class Port(_Part):
+class Port(Part):
     """A port: `number`, or the value of the environment variable `env` if that is set."""
 
     number: int = Field(gt=0, lt=65536)
     env: str = ""
 
 
-class Image(_Part):
+class Image(Part):
     """An image in its repository."""
 
     repository: str
     tags: tuple[str, ...] = Field(min_length=1)
-    size: Size
+    size: Bytes
 
 
-class Report(_Part):
+class Report(Part):
     """What a program says of itself from time to time, and how often; marks of `text`: see `models.apps.selfreport`."""
 
-    every: Duration
+    every: NonNegative
     text: str
 
 
-class Behaviour(_Part):
-    """One program.
+class Behaviour(Service):
+    """One program: a service of a graph, whose replicas and balancer are the cluster's, and its skin.
+
+    Without `workers` as many requests are inside as come; without `cores` as many compute as the container has cores.
 
     Attributes:
+        name: its key in the file.
         data_store: which data store it is part of, if it keeps data that outlives a request; empty for none.
         data: of a store: data sets that its operations name.
-        admission: whether it is an admission webhook whose rules stand in its environment.
-        threads: requests that compute at once (`cores` in bare graphs); 0 is as many as there are cores.
-        workers: requests inside at once, each holding a worker while it waits for its calls; 0 is no limit.
-        queue: as in bare graphs, or its bound alone.
-        shed, rate_limit, heap, caches: as in bare graphs.
         operator: name of the operator that works in this process; empty for none.
-        logic: which program of its own says what it does besides serving; empty for none.
+        logic: which program of its application's says what it does besides serving; empty for none.
+        idle_cpu_ms, probe_cpu_ms: CPU in milliseconds of one core, without a request a second, and of a probe.
         settings: variables that set keys of the program.
         report: what it says of itself from time to time.
         warm_up: how slow it is in the beginning, if that is worth telling.
-        leak, descriptor_leak: bytes, and descriptors, that it never gives back for each second of CPU it uses.
-        nofile: the limit of descriptors that its start script sets (`ulimit -n`); 0 is what the runtime gives.
-        process_litter, shm_litter: children that it never asks after, and bytes in files of /dev/shm that it never
-            removes, for each second of CPU it uses.
+        defects: what it does with its work that it should not.
     """
 
-    name: str
+    name: str = ""
     image: Image
     program: str
     protocol: Literal["http", "grpc", "tcp", "any"]
     ports: tuple[Port, ...]
     client: Client = "go-grpc"
-    data_store: Literal["", "mongod", "postgres", "mysqld", "redis", "memcached", "pd", "tikv", "tidb"] = ""
+    data_store: Literal["", Kind] = ""
     data: Mapping[str, DataSet] = Field(default_factory=dict)
-    admission: bool = False
     operator: str = ""
-    logic: Literal["", "hotel-reservation", "consul"] = ""
-    threads: int = Field(default=0, ge=0)
-    workers: int = Field(default=0, ge=0)
-    queue: Annotated[Queue, BeforeValidator(_queue)] = Field(default_factory=partial(Queue, bound=1024))
-    shed: Shedding | None = None
-    rate_limit: RateLimit | None = None
-    heap: Heap | None = None
-    caches: Mapping[str, Cache] = Field(default_factory=dict)
-    idle_cpu_ms: float = Field(default=1.0, ge=0.0)  # per second
-    memory: Size = 16 << 20
-    memory_per_request: Size = 64 << 10
+    logic: str = ""
+    workers: Annotated[Whole, Field(ge=1, le=THREADS)] | None = None
+    queue: Queue = Field(default_factory=partial(Queue, bound=1024))
+    idle_cpu_ms: float = Field(default=1.0, ge=0.0)
+    memory: Bytes = 16 << 20
+    memory_per_request: Bytes = 64 << 10
     startup: Startup = Field(default_factory=Startup)
     sigterm: Sigterm = Field(default_factory=Sigterm)
     probe_cpu_ms: float = Field(default=0.5, ge=0.0)
@@ -411,52 +262,39 @@ class Behaviour(_Part):
     settings: tuple[Setting, ...] = ()
     report: Report | None = None
     warm_up: WarmUp | None = None
-    leak: Size = 0
-    descriptor_leak: float = Field(default=0.0, ge=0.0)
-    nofile: int = Field(default=0, ge=0)
-    process_litter: float = Field(default=0.0, ge=0.0)
-    shm_litter: Size = 0
-    operations: tuple[OperationModel, ...] = Field(min_length=1)
+    defects: tuple[AnyDefect, ...] = ()
+    operations: Annotated[dict[str, AppOperation], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _names_are_unique(self) -> Behaviour:
-        names = [operation.name for operation in self.operations]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"operation {name!r} is described twice")
-        return self
-
-    @model_validator(mode="after")
-    def _caches_are_there(self) -> Behaviour:
-        for operation in self.operations:
-            for found in (each for step in operation.steps for each in step.looked_up()):
-                if found.cache not in self.caches:
+    def _is_a_program(self) -> Behaviour:
+        for key in ("replicas", "balancer"):
+            if key in self.model_fields_set:
+                raise ValueError(f"{key}: that is for the cluster to say")
+        for name, operation in self.operations.items():
+            for cache in operation.looked_up():
+                if cache not in self.caches:
                     known = ", ".join(self.caches) or "none"
-                    raise ValueError(f"{operation.name!r} looks up in cache {found.cache!r}; there are: {known}")
+                    raise ValueError(f"{name!r} looks up in cache {cache!r}; there are: {known}")
         return self
 
-    @model_validator(mode="after")
-    def _can_be_cold(self) -> Behaviour:
-        if self.warm_up is not None and any(operation.work is not None for operation in self.operations):
-            raise ValueError("warm_up goes with operations that have a cpu_ms, not a work")
-        return self
+    @property
+    def asked(self) -> tuple[AppOperation, ...]:
+        """The operations in the order of their numbers."""
+        return tuple(self.operations.values())
 
     def cold(self) -> Behaviour:
         """What it is like before it is warm."""
-        if self.warm_up is None:
-            return self
-        slow = [o.model_copy(update={"cpu_ms": o.cpu_ms * self.warm_up.factor}) for o in self.operations]
-        return self.model_copy(update={"operations": tuple(slow)})
+        return self if self.warm_up is None else self.model_copy(update={"speed": self.speed / self.warm_up.factor})
 
     def service(self, mix: tuple[tuple[str, float], ...] = ()) -> ServiceSpec:
         """What the traffic needs to know of it."""
         return ServiceSpec(
             name=self.name,
             protocol=self.protocol,
-            operations=tuple(operation.compiled(self.client, self.request_log) for operation in self.operations),
-            threads=self.threads,
+            operations=tuple(self._compiled(name, operation) for name, operation in self.operations.items()),
+            threads=self.cores or (0 if self.blocking else self.workers or 0),
             queue=self.queue.bound if self.queue.bound is not None else UNBOUNDED,
-            workers=self.workers,
+            workers=(self.workers or 0) if self.blocking else 0,
             queueing=self.queue,
             shed=self.shed,
             rate_limit=self.rate_limit,
@@ -468,8 +306,15 @@ class Behaviour(_Part):
             mix=mix,
         )
 
+    def _compiled(self, name: str, operation: AppOperation) -> OperationSpec:
+        around = self.request_log
+        dresser = _Dresser(self.client, around, operation)
+        log = dresser.templates((*around.begin, *operation.log, *around.end))
+        spec = compiled(name, operation, self.speed, dresser.call)
+        return replace(spec, path=operation.path, status=operation.status, log=log)
 
-class Users(_Part):
+
+class Users(Part):
     """How people use the application: the program they enter by, and what they ask for."""
 
     entry: str
@@ -477,45 +322,61 @@ class Users(_Part):
     mix: dict[str, float]
 
 
-class StoreLoad(_Part):
+class StoreLoad(Part):
     """What an application keeps in stores of one kind, and asks of them."""
 
     store: Kind
     data: Mapping[str, DataSet] = Field(default_factory=dict)
-    operations: tuple[OperationModel, ...] = ()
+    operations: dict[str, AppOperation] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _data_exist(self) -> StoreLoad:
-        for operation in self.operations:
+        for name, operation in self.operations.items():
             if operation.io is not None and operation.io.data and operation.io.data not in self.data:
                 known = ", ".join(self.data) or "none"
-                raise ValueError(f"operation {operation.name!r} is on data {operation.io.data!r}; there are: {known}")
+                raise ValueError(f"operation {name!r} is on data {operation.io.data!r}; there are: {known}")
         return self
 
 
-class Application(_Part):
+class Application(Part):
     """One application's behaviour file; `namespace` is where it usually lives, `stores` what it keeps in stores."""
 
     application: str
     description: str = ""
     namespace: str = "default"
     users: Users | None = None
-    images: tuple[Behaviour, ...]
+    services: dict[str, Behaviour] = Field(default_factory=dict)
     stores: tuple[StoreLoad, ...] = ()
 
     @model_validator(mode="after")
     def _references_exist(self) -> Application:
+        for name, service in self.services.items():
+            service.__dict__["name"] = name  # frozen for everybody else
         if self.users is None:
             return self
-        entry = next((image for image in self.images if image.name == self.users.entry), None)
+        entry = self.services.get(self.users.entry)
         if entry is None:
             raise ValueError(f"users enter by {self.users.entry!r}, which is not described")
-        known = [operation.name for operation in entry.operations]
         for name in self.users.mix:
-            if name not in known:
-                raise ValueError(f"users ask {entry.name} for {name!r}; it has {', '.join(known)}")
+            if name not in entry.operations:
+                raise ValueError(f"users ask {entry.name} for {name!r}; it has {', '.join(entry.operations)}")
         return self
+
+    @property
+    def images(self) -> tuple[Behaviour, ...]:
+        """All programs, in the order of the file."""
+        return tuple(self.services.values())
 
     def mix_of(self, name: str) -> tuple[tuple[str, float], ...]:
         """The users' mix if the program is their entry."""
         return tuple(self.users.mix.items()) if self.users is not None and self.users.entry == name else ()
+
+
+def read_application(path: Path, text: str | None = None) -> Application:
+    """Read a behaviour file, or a text that `path` stands for.
+
+    Raises:
+        ContentError: with the file, the line and what would be right.
+    """
+    document = read_document(path, words=True) if text is None else parsed(path, text, words=True)
+    return model_of(document, Application, explained)

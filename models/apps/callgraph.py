@@ -17,27 +17,16 @@ import math
 import re
 from typing import Any
 
+from pydantic import ValidationError
+
 from simcluster.engine import SECOND
 from simcluster.engine.content import ContentError
-from simcluster.models.apps.behaviour import (
-    DEFAULT_CALL_NS,
-    Application,
-    Behaviour,
-    CachedModel,
-    CallModel,
-    Image,
-    OperationModel,
-    Port,
-    SendModel,
-    StepModel,
-)
+from simcluster.models.apps.behaviour import DEFAULT_CALL_NS, Application, AppOperation, Behaviour, Image, Port
 from simcluster.models.traffic.aggregate.countable import check_countable
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
-from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.load import Load
-from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.service import Cached, Call, Operation, Send, Service, Step
+from simcluster.models.traffic.graph.service import Operation, Service, variable_of
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 #: Where the images are said to be.
@@ -61,7 +50,7 @@ def application_of(spec: GraphSpec, name: str = "") -> Application:
     except ContentError as error:
         raise ValueError(error.problem.replace("; run it with --engine exact", "")) from None
     name = name or spec.name
-    return Application(application=name, images=tuple(_program(name, n, s) for n, s in spec.services.items()))
+    return Application(application=name, services={n: _program(name, n, s) for n, s in spec.services.items()})
 
 
 def manifests_of(
@@ -82,11 +71,6 @@ def manifests_of(
                 container = each["spec"]["template"]["spec"]["containers"][0]
                 container["readinessProbe"] = {"tcpSocket": {"port": PORT}}
     return found
-
-
-def variable_of(service: str) -> str:
-    """The variable that holds a service's address."""
-    return service.upper().replace("-", "_").replace(".", "_") + "_ADDR"
 
 
 def enter(traffic: TrafficEngine, spec: GraphSpec, namespace: str = "default") -> list[UserLoad]:
@@ -157,112 +141,24 @@ def _steps_of(load: Load, duration_ns: int) -> list[tuple[int, float]]:
 
 
 def _program(application: str, name: str, service: Service) -> Behaviour:
-    return Behaviour(
-        name=name,
-        image=Image(repository=f"{REPOSITORY}/{application}/{name}", tags=("v1",), size=20 << 20),
-        program=name,
-        protocol="http",
-        client="http",
-        ports=(Port(number=PORT),),
-        threads=service.cores or service.workers or 0,
-        workers=(service.workers or 0) if service.blocking else 0,
-        queue=service.queue,
-        shed=service.shed,
-        rate_limit=service.rate_limit,
-        heap=service.heap,
-        caches=service.caches,
-        health_paths=("/healthz",),
-        operations=tuple(_Flat(f"services.{name}.operations.{n}", service, o).model(n) for n, o in _named(service)),
-    )
+    given = {key: getattr(service, key) for key in Service.model_fields if key not in ("replicas", "balancer")}
+    cores = service.cores or (service.workers if service.blocking else None)
+    skin = {
+        "image": Image(repository=f"{REPOSITORY}/{application}/{name}", tags=("v1",), size=20 << 20),
+        **{"program": name, "protocol": "http", "client": "http"},
+        **{"ports": (Port(number=PORT),), "health_paths": ("/healthz",)},
+    }
+    operations = {n: _operation(f"services.{name}.operations.{n}", n, o) for n, o in service.operations.items()}
+    return Behaviour(**{**given, **skin, "cores": cores, "operations": operations})
 
 
-def _named(service: Service) -> list[tuple[str, Operation]]:
-    return list(service.operations.items())
-
-
-class _Flat:
-    """An operation in the words of applications: own times added up, calls in steps."""
-
-    def __init__(self, place: str, service: Service, operation: Operation) -> None:
-        self._place = place
-        self._operation = operation
-        self._works: list[tuple[Law, float]] = [(operation.work, 1.0)] if operation.work is not None else []
-        self._speed = service.speed
-        self._wait = 0.0
-        self._steps = [made for step in operation.steps for made in self._made(step, 1.0)]
-
-    def model(self, name: str) -> OperationModel:
-        """The operation."""
-        o = self._operation
-        return OperationModel(
-            name=name, path=f"/{name}", latency=int(self._wait), failure=o.failure, steps=tuple(self._steps),
-            contention=int(o.contention / self._speed), allocation=o.allocation, **self._work(),
-        )  # fmt: skip
-
-    def _work(self) -> dict[str, Any]:
-        if not self._works:
-            return {"cpu_ms": 0.001}
-        if len(self._works) == 1 and self._works[0][1] == 1.0 and self._speed == 1.0:
-            return {"work": self._works[0][0]}
-        mean = math.fsum(p * law.mean_ns for law, p in self._works)
-        squares = [(p, law.mean_ns, law.scv) for law, p in self._works]
-        variance = math.fsum(p * m * m * (1.0 + scv) - p * p * m * m for p, m, scv in squares)
-        return {"cpu_ms": mean / self._speed / 1e6, "cpu_cv": math.sqrt(max(0.0, variance)) / mean}
-
-    def _made(self, step: Step, chance: float, *, behind: bool = False) -> list[StepModel]:
-        """What becomes of a step that a share of the requests takes."""
-        if step.work is not None or step.wait is not None:
-            self._own(step, chance, behind=behind)
-            return []
-        if step.call is not None:
-            return [StepModel(call=_call(step.call, chance))]
-        if step.send is not None:
-            return [StepModel(send=_send(step.send, chance))]
-        if step.cached is not None:
-            return self._cached(step.cached, chance)
-        if step.parallel is not None:
-            inner = [made for arm in step.parallel for made in self._made(arm, chance, behind=behind)]
-            calls = tuple(call for made in inner for call in made.calls)
-            return [*([StepModel(parallel=calls)] if calls else []), *(made for made in inner if made.cached)]
-        found = [made for one in step.sequence or () for made in self._made(one, chance, behind=behind)]
-        for branch in step.choose or ():
-            for one in branch.steps:
-                found += self._made(one, chance * branch.probability, behind=behind)
-        return found
-
-    def _own(self, step: Step, chance: float, *, behind: bool) -> None:
-        if behind:
-            raise ValueError(
-                f"{self._place}: work or a wait behind a cache; give it a service of its own and call that"
-            )
-        if step.work is not None:
-            self._works.append((step.work, chance))
-        elif step.wait is not None:
-            self._wait += chance * step.wait.mean_ns
-
-    def _cached(self, cached: Cached, chance: float) -> list[StepModel]:
-        if cached.hit is not None:
-            self._wait += chance * cached.hit.mean_ns
-        miss = tuple(made for step in cached.miss for made in self._made(step, chance, behind=True))
-        return [StepModel(cached=CachedModel(cache=cached.cache, miss=miss))]
-
-
-def _call(call: Call, chance: float) -> CallModel:
-    policy = {key: getattr(call, key) for key in Policy.model_fields if key in call.model_fields_set}
-    return CallModel.model_construct(
-        env=variable_of(call.service),
-        operation=call.operation or "",
-        count=call.times * chance,
-        on_failure="error" if call.required else "degraded",
-        **policy,
-    )
-
-
-def _send(send: Send, chance: float) -> SendModel:
-    return SendModel(
-        env=variable_of(send.service), operation=send.operation or "", count=chance, network=send.network,
-        priority=send.priority,
-    )  # fmt: skip
+def _operation(place: str, name: str, operation: Operation) -> AppOperation:
+    """A graph's operation, asked for by its name."""
+    given = {key: getattr(operation, key) for key in Operation.model_fields}
+    try:
+        return AppOperation(path=f"/{name}", **given)
+    except ValidationError as error:
+        raise ValueError(f"{place}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 
 
 def _objects(

@@ -2,62 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterable
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from simcluster.engine import FlatDict, Simulation
-from simcluster.models.apps.admission import PolicyWebhookProgram
+from simcluster.engine.content import UnknownName
+from simcluster.engine.discovery import packages_in
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
-from simcluster.models.apps.documents import load_document
+from simcluster.models.apps.defects import Defect
+from simcluster.models.apps.folder import AppFolder
 from simcluster.models.apps.generic import LISTENS, GenericProgram
-from simcluster.models.apps.hotel_reservation.consul import ConsulProgram
-from simcluster.models.apps.hotel_reservation.service import HotelProgram
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.clientshell import ClientShell
-from simcluster.models.apps.stores.memcached import MemcachedProgram
-from simcluster.models.apps.stores.mongod import MongodProgram
-from simcluster.models.apps.stores.mysqld import MysqldProgram
-from simcluster.models.apps.stores.postgres import PostgresProgram
-from simcluster.models.apps.stores.redis import RedisProgram
-from simcluster.models.apps.tidb.pd import PdProgram
-from simcluster.models.apps.tidb.tidb import TidbProgram
-from simcluster.models.apps.tidb.tikv import TikvProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.program import Program, StartFailure
+from simcluster.models.machine.process import StartFailure
+from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 
-#: Folders of this package with a `behaviour.yaml`.
-APPLICATIONS = (
-    "hotel_reservation",
-    "ingress_nginx",
-    "online_boutique",
-    "policy_webhook",
-    "storefront",
-    "stores",
-    "system",
-    "tidb",
-)
-#: Programs of data stores, by the `data_store` of a behaviour.
 #: Kinds of stores whose images bring clients, and the servers in them, by all their names.
 _WITH_CLIENTS = ("mongod", "postgres", "mysqld", "redis")
 _STORES = ("mongod", "postgres", "mysqld", "mariadbd", "redis-server", "valkey-server")
-_DATA_STORES: dict[str, type[ServerProgram]] = {
-    "mongod": MongodProgram,
-    "postgres": PostgresProgram,
-    "mysqld": MysqldProgram,
-    "redis": RedisProgram,
-    "memcached": MemcachedProgram,
-    "pd": PdProgram,
-    "tikv": TikvProgram,
-    "tidb": TidbProgram,
-}
-#: Programs that do more than serve, by the `logic` of a behaviour.
-_LOGIC: dict[str, type[ServerProgram]] = {"consul": ConsulProgram, "hotel-reservation": HotelProgram}
 #: Images whose entry point is a shell or an interpreter: without a terminal it ends at once.
 _BASE_IMAGES = ("alpine", "bash", "busybox", "centos", "debian", "fedora", "golang", "node", "python", "ubuntu")
 #: Server programs that a script of an undescribed image may start by name.
@@ -67,8 +34,6 @@ _SERVERS = (
 )
 
 
-#: What a release's defects are called in a behaviour.
-_DEFECTS = ("leak", "descriptor_leak", "nofile", "process_litter", "shm_litter")
 #: A behaviour, and the users' mix if it is their entry.
 _Described = tuple[Behaviour, tuple[tuple[str, float], ...]]
 
@@ -78,23 +43,6 @@ class ImageFacts(NamedTuple):
 
     tags: tuple[str, ...]
     size: int
-
-
-class Defects(NamedTuple):
-    """What a release of a program does that the others do not.
-
-    Attributes:
-        leak_bytes, leak_descriptors: what it never gives back for each second of CPU it uses.
-        nofile: descriptors to which its start script limits it; 0 leaves the runtime's limit.
-        litter_processes, litter_bytes: children that it never asks after, and bytes in files of /dev/shm that it
-            never removes, for each second of CPU it uses.
-    """
-
-    leak_bytes: int = 0
-    leak_descriptors: float = 0.0
-    nofile: int = 0
-    litter_processes: float = 0.0
-    litter_bytes: int = 0
 
 
 class ImageRepositories(Protocol):
@@ -109,18 +57,33 @@ class AppCatalog:
 
     Attributes:
         applications: behaviour files by name.
+        operators: classes of operators by the `operator` of a behaviour.
     """
 
-    def __init__(self, sim: Simulation, traffic: TrafficEngine) -> None:
+    def __init__(self, sim: Simulation, traffic: TrafficEngine, folders: Iterable[AppFolder] = ()) -> None:
         self._sim = sim
         self._traffic = traffic
+        self._folders: dict[str, AppFolder] = {}  # of applications that can be deployed
+        self._logic: dict[str, type[ServerProgram]] = {}
+        self.operators: dict[str, type[Any]] = {}
         self.applications: dict[str, Application] = {}
         self._behaviours: dict[str, _Described] = FlatDict()
         self._programs: dict[tuple[str, str], _Described] = FlatDict()  # by repository and program
-        self._releases: dict[tuple[str, str], Defects] = {}  # by repository and tag
+        self._releases: dict[tuple[str, str], tuple[Defect, ...]] = {}  # by repository and tag
         self._loads: dict[str, list[StoreLoad]] = {}  # what applications ask of stores, by kind
-        for name in APPLICATIONS:
-            self.add(load_application(name))
+        for folder in (*generic_folders(), *folders):
+            self.bring(folder)
+
+    def bring(self, folder: AppFolder) -> None:
+        """Make known what an application's folder brings. Raises ValueError: a behaviour names an unknown program."""
+        self._logic |= folder.programs
+        self.operators |= folder.operators
+        for behaviour in folder.behaviour.images:
+            if behaviour.logic and behaviour.logic not in self._logic:
+                raise ValueError(f"{folder.path}: {UnknownName('logic', behaviour.logic, [*self._logic])}")
+        self.add(folder.behaviour)
+        if folder.text("manifests.yaml"):
+            self._folders[folder.behaviour.application] = folder
 
     def add(self, application: Application) -> None:
         """Make an application's images known."""
@@ -138,7 +101,7 @@ class AppCatalog:
 
     def apps(self) -> list[str]:
         """Names of the applications that can be deployed."""
-        return sorted(name for name in self.applications if _manifests_of(name).is_file())
+        return sorted(self._folders)
 
     def manifests(self, app: str) -> str:
         """The manifests of an application, without a namespace: YAML for `kubectl apply`.
@@ -146,15 +109,13 @@ class AppCatalog:
         Raises:
             ValueError: there is no such application; the message lists the nearest.
         """
-        if app not in self.apps():
-            near = difflib.get_close_matches(app, self.apps(), n=3) or self.apps()
-            raise ValueError(f"unknown application {app!r}; did you mean {', '.join(near)}?")
-        return _manifests_of(app).read_text()
+        if app not in self._folders:
+            raise ValueError(str(UnknownName("application", app, self.apps())))
+        return self._folders[app].text("manifests.yaml")
 
     def prerequisites(self, app: str) -> str:
         """What must be there before the manifests: custom resource definitions, operators; may be empty."""
-        file = _manifests_of(app, "prerequisites.yaml")
-        return file.read_text() if file.is_file() else ""
+        return self._folders[app].text("prerequisites.yaml")
 
     def behaviour(self, image: str) -> Behaviour | None:
         """How an image behaves, if somebody described it."""
@@ -162,9 +123,13 @@ class AppCatalog:
         return found[0] if found is not None else None
 
     def describe(self, repository: str) -> ImageFacts | None:
-        """Tags and size of a described repository; None if nobody described it."""
-        found = self._behaviours.get(repository_of(repository))
-        return ImageFacts(found[0].image.tags, found[0].image.size) if found is not None else None
+        """Tags, released ones too, and size of a described repository; None if nobody described it."""
+        known = repository_of(repository)
+        found = self._behaviours.get(known)
+        if found is None:
+            return None
+        released = (tag for name, tag in self._releases if name == known)
+        return ImageFacts((*found[0].image.tags, *released), found[0].image.size)
 
     def tags(self, repository: str) -> tuple[str, ...] | None:
         """Tags that exist in a described repository; None if nobody described it."""
@@ -183,7 +148,7 @@ class AppCatalog:
                 )
                 registry.describe(full, image.tags, image.size)
 
-    def release(self, registry: ImageRepositories, image: str, tag: str, defects: Defects) -> None:
+    def release(self, registry: ImageRepositories, image: str, tag: str, *defects: Defect) -> None:
         """A new version of a described program comes out, and the registries have it.
 
         Args:
@@ -196,7 +161,7 @@ class AppCatalog:
         facts = self.describe(repository)
         if facts is None:
             raise ValueError(f"nothing is known of how {repository} behaves")
-        if tag in facts.tags or (repository, tag) in self._releases:
+        if tag in facts.tags:
             raise ValueError(f"{repository} has a tag {tag} already")
         self._releases[repository, tag] = defects
         full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
@@ -246,36 +211,24 @@ class AppCatalog:
             behaviour = self._loaded(behaviour)
         defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
         if defects is not None:
-            told = dict(zip(_DEFECTS, defects, strict=True))
-            behaviour = behaviour.model_copy(update=told)
-        kind = _LOGIC.get(behaviour.logic) or _DATA_STORES.get(behaviour.data_store, ServerProgram)
-        if behaviour.admission:
-            kind = PolicyWebhookProgram
+            behaviour = behaviour.model_copy(update={"defects": defects})
+        kind = self._logic.get(behaviour.logic or behaviour.data_store, ServerProgram)
         return kind(container, self._traffic, behaviour, mix, environment)
 
     def _loaded(self, behaviour: Behaviour) -> Behaviour:
         """A store with all that applications ask of its kind; who was added later says it last."""
-        operations = {operation.name: operation for operation in behaviour.operations}
+        operations = dict(behaviour.operations)
         data = dict(behaviour.data)
         for load in self._loads[behaviour.data_store]:
-            operations |= {operation.name: operation for operation in load.operations}
+            operations |= load.operations
             data |= load.data
-        return behaviour.model_copy(update={"operations": tuple(operations.values()), "data": data})
+        return behaviour.model_copy(update={"operations": operations, "data": data})
 
 
 @cache
-def load_application(name: str) -> Application:
-    """The behaviour of an application of this package; immutable, so read once per process.
-
-    Raises:
-        DocumentError: its file is wrong.
-    """
-    file = resources.files("simcluster.models.apps").joinpath(name, "behaviour.yaml")
-    return load_document(file.read_text(), Application, f"models/apps/{name}/behaviour.yaml")
-
-
-def _manifests_of(app: str, file: str = "manifests.yaml") -> Traversable:
-    return resources.files("simcluster.models.apps").joinpath(app.replace("-", "_"), file)
+def generic_folders() -> tuple[AppFolder, ...]:
+    """What no single application owns: data stores, and the cluster's own programs."""
+    return tuple(AppFolder.of(package) for package in packages_in("simcluster.models.apps"))
 
 
 def tag_of(image: str) -> str:

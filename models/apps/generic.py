@@ -14,12 +14,12 @@ import json
 from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND
-from simcluster.models.apps.admission import converted
-from simcluster.models.apps.behaviour import Behaviour, Image, OperationModel, Port, Sigterm, Startup
+from simcluster.models.apps.behaviour import AppOperation, Behaviour, Image, Port, Sigterm, Startup
+from simcluster.models.apps.conversion import converted
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.address import parse_address
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, OperationSpec, ServiceSpec
@@ -27,7 +27,7 @@ from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec, Ope
 #: CPU of one request.
 REQUEST_CPU_MS = 2.0
 #: It serves on for so long after SIGTERM: endpoints and kube-proxies need about a second to learn.
-DRAIN_NS = 2 * SECOND
+DRAINS = Sigterm.model_validate({"drain": "2s"})
 #: How long it waits for what it calls.
 CALL_TIMEOUT_NS = 5 * SECOND
 #: Words in the paths by which programs are probed; such a path answers for the process alone.
@@ -70,8 +70,8 @@ def undescribed(name: str, ports: tuple[int, ...]) -> Behaviour:
         idle_cpu_ms=1.0,
         memory=24 << 20,
         startup=Startup(cpu_seconds=0.1),
-        sigterm=Sigterm(drain=DRAIN_NS),
-        operations=(OperationModel(name=ANY_PATH, path="*", cpu_ms=REQUEST_CPU_MS),),
+        sigterm=DRAINS,
+        operations={ANY_PATH: AppOperation(path="*")},
     )
 
 

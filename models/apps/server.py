@@ -19,7 +19,8 @@ from simcluster.models.apps.settings import WrongSetting, configured
 from simcluster.models.apps.shortage import accept_failed, last_words
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Answer, Call, Program
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program
 from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Failed, Served, Server
@@ -95,16 +96,8 @@ class ServerProgram(Program):
         self.container.set_memory(self.behaviour.memory)
         if not self.container.running:
             return
-        if self.behaviour.leak:
-            self.container.leak(self.behaviour.leak)
-        if self.behaviour.nofile:
-            self.container.machine.os.descriptors.set_limit(self.container, self.behaviour.nofile)
-        if self.behaviour.descriptor_leak:
-            self.container.machine.os.descriptors.leak(self.container, self.behaviour.descriptor_leak)
-        if self.behaviour.process_litter:
-            self.container.litter("fork", self.behaviour.process_litter)
-        if self.behaviour.shm_litter:
-            self.container.litter("write", float(self.behaviour.shm_litter))
+        for defect in self.behaviour.defects:
+            defect.begin(self.container)
         self._work_ns = int(startup.cpu_seconds * SECOND)
         self._load()
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ValidationError
 
-from simcluster.engine import Shared
+from simcluster.models.traffic.graph.service import Call, Step, step_of
+from simcluster.models.traffic.graph.skin import Setting
+from simcluster.models.traffic.graph.spec import walk
 
 if TYPE_CHECKING:
-    from simcluster.models.apps.behaviour import Behaviour, CallModel
+    from simcluster.models.apps.behaviour import AppOperation, Behaviour
 
 
 class WrongSetting(ValueError):
@@ -27,31 +29,6 @@ class WrongSetting(ValueError):
         self.value = value
 
 
-class Setting(BaseModel, Shared):
-    """One variable.
-
-    Attributes:
-        env: its name.
-        sets: the key that it sets, with dots (`retries.attempts`).
-        disabled_by: a value with which the key's first part is left out altogether (no breaker at all).
-        besides: further keys to set with it, where the file does not say them.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    env: str
-    sets: str
-    disabled_by: str = ""
-    besides: Mapping[str, Any] = Field(default_factory=dict)
-
-    @field_validator("sets")
-    @classmethod
-    def _a_path(cls, value: str) -> str:
-        if not all(part.isidentifier() for part in value.split(".")):
-            raise ValueError(f"write keys with dots between them, such as retries.attempts, not {value!r}")
-        return value
-
-
 def configured(behaviour: Behaviour, environment: Mapping[str, str]) -> Behaviour:
     """The behaviour of a process with this environment; itself where no variable says otherwise.
 
@@ -59,8 +36,8 @@ def configured(behaviour: Behaviour, environment: Mapping[str, str]) -> Behaviou
         WrongSetting: a value is of no use.
     """
     changed: dict[str, Any] = {}
-    operations = tuple(_operation(operation, environment) for operation in behaviour.operations)
-    if any(new is not old for new, old in zip(operations, behaviour.operations, strict=True)):
+    operations = {name: _operation(operation, environment) for name, operation in behaviour.operations.items()}
+    if any(operations[name] is not old for name, old in behaviour.operations.items()):
         changed["operations"] = operations
     for setting in behaviour.settings:
         value = environment.get(setting.env, "")
@@ -72,22 +49,31 @@ def configured(behaviour: Behaviour, environment: Mapping[str, str]) -> Behaviou
     return behaviour.model_copy(update=changed) if changed else behaviour
 
 
-def _operation(operation: Any, environment: Mapping[str, str]) -> Any:
-    steps = []
-    for step in operation.steps:
-        if step.call is not None:
-            call = _call(step.call, environment)
-            steps.append(step if call is step.call else step.model_copy(update={"call": call}))
-            continue
-        calls = tuple(_call(call, environment) for call in step.parallel)
-        same = all(new is old for new, old in zip(calls, step.parallel, strict=True))
-        steps.append(step if same else step.model_copy(update={"parallel": calls}))
-    if all(new is old for new, old in zip(steps, operation.steps, strict=True)):
+def _operation(operation: AppOperation, environment: Mapping[str, str]) -> AppOperation:
+    if not any(step.call.settings for _, step in walk(operation.steps, ()) if step.call is not None):
         return operation
-    return operation.model_copy(update={"steps": tuple(steps)})
+    steps = _steps(operation.steps, environment)
+    return operation if steps == operation.steps else operation.model_copy(update={"steps": steps})
 
 
-def _call(call: CallModel, environment: Mapping[str, str]) -> CallModel:
+def _steps(steps: tuple[Step, ...], environment: Mapping[str, str]) -> tuple[Step, ...]:
+    return tuple(_step(step, environment) for step in steps)
+
+
+def _step(step: Step, environment: Mapping[str, str]) -> Step:
+    found: Any = getattr(step, step.kind)
+    if step.call is not None:
+        found = _call(step.call, environment)
+    elif step.cached is not None:
+        found = step.cached.model_copy(update={"miss": _steps(step.cached.miss, environment)})
+    elif step.choose is not None:
+        found = tuple(one.model_copy(update={"steps": _steps(one.steps, environment)}) for one in step.choose)
+    elif step.parallel is not None or step.sequence is not None:
+        found = _steps(found, environment)
+    return step_of(**{step.kind: found})
+
+
+def _call(call: Call, environment: Mapping[str, str]) -> Call:
     for setting in call.settings:
         value = environment.get(setting.env, "")
         if value:

@@ -4,77 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from simcluster.engine import SECOND, Parted, Shared, Simulation
+from simcluster.engine import SECOND, Parted, Simulation
+from simcluster.models.machine.containerspec import ContainerSpec, Mount
+from simcluster.models.machine.host import EXIT_SIGKILL, Host
 from simcluster.models.machine.kernel.cfs import CpuStat, statistics
+from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.logfile import LogFile
 from simcluster.models.machine.names import ResolverConfig
-from simcluster.models.machine.program import Program
+from simcluster.models.machine.process import Process
 from simcluster.models.machine.shell.files import Layer
 
-if TYPE_CHECKING:
-    from simcluster.models.machine.kernel.kernel import Kernel
-    from simcluster.models.machine.machine import Machine
-
-EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
 #: A leak is noticed in such steps.
 _LEAK_STEP = 1 << 18
-
-
-class Renewed(Protocol):
-    """A file whose text the kubelet renews as time passes, such as a token. It never changes itself."""
-
-    def text(self, now_ns: int) -> str:
-        """Its text at an instant."""
-
-
-@dataclass(frozen=True)
-class Mount(Shared):
-    """A volume seen from inside: its path, what it is, and the files the kubelet put there."""
-
-    path: str
-    source: str  # configMap, secret, emptyDir, persistentVolumeClaim, hostPath, projected
-    files: tuple[tuple[str, str | Renewed], ...] = ()
-    read_only: bool = False
-    volume: str = ""  # the volume's name: containers of the pod that mount it share what is written
-    host: str = ""  # where it lies on the node, of a hostPath or a local volume
-
-
-class Variables(dict[str, str], Shared):
-    """A process's environment variables; never changed, so forks share them."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True)
-class ContainerSpec(Shared):
-    """What the kubelet asks the runtime to run. CPU in cores, memory in bytes."""
-
-    namespace: str
-    pod_name: str
-    pod_uid: str
-    name: str
-    image: str
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
-    ports: tuple[int, ...] = ()
-    cpu_request: float = 0.0
-    cpu_limit: float | None = None
-    memory_request: int = 0
-    memory_limit: int | None = None
-    mounts: tuple[Mount, ...] = ()
-    labels: tuple[tuple[str, str], ...] = ()
-    read_only_root: bool = False  # securityContext.readOnlyRootFilesystem
-    termination_path: str = "/dev/termination-log"
-    termination_fallback: bool = False  # terminationMessagePolicy FallbackToLogsOnError
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables as a dictionary, not to be changed."""
-        return Variables(self.env)
 
 
 @dataclass
@@ -114,7 +58,7 @@ class Meter(Protocol):
     def take(self, row: int, speed: float) -> int:
         """The same; from now on the container knows of it."""
 
-    def heed(self, row: int, leaky: bool) -> None:
+    def set_leaky(self, row: int, leaky: bool) -> None:
         """A container leaks as it works: it wants to know of its work soon. Or it does not."""
 
 
@@ -128,10 +72,10 @@ class Container(Parted):
         throttled_ns: time in which the CFS quota stopped it.
     """
 
-    program: Program
+    program: Process
 
     def __init__(
-        self, sim: Simulation, machine: Machine, sandbox: Sandbox, spec: ContainerSpec, container_id: str
+        self, sim: Simulation, machine: Host, sandbox: Sandbox, spec: ContainerSpec, container_id: str
     ) -> None:
         self.sim = sim
         self.machine = machine
@@ -170,6 +114,14 @@ class Container(Parted):
         return getattr(self.machine, "os", None)
 
     @property
+    def comm(self) -> str:
+        """Name of its main process as the kernel knows it, at most 15 characters."""
+        spec, program = self.spec, getattr(self, "program", None)
+        known = program.comm if program is not None and not spec.command else ""
+        words = spec.command or (known or spec.image.partition("@")[0].rpartition("/")[2].partition(":")[0],)
+        return words[0].rpartition("/")[2][:15]
+
+    @property
     def cpu_ns(self) -> int:
         """CPU time used since the start, in nanoseconds of one core."""
         if self._meter is None:
@@ -182,7 +134,7 @@ class Container(Parted):
         self.read_meter()
         self._meter = None if meter is None else (meter, row)
         if meter is not None:
-            meter.heed(row, self.leaky)
+            meter.set_leaky(row, self.leaky)
 
     def read_meter(self) -> None:
         """Take over what its meter has counted, and leak what that makes it leak."""
@@ -318,7 +270,7 @@ class Container(Parted):
     def _note_leaks(self) -> None:
         self.leaky = bool(self._leak[0] or self._litter)
         if self._meter is not None:
-            self._meter[0].heed(self._meter[1], self.leaky)
+            self._meter[0].set_leaky(self._meter[1], self.leaky)
 
     def leaked(self) -> int:
         """Bytes it has leaked so far."""

@@ -13,14 +13,11 @@ cores (all run and warm alike), turbo, the critical temperature at which the mac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND, Timer
 from simcluster.models.machine.cpu import NANOCORES
+from simcluster.models.machine.host import Host
 from simcluster.models.machine.kernel import usage
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.power import Power
 
 #: Degrees Celsius of the air that comes in, and at which the processor begins to slow down.
 AMBIENT_C, LIMIT_C = 24.0, 95.0
@@ -53,8 +50,9 @@ class Cooling:
         failed_ns, hot_ns: when the fan failed, and when the processor first became too hot since; -1: it did not.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, host: Host, power: Power) -> None:
+        self._host = host
+        self._power = power
         self.airflow = 1.0
         self.level = 0
         self.events = 0
@@ -77,15 +75,15 @@ class Cooling:
     @property
     def fan_rpm(self) -> int:
         """Revolutions a minute of the processor's fan."""
-        return int(FAN_RPM * self.airflow) // 60 * 60 if self._machine.power.on else 0
+        return int(FAN_RPM * self.airflow) // 60 * 60 if self._power.on else 0
 
     def watts(self) -> float:
         """Power of the package now."""
-        machine = self._machine
-        if not machine.power.running:
+        host = self._host
+        if not self._power.running:
             return 0.0
         clock, duty = ratios(self.level)
-        return IDLE_W + CORE_W * usage.busy(machine) / NANOCORES * duty * clock * clock * clock
+        return IDLE_W + CORE_W * usage.busy(host) / NANOCORES * duty * clock * clock * clock
 
     def impair(self, airflow: float) -> None:
         """From now on the heat sink gets only such a share of its air; 1.0 mends it. Raises ValueError."""
@@ -93,9 +91,9 @@ class Cooling:
             raise ValueError(f"the share of air must be above 0 and at most 1, not {airflow:g}")
         if self._timer is None:
             self._temperature_c = self._end_c()
-            self._timer = self._machine.sim.every(STEP_NS, self._step)
+            self._timer = self._host.sim.every(STEP_NS, self._step)
         self.airflow = airflow
-        self.failed_ns = -1 if airflow >= 1.0 else self._machine.sim.now
+        self.failed_ns = -1 if airflow >= 1.0 else self._host.sim.now
 
     def _end_c(self) -> float:
         """The temperature at which it would end if all stayed as it is."""
@@ -106,14 +104,14 @@ class Cooling:
         over = self._temperature_c - LIMIT_C
         level = self.level
         if over >= 0.0:
-            self.hot_ns = self._machine.sim.now if self.hot_ns < 0 else self.hot_ns
+            self.hot_ns = self._host.sim.now if self.hot_ns < 0 else self.hot_ns
             level = min(LEVELS - 1, level + 1 + int(over))
         elif self._temperature_c < RELIEVED_C:
             level = max(0, level - 1)
         if level != self.level:
             self.level = level
             clock, duty = ratios(level)
-            self._machine.set_cpu_speed(clock * duty)
+            self._host.set_cpu_speed(clock * duty)
         if level:
             self.events += EVENTS_PER_S
         self._tell()
@@ -123,21 +121,21 @@ class Cooling:
 
     def _tell(self) -> None:
         """What the kernel says when throttling begins, now and then while it lasts, and when it is over."""
-        machine, hot = self._machine, bool(self.level)
-        if not machine.power.running or (hot == self._hot and not hot):
+        host, hot = self._host, bool(self.level)
+        if not self._power.running or (hot == self._hot and not hot):
             return
-        now, cores = machine.sim.now, range(machine.cpu_cores)
+        now, cores = host.sim.now, range(host.cpu_cores)
         if not hot:
             self._hot = False
-            told = "temperature/speed normal (total events = "
+            said = "temperature/speed normal (total events = "
         elif now - self._told_ns >= TELL_NS:
             self._hot, self._told_ns = True, now
-            told = "temperature is above threshold, cpu clock is throttled (total events = "
+            said = "temperature is above threshold, cpu clock is throttled (total events = "
         else:
             return
-        machine.kernel(
-            *(f"CPU{core}: Core {told}{self.events})" for core in cores),
-            *(f"CPU{core}: Package {told}{self.events})" for core in cores),
+        host.kernel(
+            *(f"CPU{core}: Core {said}{self.events})" for core in cores),
+            *(f"CPU{core}: Package {said}{self.events})" for core in cores),
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.models.machine.container import Container
+from simcluster.models.machine.kernel.group import Group
 
 NANOCORES = 1_000_000_000
 #: A container without request still has 2 shares of 1024 a core (kubelet: MinShares).
@@ -82,7 +82,7 @@ class CpuAccount:
         """Nanocores that a container wants."""
         return self._demand.get(container_id, 0)
 
-    def used(self, container: Container) -> float:
+    def used(self, container: Group) -> float:
         """Cores that a container uses now."""
         return min(self._demand.get(container.container_id, 0) / NANOCORES, self.share(container))
 
@@ -96,7 +96,7 @@ class CpuAccount:
             return want / NANOCORES
         return min(want, max(free, self._fair(name, weight, max(0, self.available - self.system)))) / NANOCORES
 
-    def report(self, container: Container, nanocores: int) -> None:
+    def report(self, container: Group, nanocores: int) -> None:
         """The container wants so much in this window."""
         self.version += 1
         key = container.container_id
@@ -110,7 +110,7 @@ class CpuAccount:
             self._weight[key] = weight_of(container)
             self._weights += self._weight[key]
 
-    def release(self, container: Container) -> None:
+    def release(self, container: Group) -> None:
         """The container wants nothing any more."""
         self.version += 1
         key = container.container_id
@@ -122,7 +122,7 @@ class CpuAccount:
         """Nanocores that all want together, the system included."""
         return self._total + self.system
 
-    def share(self, container: Container) -> float:
+    def share(self, container: Group) -> float:
         """Cores the container could use now, at most its limit."""
         limit = container.spec.cpu_limit
         ceiling = self.capacity if limit is None else min(self.capacity, int(limit * NANOCORES))
@@ -132,7 +132,7 @@ class CpuAccount:
             return ceiling / NANOCORES
         return min(ceiling, max(free, self._fair(container.container_id, weight_of(container), available))) / NANOCORES
 
-    def shares(self, containers: Sequence[Container]) -> list[float]:
+    def shares(self, containers: Sequence[Group]) -> list[float]:
         """`share` of several containers."""
         available = max(0, self.capacity - self.stolen - self.system)
         rest, demand, weights = available - self._total, self._demand, self._weight
@@ -175,6 +175,6 @@ def _is_crowded(demand: dict[str, int], weights: dict[str, int], whole: int, ava
     return any(want * whole > available * weights[key] for key, want in demand.items())
 
 
-def weight_of(container: Container) -> int:
+def weight_of(container: Group) -> int:
     """cgroup CPU shares of a container: 1024 a requested core, at least 2."""
     return max(_MIN_WEIGHT, int(container.spec.cpu_request * _SHARES_PER_CORE))

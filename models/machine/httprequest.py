@@ -6,7 +6,7 @@ Left out: forms, compression, client certificates, redirects.
 from __future__ import annotations
 
 from simcluster.models.machine.imagetools.call import ToolCall
-from simcluster.models.machine.program import ANY_SERVER, Call
+from simcluster.models.machine.process import ANY_SERVER, Call
 from simcluster.models.machine.shell.files import FileError
 
 #: Options of curl with a value, by their long names; wget's `--header` and `--post-data` among them.

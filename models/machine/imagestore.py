@@ -19,7 +19,7 @@ from simcluster.models.machine.images import (
     Manifest,
     PullError,
 )
-from simcluster.models.machine.storage.unpacking import image_bytes
+from simcluster.models.machine.unpacking import image_bytes
 
 #: Download and unpack together, bytes a second: a pull is bound by decompression at some
 #: 60 MB/s on a node with a 1 Gbit/s link (estimate; the knob of the model).

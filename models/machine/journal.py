@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from simcluster.engine import AppendLog
 from simcluster.models.machine.kernel.levels import level
 
-if TYPE_CHECKING:
-    from simcluster.models.machine.kernel.clock import WallClock
+
+class Clock(Protocol):
+    """The clock by which lines are stamped."""
+
+    def offset_ns(self) -> int:
+        """What it shows minus true time."""
 
 
 class JournalLine(NamedTuple):
@@ -35,7 +39,7 @@ class Journal:
     """Append-only; the oldest lines are lost when it is full (SystemMaxUse)."""
 
     def __init__(self) -> None:
-        self.clock: WallClock | None = None
+        self.clock: Clock | None = None
         self._lines: AppendLog[JournalLine] = AppendLog(block=128, keep_blocks=48)
 
     def write(self, t_ns: int, unit: str, identifier: str, pid: int, text: str) -> None:

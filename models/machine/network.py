@@ -10,7 +10,7 @@ reality. Names are resolved by asking a name server over this very network.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from simcluster.engine import FlatDict
 from simcluster.engine.streams import mix
@@ -29,10 +29,7 @@ from simcluster.models.machine.names import (
     is_address,
     search,
 )
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Sandbox
-    from simcluster.models.machine.shell.files import Layer
+from simcluster.models.machine.shell.files import Layer
 
 Backend = tuple[str, int]  # address, port
 
@@ -50,6 +47,16 @@ class Listener(Protocol):
 
     def listens_on(self, port: int) -> bool:
         """Whether a process accepts connections on the port."""
+
+
+class Resolving(Protocol):
+    """A pod that looks names up: its resolv.conf (None: what dnsPolicy ClusterFirst gives), and its own hosts."""
+
+    namespace: str
+    node: str
+    address: str
+    names: ResolverConfig | None
+    hosts: str
 
 
 class ServiceKey(NamedTuple):
@@ -123,7 +130,7 @@ class Network:
         self.version = 0
         self.links = Links(self._links_changed)
         self.door = FrontDoor(self.links.nics, self._links_changed)
-        self.links.told.append(self.door.look)
+        self.links.listeners.append(self.door.look)
 
     # Tables.
 
@@ -243,7 +250,7 @@ class Network:
             return Lookup(OK, (host,), host)
         return search(config, host, self.name_servers(config, node, source))
 
-    def resolve_for(self, sandbox: Sandbox, host: str) -> Lookup:
+    def resolve_for(self, sandbox: Resolving, host: str) -> Lookup:
         """Look a name up as a process of a pod does: its hosts file, then its name servers."""
         host = host if is_address(host) else host.lower()
         for line in sandbox.hosts.splitlines():

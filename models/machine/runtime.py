@@ -8,19 +8,20 @@ snapshotters, runtime classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.engine import MILLISECOND, SECOND, Simulation
 from simcluster.models.machine.cni import NOT_INITIALIZED, AddressRange, CniConfig
-from simcluster.models.machine.container import Container, ContainerSpec, Sandbox, cpu_times
-from simcluster.models.machine.imagetools.lazy import Executed, run_tool
+from simcluster.models.machine.container import Container, Sandbox, cpu_times
+from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.host import Host
+from simcluster.models.machine.imagetools import execute
+from simcluster.models.machine.imagetools.execute import Executed
+from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import ProgramCatalog, StartFailure
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.kernel.kernel import Kernel
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import StartFailure
+from simcluster.models.machine.program import ProgramCatalog
 
 #: Durations: log-normal (median, sigma). From "ContainerCreating" to "Pulling" the recorded
 #: nodes took 0.42-0.45 s, volume set-up and sandbox together; Created and Started follow
@@ -53,12 +54,12 @@ class Runtime:
 
     Attributes:
         up: whether the daemon answers.
-        on_change: told the pod uid whenever a sandbox or container of it changed state.
-        on_stop: told when the daemon stops.
+        on_change: called with the pod uid whenever a sandbox or container of it changed state.
+        on_stop: called when the daemon stops.
     """
 
     def __init__(
-        self, sim: Simulation, machine: Machine, network: Network, catalog: ProgramCatalog, pod_cidr: str
+        self, sim: Simulation, machine: Host, network: Network, catalog: ProgramCatalog, pod_cidr: str
     ) -> None:
         self.sim = sim
         self.machine = machine
@@ -224,8 +225,14 @@ class Runtime:
             self._every = (self.changes, found)
         return self.retired_cpu_ns + sum(cpu_times(self._every[1]))  # integers
 
-    def execute(self, container: Container, argv: tuple[str, ...], stdin: str = "") -> Executed:
-        """Run a command in a container; the world does not move meanwhile.
+    def execute(
+        self,
+        container: Container,
+        argv: tuple[str, ...],
+        stdin: str = "",
+        limit_ns: int = execute.ImmediateRunner.LIMIT_NS,
+    ) -> Executed:
+        """Run a command in a container, for `limit_ns` at most; the world does not move meanwhile.
 
         Raises:
             RuntimeFailure: the container does not run, or the executable does not exist.
@@ -239,7 +246,7 @@ class Runtime:
         result = container.program.run_with_input(argv, stdin)
         if result is not None:
             return Executed(result)
-        executed = run_tool(container, argv, stdin)
+        executed = execute.timed(container, argv, stdin, limit_ns)
         if executed is None:
             asked = argv[0] if argv else ""
             missing = (

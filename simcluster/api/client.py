@@ -8,7 +8,7 @@ are served like an informer's cache, straight from the store, and must not be ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of
@@ -23,12 +23,10 @@ from simcluster.api.request import (
     User,
 )
 from simcluster.api.routing import Route
-from simcluster.api.shortways import heartbeat, recording, renewal, reporting
+from simcluster.api.serving import Serving
+from simcluster.api.shortways import heartbeat, podcopies, recording, renewal, reporting
 from simcluster.api.store import Store
 from simcluster.api.subresources import binding
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _PATCH_TYPES = {"merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH, "json": JSON_PATCH}
 
@@ -42,7 +40,7 @@ class Client:
         agent: its user agent and default field manager, such as `kubelet`.
     """
 
-    def __init__(self, api: Api, user: User, agent: str) -> None:
+    def __init__(self, api: Serving, user: User, agent: str) -> None:
         self.api = api
         self.user = user
         self.agent = agent
@@ -69,15 +67,15 @@ class Client:
             owner: as it is stored.
             make: makes the pod; it looks at nothing else, and gives it no name.
         """
-        manager, copies = self.agent.partition("/")[0], self.api.copies
-        stored = copies.create(self.api, self.user, manager, owner) if self._reaches() else None
+        manager = self.agent.partition("/")[0]
+        stored = podcopies.create_copy(self.api, self.user, manager, owner) if self._reaches() else None
         if stored is not None:
             self.writes += 1
             return stored
         made = self.create("pods", namespace_of(owner), make(ApiObject(owner)))
         stored = self.api.store.get("pods", namespace_of(made), name_of(made))
         if stored is not None:
-            copies.remember(self.api, owner, manager, stored)
+            self.api.pod_models.remember(owner, manager, stored)
         return made
 
     def update(self, resource: str, obj: Json) -> ApiObject:

@@ -89,16 +89,27 @@ def is_terminating(obj: Mapping[str, Any]) -> bool:
 def condition(obj: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
     """The entry of `status.conditions` with this type. Do not change it."""
     for entry in (obj.get("status") or {}).get("conditions") or ():
-        if entry["type"] == kind:
+        if entry.get("type") == kind:
             found: dict[str, Any] = entry
             return found
     return None
 
 
+def condition_status(obj: Mapping[str, Any], kind: str) -> str:
+    """`True`, `False` or `Unknown` as the condition of this type says it; an empty text without one."""
+    entry = condition(obj, kind)
+    return "" if entry is None else str(entry.get("status") or "")
+
+
+def transition_time(before: Mapping[str, Any] | None, status: str, now: str) -> str:
+    """`lastTransitionTime` of a condition: as in the one before it while the status is the same, else now."""
+    same = before is not None and before.get("status") == status
+    return str((before or {}).get("lastTransitionTime") or now) if same else now
+
+
 def is_pod_ready(pod: Mapping[str, Any]) -> bool:
     """Whether the reported condition Ready is True."""
-    ready = condition(pod, "Ready")
-    return ready is not None and ready["status"] == "True"
+    return condition_status(pod, "Ready") == "True"
 
 
 def owner_reference(owner: Mapping[str, Any], *, controller: bool = True) -> Json:

@@ -10,99 +10,25 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from simcluster.api import errors, metrics
-from simcluster.api.admission.chain import AdmissionChain
-from simcluster.api.admission.plugin import Cluster
 from simcluster.api.authentication import requests as tokenrequests
-from simcluster.api.authorization import Authorizer
 from simcluster.api.authorization.impersonation import impersonated
 from simcluster.api.authorization.question import MASTERS
-from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, ProxyTransport, WebhookBackend
 from simcluster.api.customresources.definitions import CustomResourceDefinitions
 from simcluster.api.errors import ApiError
 from simcluster.api.handlers import componentstatus, nonresource, reading, writeoptions, writing
-from simcluster.api.registry.expiry import EventExpiry
-from simcluster.api.registry.identity import Identities
-from simcluster.api.registry.registry import Registry
 from simcluster.api.request import NO_SNIFF, Request, Response
-from simcluster.api.resources import BUILT_IN, ResourceTable
 from simcluster.api.routing import Route, Unrouted, route
-from simcluster.api.servermetrics import ServedRequests
-from simcluster.api.shortways.podcopies import PodCopies
-from simcluster.api.shortways.statusfields import StatusFields
-from simcluster.api.store import Store
+from simcluster.api.serving import Serving
 from simcluster.api.subresources import binding, containers, eviction, finalize, proxy, reviews, scale
 from simcluster.engine import Simulation
-from simcluster.engine.clock import DAY
 
 
-class Api:
-    """The API server of one cluster.
-
-    Attributes:
-        store: every object and its history.
-        resources: what is served: the built-in resources and the established custom ones.
-        registry: what writes mean.
-        kubelets: asked for logs and exec; None until there are nodes.
-        metrics: metrics-server; None if the cluster has none.
-        proxy: reaches what stands behind `.../proxy`; None if there is no network.
-        components: asked for the health of the control plane; None says all is well.
-        served: how many writes were answered.
-        copies: remembers pods of which others are copies.
-        status_fields: remembers whose the fields of statuses are.
-        address: host and port under which clients reach the server; empty if nobody has said.
-        certificate_ns: when the server's certificate was issued (negative: before simulated time began).
-    """
+class Api(Serving):
+    """The API server of one cluster."""
 
     def __init__(self, sim: Simulation) -> None:
-        self.sim = sim
-        self.store = Store(sim)
-        self.resources: ResourceTable = BUILT_IN
-        identities = Identities(sim, self.store)
-        admission = AdmissionChain(Cluster(sim, self.store, identities))
-        self.registry = Registry(sim, self.store, admission, identities)
-        self.event_expiry = EventExpiry(sim, self.store)
-        self.kubelets: KubeletProxy | None = None
-        self.metrics: MetricsSource | None = None
-        self.proxy: ProxyTransport | None = None
-        self.components: ComponentProbe | None = None
-        self.served = ServedRequests()
-        self.copies = PodCopies()
-        self.status_fields = StatusFields()
-        self.address = ""
-        self.certificate_ns = -CERTIFICATE_AGE_NS
+        super().__init__(sim)
         self.definitions = CustomResourceDefinitions(self)
-
-    @property
-    def available(self) -> bool:
-        """Whether requests succeed at all."""
-        return True
-
-    def serve(self, resources: ResourceTable) -> None:
-        """From now on serve these resources."""
-        self.resources = resources
-        self.registry.admission.cluster.resources = resources
-
-    def renew_certificate(self) -> None:
-        """`kubeadm certs renew apiserver` and a restart of the server: everybody connects anew."""
-        self.certificate_ns = self.sim.now
-
-    def warn(self, warnings: tuple[str, ...]) -> None:
-        """Add `Warning` headers to the present answer, be it a success or not."""
-        self.registry.admission.cluster.warnings.extend(warnings)
-
-    def reach_webhooks(self, backend: WebhookBackend) -> None:
-        """Reach the servers of admission webhooks through `backend`."""
-        self.registry.admission.cluster.backend = backend
-
-    @property
-    def authorizer(self) -> Authorizer | None:
-        """Decides who may do what; None allows everything."""
-        return self.registry.authorizer
-
-    @authorizer.setter
-    def authorizer(self, authorizer: Authorizer | None) -> None:
-        self.registry.authorizer = authorizer
-        self.registry.admission.cluster.authorizer = authorizer
 
     def handle(self, request: Request) -> Response:
         """Serve one request at the present instant."""
@@ -207,8 +133,6 @@ _SUBRESOURCES: dict[str, _Handler] = {
     "scale": scale.serve,
     "token": tokenrequests.token,
 }
-#: How old the server's certificate is when simulated time begins.
-CERTIFICATE_AGE_NS = 30 * DAY
 _OF_OBJECTS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _OF_COLLECTIONS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 

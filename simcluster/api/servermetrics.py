@@ -6,15 +6,12 @@ request takes no simulated time. Source of names and help texts: kube-apiserver 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api.exposition import Family, exposition
 from simcluster.api.request import Request
+from simcluster.api.resources import ResourceTable
 from simcluster.api.routing import Route
+from simcluster.api.store import Store
 from simcluster.api.version import VERSION
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 #: Verb, group, version, resource, subresource, scope, code.
 Counted = tuple[str, str, str, str, str, str, int]
@@ -38,11 +35,14 @@ class ServedRequests:
             verb = "DELETECOLLECTION"
         elif verb == "PATCH" and request.content_type.startswith("application/apply-patch"):
             verb = "APPLY"
-        key = (verb, resource.group, resource.version, resource.plural, route.subresource, scope, code)
-        self.counts[key] = self.counts.get(key, 0) + 1
+        self.add((verb, resource.group, resource.version, resource.plural, route.subresource, scope, code))
+
+    def add(self, key: Counted, count: int = 1) -> None:
+        """Writes of one sort have been answered."""
+        self.counts[key] = self.counts.get(key, 0) + count
 
 
-def exposed(api: Api) -> str:
+def exposed(served: ServedRequests, store: Store, resources: ResourceTable) -> str:
     """The answer to `/metrics`."""
     requests = tuple(
         (
@@ -59,11 +59,11 @@ def exposed(api: Api) -> str:
             ),
             count,
         )
-        for (verb, group, version, resource, subresource, scope, code), count in api.served.counts.items()
+        for (verb, group, version, resource, subresource, scope, code), count in served.counts.items()
     )
     stored = tuple(
-        ((("resource", resource.name),), api.store.count(resource.name))
-        for resource in api.resources.all
+        ((("resource", resource.name),), store.count(resource.name))
+        for resource in resources.all
         if resource.storage == resource.name and "watch" in resource.verbs
     )
     return exposition(

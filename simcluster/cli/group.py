@@ -93,7 +93,7 @@ def _report(problem: Exception) -> int:
     """One line for what the user can mend, a traceback for what only we can."""
     content = _content()
     code = getattr(problem, "exit_code", None)
-    if isinstance(problem, (content.UnknownName, content.ContentError, FileNotFoundError)):
+    if isinstance(problem, (content.UnknownName, content.ContentError)) or _of_a_file(problem):
         code = USAGE
     if isinstance(code, int):
         click.echo(f"simcluster: {problem}", err=True)
@@ -101,3 +101,8 @@ def _report(problem: Exception) -> int:
     traceback.print_exception(problem, file=sys.stderr)
     click.echo("simcluster: internal error; the traceback above says where", err=True)
     return INTERNAL
+
+
+def _of_a_file(problem: Exception) -> bool:
+    """Whether a file that somebody named cannot be read or written."""
+    return isinstance(problem, OSError) and problem.filename is not None

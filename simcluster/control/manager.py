@@ -24,7 +24,7 @@ from simcluster.control.nodelifecycle import NodeLifecycleController, PodGarbage
 from simcluster.control.persistentvolume import ClaimProtection, PersistentVolumeBinder, VolumeProtection
 from simcluster.control.process import Process
 from simcluster.control.replicaset import ReplicaSetController
-from simcluster.control.replicationcontroller import ReplicationControllerController
+from simcluster.control.replicaset.replicationcontroller import ReplicationControllerController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.control.serviceaccount import (
     LegacyTokenCleaner,

@@ -178,7 +178,11 @@ def read_document(path: Path, *, words: bool = False) -> Document:
     Raises:
         ContentError: the file is missing, is no YAML, has a key twice, or is too large or too deep.
     """
-    text = _text_of(path)
+    return parsed(path, _text_of(path), words=words)
+
+
+def parsed(path: Path, text: str, *, words: bool = False) -> Document:
+    """The same of a text; `path` stands for it in messages. Raises ContentError."""
     try:
         _refuse_depth(path, text)
         loader, node = _composed(text, words)
@@ -315,28 +319,33 @@ class Library:
     """Where content is looked for: the package's own folders, installed ones, and given ones.
 
     Attributes:
-        extra: folders named on the command line; each holds `tasks/`, `faults/`, `noise/`.
+        extra: folders named on the command line; each holds `tasks/`, `faults/`, `noise/`, `apps/`.
     """
 
     extra: tuple[Path, ...] = ()
 
-    def files(self, room: str, own: Path) -> dict[str, Path]:
+    def files(self, room: str, *own: Path) -> dict[str, Path]:
         """id -> file of everything in a room.
 
         Args:
             room: `tasks`, `faults` or `noise`.
-            own: the package's own folder of that room.
+            own: the package's own folders of that room.
 
         Raises:
             ContentError: two files have one id.
         """
         found: dict[str, Path] = {}
-        for folder in (own, *(root / room for root in (*installed_folders(), *self.extra))):
+        for folder in (*own, *(root / room for root in (*installed_folders(), *self.extra))):
             for path in sorted(folder.rglob("*.yaml")):
                 if path.stem in found:
                     raise ContentError(path, 1, f"the id {path.stem!r} is already taken by {found[path.stem]}")
                 found[path.stem] = path
         return found
+
+    def folders(self, room: str) -> list[Path]:
+        """The folders in a room of the installed and the given ones: one for each piece, by name."""
+        rooms = [root / room for root in (*installed_folders(), *self.extra)]
+        return [path for room in rooms if room.is_dir() for path in sorted(room.iterdir()) if path.is_dir()]
 
 
 def installed_folders() -> list[Path]:

@@ -14,7 +14,7 @@ _UNITS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
 def boutique_manifests() -> list[dict[str, Any]]:
     """The documents of our own manifests."""
-    file = resources.files("simcluster.models.apps").joinpath("online_boutique/manifests.yaml")
+    file = resources.files("simcluster.apps.online_boutique").joinpath("manifests.yaml")
     return list(yaml.safe_load_all(file.read_text()))
 
 
@@ -38,6 +38,7 @@ def place_deployment(cluster: HandmadeCluster, deployment: dict[str, Any], node:
     """Start one pod of a Deployment under the Deployment's name."""
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     limits = container["resources"]["limits"]
+    cluster.namespace = "boutique"
     cluster.pod(
         deployment["metadata"]["name"],
         container["image"],
@@ -46,7 +47,6 @@ def place_deployment(cluster: HandmadeCluster, deployment: dict[str, Any], node:
         cpu_limit=_cores(limits["cpu"]),
         memory_limit=_bytes(limits["memory"]),
         node=node,
-        namespace="boutique",
     )
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from simcluster.apps.registry import applications
 from simcluster.engine import SECOND, Simulation
 from simcluster.models.apps.catalog import AppCatalog
-from simcluster.models.machine.container import Container, ContainerSpec, Sandbox
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.network import Network, ServiceKey
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 
@@ -65,9 +67,10 @@ class HandmadeCluster:
         self.sim = Simulation(seed)
         self.network = Network()
         self.traffic = TrafficEngine(self.sim, self.network)
-        self.catalog = AppCatalog(self.sim, self.traffic)
+        self.catalog = AppCatalog(self.sim, self.traffic, applications())
         self.machines = {f"n{i + 1}": PlainMachine(cores) for i in range(nodes)}
         self.pods: dict[str, Sandbox] = {}
+        self.namespace = "shop"  # of pods to come
         self._services = 0
         self._addresses = 0
 
@@ -81,15 +84,14 @@ class HandmadeCluster:
         cpu_limit: float | None = None,
         memory_limit: int | None = None,
         node: str = "n1",
-        namespace: str = "shop",
         command: tuple[str, ...] = (),
     ) -> Container:
         """Start a pod of one container."""
         self._addresses += 1
         address = f"10.244.0.{self._addresses + 1}"
-        sandbox = Sandbox(namespace, name, f"uid-{name}", node, address)
+        sandbox = Sandbox(self.namespace, name, f"uid-{name}", node, address)
         spec = ContainerSpec(
-            namespace,
+            self.namespace,
             name,
             f"uid-{name}",
             "server",

@@ -11,10 +11,12 @@ from simcluster.api.server import Api
 from simcluster.control.kubelet import Kubelet, KubeletServers
 from simcluster.engine import MILLISECOND, SECOND, Simulation, Timer
 from simcluster.models.machine.container import EXIT_SIGTERM, Container
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
-from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer, Call, ExecResult, Program, StartFailure
+from simcluster.models.machine.process import Answer, Call, ExecResult, StartFailure
+from simcluster.models.machine.program import Program
 
 
 class ScriptedProgram(Program):
@@ -113,15 +115,8 @@ class NodeBench:
             self._ensure(namespace)
         self.network = Network()
         self.registry = ImageRegistry(self.sim)
-        self.machine = Machine(
-            self.sim,
-            name,
-            address="172.18.0.3",
-            network=self.network,
-            registry=self.registry,
-            catalog=ScriptedCatalog(),
-            **machine,
-        )
+        spec = MachineSpec(name, "172.18.0.3", **machine)
+        self.machine = LinuxMachine(self.sim, spec, self.network, self.registry, ScriptedCatalog())
         self.kubelet = Kubelet(self.sim, self.api, self.machine)
         self.servers = KubeletServers({name: self.kubelet})
 

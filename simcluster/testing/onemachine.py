@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.engine import Simulation
-from simcluster.models.machine.container import Container, ContainerSpec
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
 from simcluster.testing.nodes import ScriptedCatalog
@@ -17,10 +20,8 @@ def one_machine(
 ) -> Machine:
     """A machine on its own."""
     sim = Simulation()
-    return Machine(
-        sim, name, address=address, network=network or Network(), registry=ImageRegistry(sim),
-        catalog=ScriptedCatalog(), **more,
-    )  # fmt: skip
+    spec = MachineSpec(name, address, **more)
+    return LinuxMachine(sim, spec, network or Network(), ImageRegistry(sim), ScriptedCatalog())
 
 
 def start(machine: Machine, name: str, **spec: Any) -> Container:

@@ -17,7 +17,7 @@ from simcluster.api.server import Api
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.journal import JournalLine
-from simcluster.models.machine.program import Answer
+from simcluster.models.machine.process import Answer
 
 NAMESPACE = "shop"
 REGISTRY = "registry.example.com:5000/shop"

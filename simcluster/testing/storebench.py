@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from simcluster.models.apps.behaviour import Application, Behaviour, CallModel, Image, OperationModel, Port, StepModel
+from simcluster.models.apps.behaviour import Application, AppOperation, Behaviour, Image, Port
 from simcluster.models.apps.stores.program import StoreProgram
-from simcluster.models.machine.container import Container, ContainerSpec, Mount, Sandbox
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.containerspec import ContainerSpec, Mount
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
-from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.storage import FileSystem
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.testing.handmade import HandmadeCluster
@@ -28,14 +30,8 @@ class StoreBench(HandmadeCluster):
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(seed)
-        self.machine = Machine(
-            self.sim,
-            "node-1",
-            address="172.18.0.3",
-            network=self.network,
-            registry=ImageRegistry(self.sim),
-            catalog=self.catalog,
-        )
+        spec = MachineSpec("node-1", "172.18.0.3")
+        self.machine = LinuxMachine(self.sim, spec, self.network, ImageRegistry(self.sim), self.catalog)
         self.machines = {"node-1": self.machine}  # type: ignore[dict-item]
         self._runs = 0
         self._wanted: dict[str, tuple[ContainerSpec, str]] = {}
@@ -109,18 +105,17 @@ class StoreBench(HandmadeCluster):
         database: str = "",
     ) -> UserLoad:
         """A program that asks the store once for each of its users' requests."""
-        call = CallModel.model_validate(
-            {
-                **{"env": "STORE", "operation": operation, "client": client, "timeout": f"{int(timeout_s * 1000)}ms"},
-                **{"user": user, "password": password, "database": database},
-            }
-        )
-        page = OperationModel(name="page", path="*", cpu_ms=0.2, steps=(StepModel(call=call),))
+        call = {
+            **{"env": "STORE", "operation": operation, "client": client, "timeout": f"{int(timeout_s * 1000)}ms"},
+            **{"user": user, "password": password, "database": database},
+        }
+        work = {"law": "exponential", "mean": "200us"}
+        page = AppOperation.model_validate({"path": "*", "work": work, "steps": [{"call": call}]})
         image = Image(repository=CALLER, tags=("v1",), size=1 << 20)
         behaviour = Behaviour(
-            name="caller", image=image, program="caller", protocol="http", ports=(Port(number=80),), operations=(page,)
+            image=image, program="caller", protocol="http", ports=(Port(number=80),), operations={"page": page}
         )
-        self.catalog.add(Application(application="bench", images=(behaviour,)))
+        self.catalog.add(Application(application="bench", services={"caller": behaviour}))
         self.service("store", port, ("store",))
         self.run_pod("caller", f"{CALLER}:v1", env={"STORE": f"store:{port}"})
         self.service("caller", 80, ("caller",))

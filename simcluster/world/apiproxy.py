@@ -15,7 +15,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.certificate import presented_by
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import ANY_SERVER, Answer, Call
+from simcluster.models.machine.process import ANY_SERVER, Answer, Call
 from simcluster.world import kubeletserver
 
 #: Round trip inside a cluster: a typical magnitude.

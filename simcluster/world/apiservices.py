@@ -59,7 +59,7 @@ def register(client: Client, now_ns: int) -> None:
         uids[name] = uids.get(name) or api.registry.identities.uid(resource, "", name)
         api.store.put(resource, _of_now(template, uids[name], now))
     for key, count in counts.items():
-        api.served.counts[key] = api.served.counts.get(key, 0) + count
+        api.served.add(key, count)
 
 
 @functools.lru_cache(maxsize=16)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from simcluster.api.encoding.wire import encode, frames
 from simcluster.api.request import JSON, Query, User, request_of
 from simcluster.api.server import Api
-from simcluster.models.machine.program import ANY_SERVER, Answer, Call
+from simcluster.models.machine.process import ANY_SERVER, Answer, Call
 
 _ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 #: What the server prints indented without being asked (endpoints/handlers/negotiation, isPrettyPrint).

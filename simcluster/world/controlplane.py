@@ -18,7 +18,8 @@ from simcluster.api.objects import Json
 from simcluster.control.kubelet.klog import klog_line
 from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.identitylease import IdentityLease

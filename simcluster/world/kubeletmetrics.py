@@ -8,7 +8,6 @@ from __future__ import annotations
 from simcluster.api.exposition import Family, exposition, instant, seconds
 from simcluster.control.kubelet import Kubelet
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.storage import usage_of
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -85,7 +84,7 @@ def resource_metrics(kubelet: Kubelet) -> str:
 
 def cadvisor_metrics(kubelet: Kubelet) -> str:
     """`/metrics/cadvisor`: the counters of cgroups that alerts are made of."""
-    machine, disk = kubelet.machine, usage_of(kubelet.machine)
+    machine, disk = kubelet.machine, kubelet.machine.disk_usage()
     runs = [newest[0] for by_name in machine.runtime.runs.values() for newest in by_name.values() if newest]
     running = [run for run in runs if run.running]
     root: Labels = (("container", ""), ("id", "/"), ("image", ""), ("name", ""), ("namespace", ""), ("pod", ""))

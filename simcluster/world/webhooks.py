@@ -18,7 +18,7 @@ from simcluster.models.machine.certificate import objection, presented_by
 from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.imagetools.call import FOREVER_NS
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 
 #: Round trip inside a cluster, and the handshakes of TCP and TLS: typical magnitudes.
 _ROUND_TRIP_NS = MILLISECOND // 2

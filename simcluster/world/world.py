@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from simcluster.api.client import Client
 from simcluster.api.request import ADMIN, User
+from simcluster.apps.registry import applications
 from simcluster.control.apiservices import ApiServiceAvailability
 from simcluster.control.clusterdns import ClusterDns
 from simcluster.control.csi import StorageBackend, csi_sidecars
@@ -20,8 +21,11 @@ from simcluster.control.scheduler import Scheduler
 from simcluster.control.serviceaccount import track_use
 from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation, fork
+from simcluster.engine.content import Library
 from simcluster.models.apps.catalog import AppCatalog
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.engine import TrafficEngine
@@ -33,7 +37,6 @@ from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
-from simcluster.world.operators import OPERATORS
 from simcluster.world.programs import WorldPrograms
 from simcluster.world.webhooks import ServiceWebhooks
 
@@ -74,6 +77,7 @@ class World:
         nodes: the nodes to build instead of `default_nodes(workers)`.
         addons: whether what kubeadm installs runs in `kube-system` (static pods, kube-proxy,
             CoreDNS, metrics-server); without, there are bare nodes and no metrics API.
+        library: where further applications are found.
 
     Attributes:
         sim: time, timers and randomness.
@@ -90,13 +94,20 @@ class World:
         kubeconfig: what `kubectl config view` shows.
     """
 
-    machine_type: type[Machine] = Machine
+    machine_type: type[LinuxMachine] = LinuxMachine
     preloaded: tuple[str, ...] = bootstrap.PRELOADED
     kubeconfig = KubeConfig()
 
     def __init__(
-        self, seed: int = 0, *, workers: int = 3, nodes: Sequence[NodeSpec] | None = None, addons: bool = True
+        self,
+        seed: int = 0,
+        *,
+        workers: int = 3,
+        nodes: Sequence[NodeSpec] | None = None,
+        addons: bool = True,
+        library: Library | None = None,
     ) -> None:
+        self.library = library
         self.sim = Simulation(seed)
         self.api = GatedApi(self.sim)
         self.network = Network()
@@ -122,7 +133,7 @@ class World:
         self.storage = StorageBackend()
         self.csi = csi_sidecars(self.sim, self.api, self.storage)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
-        self.operators = Operators(self.api, OPERATORS)
+        self.operators = Operators(self.api, self.catalog.operators)
         self.programs = WorldPrograms(self.catalog, self.control_plane, self.proxies, self.operators)
         self.dns = ClusterDns(self.sim, self.api, self.network)
         self.policies = NetworkPolicyAgent(self.sim, self.api, self.network)
@@ -190,9 +201,11 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def available(self, namespace: str) -> bool:
-        """Whether every Deployment of the namespace has all its replicas available."""
-        deployments = self.api.store.objects("deployments.apps", namespace)
-        return all((d.get("status") or {}).get("availableReplicas", 0) == d["spec"]["replicas"] for d in deployments)
+        """Whether every Deployment and StatefulSet of the namespace has all its replicas available."""
+        found = [
+            o for kind in ("deployments", "statefulsets") for o in self.api.store.objects(f"{kind}.apps", namespace)
+        ]
+        return all((o.get("status") or {}).get("availableReplicas", 0) == o["spec"]["replicas"] for o in found)
 
     def add_users(self, namespace: str, service: str, rps: float, *, mix: dict[str, float] | None = None) -> UserLoad:
         """Send users to a Service: `rps` requests a second of the operations in `mix`."""
@@ -206,7 +219,7 @@ class World:
 
     def build_catalog(self) -> AppCatalog:
         """What images do."""
-        return AppCatalog(self.sim, self.traffic)
+        return AppCatalog(self.sim, self.traffic, applications(self.library))
 
     def build_registry(self) -> ImageRegistry:
         """Which images there are."""
@@ -218,19 +231,16 @@ class World:
 
     def build_machine(self, index: int, spec: NodeSpec) -> Machine:
         """The machine of the node that is the `index`-th."""
-        return self.machine_type(
-            self.sim,
+        wanted = MachineSpec(
             spec.name,
-            address=spec.address or f"172.18.{(index + 2) // 250}.{(index + 2) % 250}",
+            spec.address or f"172.18.{(index + 2) // 250}.{(index + 2) % 250}",
             cpu_cores=spec.cpu,
             memory_bytes=spec.memory,
             pod_cidr=spec.pod_cidr or f"10.{244 + index // 250}.{index % 250}.0/24",
             role="control-plane" if spec.control_plane else "worker",
-            network=self.network,
-            registry=self.registry,
-            catalog=self.programs,
-            preloaded=self.preloaded,
+            preloaded=tuple(self.preloaded),
         )
+        return self.machine_type(self.sim, wanted, self.network, self.registry, self.programs)
 
     def _add_node(self, index: int, spec: NodeSpec, addons: bool) -> None:
         machine = self.build_machine(index, spec)
@@ -246,7 +256,7 @@ class World:
             labels=dict(spec.labels),
             config=spec.kubelet,
         )
-        self.kubelets[spec.name].storage = self.storage
+        self.kubelets[spec.name].attachments.backend = self.storage
         proxy = self.proxies[spec.name] = KubeProxy(self.sim, self.api, self.network, spec.name, self._rulebook)
         if not addons:
             proxy.start()  # without a pod of its own

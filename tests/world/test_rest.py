@@ -43,12 +43,12 @@ def calm() -> World:
     return world
 
 
-def rouse(world: World) -> None:
+def look_again(world: World) -> None:
     """Have every probe attempted and every pod looked at."""
     for kubelet in world.kubelets.values():
-        kubelet.resting.rouse()
+        kubelet.resting.catch_up()
         for worker in kubelet.workers.values():
-            for probe in worker.probes.values():
+            for probe in worker.probes.workers.values():
                 probe._steady = None
 
 
@@ -93,14 +93,16 @@ def test_who_rests_wakes_in_time(calm: World, strike: Callable[[World], None]) -
     for _ in range(20):
         restful.run_for(5 * SECOND)
         restless.run_for(5 * SECOND)
-        rouse(restless)
+        look_again(restless)
     assert restful.sim.digest.hex() == restless.sim.digest.hex()
 
 
 def test_pods_and_probes_rest(calm: World) -> None:
     kubelets = calm.kubelets.values()
-    assert sum(len(kubelet.resting.workers) for kubelet in kubelets) >= 12
-    probes = [probe for kubelet in kubelets for worker in kubelet.workers.values() for probe in worker.probes.values()]
+    assert sum(len(kubelet.resting.pods) for kubelet in kubelets) >= 12
+    probes = [
+        probe for kubelet in kubelets for worker in kubelet.workers.values() for probe in worker.probes.workers.values()
+    ]
     assert sum(probe._steady is not None for probe in probes) >= 8
 
 

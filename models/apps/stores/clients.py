@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.models.apps.reaching import reach
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.program import StoreProgram

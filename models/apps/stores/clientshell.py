@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from simcluster.models.apps.stores import mongoclient, mysqlshell, psqlclient, rediscli
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.container import ProgramHost, ShellProgram
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from simcluster.models.apps.stores.contents import Contents
-from simcluster.models.machine.container import Container, Mount
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
-from simcluster.models.machine.program import process_name
 from simcluster.models.machine.shell.files import Layer
-from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency
+from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency, load_file
 
 #: Where the kubelet and containerd put what containers write.
 _PODS = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{name}"
@@ -38,7 +38,7 @@ class DataFolder:
     def __init__(self, container: Container, path: str, comm: str = "") -> None:
         self._container = container
         self.path = path.rstrip("/") or "/"
-        self.comm = comm or process_name(container)
+        self.comm = comm or container.comm
         self.mount = _mount_of(container, self.path)
         self.host_path = _host_path(container, self.path, self.mount)
 
@@ -87,7 +87,7 @@ class DataFolder:
     def restored(self, database: str) -> bool:
         """Whether a database of this name is the first of its application: then it begins with its data of years.
 
-        Whoever begins anew on another volume afterwards begins with nothing.
+        Who begins anew on another volume afterwards begins with nothing.
         """
         container = self._container
         known = container.machine.network.volumes
@@ -140,7 +140,7 @@ class DataFolder:
         if files is None:
             return IDEAL
         demand = demand._replace(file=self.file(demand.file), comm=self.comm, pid=self._container.pid)
-        share = files.load(f"{self._container.container_id}/{part}", demand)
+        share = load_file(files, f"{self._container.container_id}/{part}", demand)
         if self.read_only and not share.write_error:
             share = share._replace(write_error="EROFS")
         kernel = self._container.kernel

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.apps.stores.settings import number_of, options_of
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
 

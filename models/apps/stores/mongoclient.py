@@ -11,7 +11,7 @@ from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.mongoshell import MongoShell
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mongod import MongodProgram

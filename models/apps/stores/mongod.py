@@ -26,7 +26,7 @@ from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import file_text, number_of, options_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoOutcome
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.cluster.server import Server
@@ -63,8 +63,7 @@ class WiredTiger(Storage):
 
     def file_of(self, database: Database) -> str:
         """One file for the collections of a database."""
-        number = mix(len(database.name) * 7919 + database.number, sum(database.name.encode()))  # integers
-        return f"collection-{database.number}-{number % 10**19}.wt"
+        return f"collection-{database.number}-{mix(self.contents.key, database.number) % 10**19}.wt"
 
     def log_file(self) -> str:
         """The journal's newest file; positions go on from the first start."""
@@ -151,7 +150,8 @@ class MongodProgram(StoreProgram):
         delay = 0
         first = contents is None
         if contents is None:
-            contents = Contents("mongod", ".".join(self.version.split(".")[:2]))
+            key = self.container.sim.streams.key("contents", self.container.container_id)
+            contents = Contents("mongod", ".".join(self.version.split(".")[:2]), key)
             error = folder.allocate(CATALOG, 64 << 10) or folder.allocate(LOG_FILE.format(number=1), LOG_BYTES)
             if error:
                 return self._io_failed("initandlisten", CATALOG, 0, error, write=True)
@@ -341,7 +341,7 @@ class MongodProgram(StoreProgram):
     def _slow(self, index: int, took_ns: int) -> None:
         io = self.io_models()[index]
         database = io.data or (self.storage.default if self.storage is not None else "test")
-        command = io.command or self.behaviour.operations[index].name.partition("-")[0]
+        command = io.command or list(self.behaviour.operations)[index].partition("-")[0]
         table = self.table_of(io.table, database)
         described = self.behaviour.data.get(database) or DataSet()
         attr = slow_attributes(command, f"{database}.{table}", described, io, took_ns)

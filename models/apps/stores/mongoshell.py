@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.mongorights import is_role
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mongod import MongodProgram

@@ -21,7 +21,7 @@ from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import assignments, file_text, is_on, number_of, options_of, size_of
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
 

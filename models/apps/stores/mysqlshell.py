@@ -19,7 +19,7 @@ from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.settings import number_of
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.mysqld import MysqldProgram

@@ -33,7 +33,7 @@ from simcluster.models.apps.stores.settings import (
     size_of,
 )
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server
 

@@ -108,7 +108,8 @@ class StoreProgram(ServerProgram):
         """Configure, then as every server."""
         self.connections = {}
         self._costs: list[Cost] = []
-        self._told: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
+        self._at_rest: tuple[OperationSpec, ...] = ()
+        self._known: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
         self._answers: dict[str, str] = {}
         self._complained: dict[str, int] = {}
         self.refused: dict[int, str] = {}
@@ -140,7 +141,7 @@ class StoreProgram(ServerProgram):
     def build_server(self) -> Server:
         """A server that tells its counts."""
         spec = self.service_spec()
-        self._costs = [Cost(0.0, 0.0, 0.0)] * len(spec.operations)
+        self._at_rest, self._costs = spec.operations, [Cost(0.0, 0.0, 0.0)] * len(spec.operations)
         return StoreServer(self, spec)
 
     def stop(self) -> None:
@@ -154,7 +155,7 @@ class StoreProgram(ServerProgram):
 
     def io_models(self) -> list[IoModel]:
         """What each operation does to the data."""
-        return [operation.io or IoModel(reads=1.0) for operation in self.behaviour.operations]
+        return [operation.io or IoModel(reads=1.0) for operation in self.behaviour.asked]
 
     def work(self, tick_ns: int, counts: Sequence[int]) -> None:
         """Operations of one tick: their I/O, and what came of it."""
@@ -211,9 +212,9 @@ class StoreProgram(ServerProgram):
             cost = self._costs[index]
             why = self.fails_with(index) if cost.failing else ""
             known = (old, cost, self.held_up(index), self.refused.get(index, ""), why)
-            if self._told.get(index) == known:
+            if self._known.get(index) == known:
                 continue
-            self._told[index] = known
+            self._known[index] = known
             operation = self._with_cost(index, old)
             if _differs(old, operation):
                 operations[index] = operation
@@ -231,10 +232,10 @@ class StoreProgram(ServerProgram):
 
     def _with_cost(self, index: int, operation: OperationSpec) -> OperationSpec:
         """An operation as it is now."""
-        base = self.behaviour.operations[index]
+        base = self._at_rest[index]
         cost, lock = self._costs[index], self.held_up(index)
-        wait = base.latency + cost.wait_ns + lock
-        spread = base.latency * base.latency_cv
+        wait = base.latency_ns + cost.wait_ns + lock
+        spread = base.latency_ns * base.latency_cv
         deviation = math.sqrt(cost.variance + spread * spread)
         refused = self.refused.get(index, "")
         failing = 1.0 if refused else min(1.0, base.failure + cost.failing)
@@ -317,10 +318,8 @@ class StoreProgram(ServerProgram):
 
     def io_of(self, call: CallSpec) -> IoModel:
         """What a call's operation does."""
-        for operation in self.behaviour.operations:
-            if operation.name == call.operation:
-                return operation.io or IoModel()
-        return self.behaviour.operations[0].io or IoModel()
+        operation = self.behaviour.operations.get(call.operation) or self.behaviour.asked[0]
+        return operation.io or IoModel()
 
     def uptime_s(self) -> int:
         """Seconds since the process started."""

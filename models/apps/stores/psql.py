@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from simcluster.engine import format_rfc3339
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.demand import DataSet
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.postgres import PostgresProgram, Session

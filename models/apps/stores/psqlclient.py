@@ -12,7 +12,7 @@ from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.clients import Connection, Place
 from simcluster.models.apps.stores.psql import Psql
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.postgres import PostgresProgram

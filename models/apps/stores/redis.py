@@ -20,7 +20,7 @@ from simcluster.models.apps.stores.mongolog import ERRNO
 from simcluster.models.apps.stores.program import StoreProgram
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoDemand, IoShare
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.server import Server

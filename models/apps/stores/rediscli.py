@@ -9,7 +9,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.settings import size_of
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 if TYPE_CHECKING:
     from simcluster.models.apps.stores.redis import RedisProgram

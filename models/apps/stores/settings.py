@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 _UNITS |= {"8kb": 8 << 10, "tb": 1 << 40, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}

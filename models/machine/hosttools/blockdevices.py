@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockfiles import numbers
-from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage import Disk, Partition
 from simcluster.models.machine.storage.drivemodel import SECTORS_A_BLOCK
 from simcluster.models.machine.storage.sectors import MOST_AT_ONCE
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 
 def on_bus(machine: Machine) -> list[Disk]:
@@ -33,6 +29,13 @@ def disk_of(machine: Machine, path: str) -> Disk | None:
 def part_of(disk: Disk, path: str) -> Partition | None:
     """The partition that a device path names."""
     return next((part for part in disk.partitions if f"/dev/{part.name}" == path), None)
+
+
+def numbers_of(disk: Disk, path: str) -> tuple[int, int]:
+    """Major and minor number of a drive or of one of its partitions."""
+    major, minor = numbers(disk)
+    parts = [f"/dev/{part.name}" for part in disk.partitions]
+    return major, minor + (parts.index(path) + 1 if path in parts else 0)
 
 
 def overwritten(disk: Disk, lba: int, sectors: int) -> None:

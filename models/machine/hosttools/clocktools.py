@@ -6,18 +6,14 @@ reference clocks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, parse_rfc3339, weekday
 from simcluster.models.machine.imagetools.system import format_date
 from simcluster.models.machine.kernel import chrony
 from simcluster.models.machine.kernel.chrony import POLL_NS
 from simcluster.models.machine.kernel.clock import shown_offset
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 #: What a good crystal is wrong by; chronyd has learned it.
 _CRYSTAL_PPM = 7.412

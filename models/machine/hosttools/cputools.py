@@ -7,7 +7,7 @@ what it counted before on standard input. Left out: `vmstat -d|-D|-m`, top's int
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
@@ -16,10 +16,8 @@ from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import memory, usage
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.kernel.thermalfiles import LOWEST_MHZ, NOMINAL_MHZ
-from simcluster.models.machine.program import ExecResult, Pausing
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 
 _MIB = 1 << 20
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -127,7 +125,7 @@ def _vmstat_row(machine: Machine, before: list[float], unit: str) -> str:
     began_ns, cpu_ns, read, written = before or [machine.booted_ns, 0.0, 0.0, 0.0]
     span = max(1.0, machine.sim.now - began_ns)
     used = (machine.cpu_ns() - cpu_ns) / span
-    cpu = usage.of(machine, used) if before else usage.since_boot(machine)
+    cpu = usage.of(machine, used) if before else usage.since_boot(machine, machine.cpu_ns(), machine.os.load.iowait_ns)
     now_read, now_written = _transferred(machine)
     runnable = usage.runnable(machine) // NANOCORES
     waiting = int(math.fsum(usage.blocked(machine).values()) + 0.5)

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.kernel import memory
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _LONG = {"all": "a", "quiet": "q", "name": "name", "pod": "p", "state": "s", "namespace": "namespace", "output": "o",
          "tail": "tail", "since": "since", "timestamps": "t", "previous": "P", "follow": "f", "no-trunc": "T",
@@ -244,7 +242,7 @@ def _stats(machine: Machine, asked: Options) -> ExecResult:
     for container in _chosen(machine, asked):
         if asked.words and not container.container_id.startswith(asked.words[0]):
             continue
-        held = container.memory_bytes + memory.file_bytes(container)
+        held = container.memory_bytes + memory.file_bytes(machine, container)
         percent = 100.0 * machine.cpu.used(container)
         rows.append([container.container_id[:13], container.spec.name, f"{percent:.2f}", _size(held), "32.77kB", "9"])
     return _table(rows)

@@ -5,17 +5,13 @@ Left out: colours, following (it would never end here), the raw device.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, weekday
 from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.journal import JournalLine
 from simcluster.models.machine.kernel.levels import NAMES, level
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 _LONG = {"ctime": "T", "level": "l", "facility": "f", "human": "H", "notime": "t", "raw": "r", "decode": "x",
          "clear": "C", "read-clear": "c", "follow": "w", "follow-new": "W", "kernel": "k", "userspace": "u",

@@ -6,16 +6,12 @@ before on standard input. Left out: -p for single partitions, JSON, time stamps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.hosttools.blockdevices import on_bus
 from simcluster.models.machine.kernel import usage
-from simcluster.models.machine.program import ExecResult, Pausing
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage.counters import Counters
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _WIDE = (
     *(("r/s", 7), ("rkB/s", 9), ("rrqm/s", 8), ("%rrqm", 6), ("r_await", 7), ("rareq-sz", 8)),
@@ -80,7 +76,11 @@ def _title(machine: Machine) -> str:
 
 
 def _processors(machine: Machine, before_ns: float, span: int) -> str:
-    cpu = usage.of(machine, (machine.cpu_ns() - before_ns) / span) if before_ns else usage.since_boot(machine)
+    cpu = (
+        usage.of(machine, (machine.cpu_ns() - before_ns) / span)
+        if before_ns
+        else usage.since_boot(machine, machine.cpu_ns(), machine.os.load.iowait_ns)
+    )
     row = "".join(f" {share:7.2f}" for share in (cpu.user, 0.0, cpu.system, cpu.iowait, cpu.steal, cpu.idle))
     return f"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n        {row}\n\n"
 

@@ -6,15 +6,13 @@ Left out: consoles, voltages, and users: any name and password will do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.cooling import AMBIENT_C, CHASSIS_RPM
+from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.power import Power
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 _WITH_VALUE = ("-I", "-H", "-U", "-P", "-L", "-p", "-C", "-f", "-R", "-N")
 _USAGE = "chassis power Commands: status, on, off, cycle, reset, diag, soft\n"

@@ -5,13 +5,11 @@ Left out: changes, IPv6, rules, namespaces, JSON.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.models.machine.links.nic import Nic
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 _FLAGS = {"-s": "s", "-stats": "s", "-statistics": "s", "-br": "br", "-brief": "br", "-4": "4", "-6": "6", "-d": "d",
           "-details": "d", "-o": "o", "-oneline": "o", "-c": "c", "-color": "c", "-h": "h", "-human": "h", "-r": "r",

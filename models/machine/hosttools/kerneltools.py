@@ -5,17 +5,13 @@ Formats: procps-ng 4.0.4, conntrack-tools 1.4.8, util-linux 2.39, lsof 4.95 (Ubu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.hosttools.sockettools import sockets
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
 from simcluster.models.machine.kernel.proctable import Process, processes
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 #: Entries that `conntrack -L` lists at most; its count is of all.
 MOST_LISTED = 400

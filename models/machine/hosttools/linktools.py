@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
 from simcluster.models.machine.hosttools.iptool import Interface, discipline, interfaces
 from simcluster.models.machine.links.shaping import Shaping
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 _RATES = {"bit": 1, "kbit": 1000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 _TIMES = {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND, "": MICROSECOND}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.models.machine.hosttools.blockdevices import disk_of, on_bus
 from simcluster.models.machine.hosttools.nvmehealth import health_rows
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import Disk
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 
 def nvme(machine: Machine, args: list[str], stdin: str) -> ExecResult:

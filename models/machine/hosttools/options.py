@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 
 
 class Options(NamedTuple):

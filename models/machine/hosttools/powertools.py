@@ -6,14 +6,11 @@ Format: systemd 255. A shutdown without a time comes after a minute, as systemd'
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
-    from simcluster.models.machine.shutdown import ScheduledShutdown
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.power import ScheduledShutdown
+from simcluster.models.machine.process import ExecResult
 
 DAY = 24 * 60 * MINUTE
 _MINUTES = re.compile(r"\+?\d{1,7}")

@@ -5,15 +5,13 @@ Left out: threads (-L), security labels, output formats that nobody asks for. `p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import DAY, HOUR, month_name, weekday
 from simcluster.models.machine.kernel.proctable import Process, processes
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 _USAGE = (
     "\nUsage:\n ps [options]\n\n Try 'ps --help <simple|list|output|threads|misc|all>'\n"

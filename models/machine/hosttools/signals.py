@@ -8,14 +8,12 @@ Left out: process groups, threads, kernel threads, automatic restarts of units.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.units import Unit
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _ENDING = {"1": "HUP", "2": "INT", "3": "QUIT", "9": "KILL", "15": "TERM"}
 _USAGE = "kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n"

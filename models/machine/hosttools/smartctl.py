@@ -6,19 +6,15 @@ Left out: SCSI drives, vendor attributes beyond the common ones, temperature his
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import month_name, weekday
 from simcluster.models.machine.hosttools import smartjson
 from simcluster.models.machine.hosttools.blockdevices import disk_of, on_bus
 from simcluster.models.machine.hosttools.nvmehealth import health_rows
 from simcluster.models.machine.hosttools.smartattributes import brief_table, recovery, table
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import Disk
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 _DATA, _NVME_DATA = "=== START OF READ SMART DATA SECTION ===\n", "=== START OF SMART DATA SECTION ===\n"
 _FAILED = "FAILED!\nDrive failure expected in less than 24 hours. SAVE ALL DATA.\n"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import snmp
-from simcluster.models.machine.program import ExecResult, process_name
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 _FREE_TEXT = {
     "TcpActiveOpens": "active connection openings", "TcpPassiveOpens": "passive connection openings",
@@ -63,7 +61,7 @@ def sockets(machine: Machine) -> list[Socket]:
     for sandbox in machine.runtime.sandboxes.values():
         if sandbox.host_network:
             for container in sandbox.containers.values():
-                found += [Socket("LISTEN", f"*:{port}", "*:*", process_name(container), container.pid)
+                found += [Socket("LISTEN", f"*:{port}", "*:*", container.comm, container.pid)
                           for port in container.spec.ports if container.running]  # fmt: skip
     server = next((a for a, n in machine.network.nodes.items() if "control-plane" in n), machine.address)
     kubelet = units["kubelet.service"]

@@ -9,17 +9,14 @@ activities of sar, threads.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.kernel import memory, usage
 from simcluster.models.machine.kernel.proctable import Process, processes
-from simcluster.models.machine.program import ExecResult, Pausing
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 
 _NO_HISTORY = (
     "Cannot open /var/log/sysstat/sa{day}: No such file or directory\n"
@@ -80,7 +77,7 @@ def _bad(asked: Options, program: str, usage_text: str) -> ExecResult | None:
 
 def _shares(machine: Machine, past: _Past) -> usage.Split:
     if not past.known:
-        return usage.since_boot(machine)
+        return usage.since_boot(machine, machine.cpu_ns(), machine.os.load.iowait_ns)
     span = max(1, machine.sim.now - past.began_ns)
     return usage.of(machine, (machine.cpu_ns() - past.get("cpu")) / span)
 

@@ -5,14 +5,10 @@ Format: coreutils 9.4 (Ubuntu 24.04).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name, weekday
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 
 def hostname(machine: Machine, args: list[str], stdin: str) -> ExecResult:

@@ -6,7 +6,6 @@ systemctl and journalctl belong to the node shell, which speaks to the units and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from simcluster.models.machine.hosttools import (
     blockdevices,
@@ -35,10 +34,8 @@ from simcluster.models.machine.hosttools import (
     system,
     thermaltools,
 )
-from simcluster.models.machine.program import ExecResult
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult
 
 Tool = Callable[["Machine", list[str], str], ExecResult]
 

@@ -6,17 +6,13 @@ controller's: `ipmitool sdr`), turbostat's other columns, setting clocks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
 from simcluster.models.machine.cooling import LIMIT_C
 from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import usage
 from simcluster.models.machine.kernel.thermalfiles import HIGH_C, LOWEST_MHZ, NOMINAL_MHZ, mhz
-from simcluster.models.machine.program import ExecResult, Pausing
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.process import ExecResult, Pausing
 
 
 def _sensors(machine: Machine, args: list[str], stdin: str) -> ExecResult:

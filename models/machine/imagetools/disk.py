@@ -5,13 +5,10 @@ Left out: what the runtime mounts over single files (/etc/hosts), -i.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 from simcluster.models.machine.kernel.sharedmemory import PATH as SHARED_MEMORY
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container, Mount
 
 _MIB = 1 << 20
 #: Volumes whose files lie in memory.

@@ -7,14 +7,10 @@ Left out: ACPI tables, memory maps, most drivers, what a boot says of faults tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import MICROSECOND
+from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.journal import JournalLine
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
-    from simcluster.models.machine.storage import Disk
+from simcluster.models.machine.storage import Disk
 
 BUILD = "#45-Ubuntu SMP PREEMPT_DYNAMIC Fri Aug 30 12:02:04 UTC 2024"
 COMPILER = "x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0-23ubuntu4) 13.2.0, GNU ld (GNU Binutils for Ubuntu) 2.42"
@@ -22,7 +18,7 @@ COMPILER = "x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0-23ubuntu4) 13.2.0, GNU ld (GN
 _STEP_NS, _STAGE_NS = 137 * MICROSECOND, 143_000 * MICROSECOND
 
 
-def lines(machine: Machine, booted_ns: int, wrong_ns: int = 0) -> list[JournalLine]:
+def lines(machine: Hardware, booted_ns: int, wrong_ns: int = 0) -> list[JournalLine]:
     """The lines of a boot that have been printed by now; `wrong_ns` is how far the clock is off."""
     found, at_ns = [], booted_ns
     for stage in (_early(machine), _processors(machine), _drives(machine), _late(machine)):
@@ -33,16 +29,17 @@ def lines(machine: Machine, booted_ns: int, wrong_ns: int = 0) -> list[JournalLi
     return [line for line in found if line.t_ns - wrong_ns <= machine.sim.now]
 
 
-def _root(machine: Machine) -> str:
-    return machine.mounts.at("/").uuid
+def command_line(machine: Hardware) -> str:
+    """What the loader gave the kernel."""
+    root, release = machine.mounts.at("/").uuid, machine.identity.kernel_version
+    return f"BOOT_IMAGE=/boot/vmlinuz-{release} root=UUID={root} ro console=tty1 console=ttyS0"
 
 
-def _early(machine: Machine) -> list[str]:
+def _early(machine: Hardware) -> list[str]:
     release, kib = machine.identity.kernel_version, machine.memory_bytes >> 10
-    command = f"BOOT_IMAGE=/boot/vmlinuz-{release} root=UUID={_root(machine)} ro console=tty1 console=ttyS0"
     return [
         f"Linux version {release} (buildd@lcy02-amd64-080) ({COMPILER}) {BUILD} (Ubuntu 6.8.0-45.45-generic 6.8.12)",
-        f"Command line: {command}",
+        f"Command line: {command_line(machine)}",
         "KERNEL supported cpus:",
         "  Intel GenuineIntel",
         "  AMD AuthenticAMD",
@@ -58,7 +55,7 @@ def _early(machine: Machine) -> list[str]:
     ]
 
 
-def _processors(machine: Machine) -> list[str]:
+def _processors(machine: Hardware) -> list[str]:
     cores = machine.cpu_cores
     others = " ".join(f"#{number}" for number in range(1, cores))
     return [
@@ -75,7 +72,7 @@ def _processors(machine: Machine) -> list[str]:
     ]
 
 
-def _drives(machine: Machine) -> list[str]:
+def _drives(machine: Hardware) -> list[str]:
     found: list[str] = []
     for disk in machine.disks.values():
         found += _nvme(disk) if disk.model.is_nvme else _sata(disk)
@@ -121,7 +118,7 @@ def _sata(disk: Disk) -> list[str]:
     ]
 
 
-def _late(machine: Machine) -> list[str]:
+def _late(machine: Hardware) -> list[str]:
     root = machine.mounts.at("/")
     mounted = "r/w with ordered data mode. Quota mode: none."
     others = [

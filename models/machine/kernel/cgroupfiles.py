@@ -6,17 +6,34 @@ as the root of what it sees.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import memory
-from simcluster.models.machine.kernel.containerfiles import CGROUP
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
 from simcluster.models.machine.kernel.pressure import group_text
 
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-
-
+#: Files of a group.
+CGROUP = (
+    "cgroup.controllers",
+    "cpu.max",
+    "cpu.pressure",
+    "cpu.stat",
+    "cpu.weight",
+    "io.pressure",
+    "io.stat",
+    "memory.current",
+    "memory.events",
+    "memory.high",
+    "memory.max",
+    "memory.oom.group",
+    "memory.peak",
+    "memory.pressure",
+    "memory.stat",
+    "memory.swap.current",
+    "memory.swap.max",
+    "pids.current",
+    "pids.events",
+    "pids.max",
+)
 #: The drive of the system, device numbers, and how much the kernel reads ahead.
 ROOT, NUMBERS, READ_AHEAD = "nvme0n1", {"nvme0n1": "259:0", "sda": "8:0", "sdb": "8:16"}, 131072
 
@@ -64,7 +81,7 @@ def _io(container: Container) -> str:
 
 def _memory(container: Container, name: str) -> str:
     limit, anonymous = container.spec.memory_limit, container.memory_bytes
-    file = memory.file_bytes(container)
+    file = memory.file_bytes(container.machine, container)
     if limit is not None:
         file = max(0, min(file, limit - anonymous))
     shared = container.machine.os.shm.used(container.spec.pod_uid)

@@ -8,12 +8,8 @@ Source of texts and periods: chrony 4.5 as Ubuntu 24.04 ships it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.hostfiles import HostFiles
+from simcluster.models.machine.hostfiles import HostFiles
 
 CONFIG = "/etc/chrony/chrony.conf"
 #: The time server of the data centre: the link-local address that clouds use for it.

@@ -7,13 +7,10 @@ and what it leaks with its work. Left out: single descriptors and who shares the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.sysctls import Sysctls
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
 
 #: RLIMIT_NOFILE that containerd 1.7's unit gives (LimitNOFILE=infinity is fs.nr_open).
 DEFAULT_LIMIT = 1_048_576
@@ -45,18 +42,18 @@ class Descriptors:
         """Whether somebody has a limit or a leak of his own, or the system's limit is within reach."""
         return bool(self._limits or self._leaks) or self._sysctls.number("fs.file-max") < DEFAULT_LIMIT
 
-    def limit(self, container: Container) -> int:
+    def limit(self, container: Group) -> int:
         """RLIMIT_NOFILE of the container's processes."""
         return self._limits.get((container.spec.pod_uid, container.spec.name), self.default_limit)
 
-    def set_limit(self, container: Container, soft: int) -> None:
+    def set_limit(self, container: Group, soft: int) -> None:
         """Set RLIMIT_NOFILE for this container of the pod, restarts included. Raises ValueError."""
         most = self._sysctls.number("fs.nr_open")
         if not BASE <= soft <= most:
             raise ValueError(f"RLIMIT_NOFILE must be between {BASE} and fs.nr_open ({most}), not {soft}")
         self._limits[container.spec.pod_uid, container.spec.name] = soft
 
-    def leak(self, container: Container, per_cpu_second: float) -> None:
+    def leak(self, container: Group, per_cpu_second: float) -> None:
         """From now on it never closes so many descriptors for each second of CPU it uses (0: no more).
 
         Raises:
@@ -69,7 +66,7 @@ class Descriptors:
             self._open[container.container_id] = self._open.get(container.container_id, 0) + held
         self._leaks[container.container_id] = (per_cpu_second, container.cpu_ns)
 
-    def held(self, container: Container) -> int:
+    def held(self, container: Group) -> int:
         """Descriptors that the container's main process holds."""
         if not container.running:
             return 0
@@ -77,7 +74,7 @@ class Descriptors:
         held = BASE + self._open.get(key, 0) + int(self._sockets.get(key, 0.0)) + self._leaked(container)
         return min(held, self.limit(container))
 
-    def held_by(self, containers: Sequence[Container]) -> int:
+    def held_by(self, containers: Sequence[Group]) -> int:
         """Descriptors of several containers together."""
         running = [container for container in containers if container.state == "running"]
         if self._limits or self._leaks:
@@ -88,7 +85,7 @@ class Descriptors:
             total += min(BASE + open_.get(key, 0) + int(sockets.get(key, 0.0)), most)
         return total
 
-    def take(self, container: Container, count: int, system: int) -> str:
+    def take(self, container: Group, count: int, system: int) -> str:
         """Open `count` more; `system` is how many the machine has open. The error, or ""."""
         if self.held(container) + count > self.limit(container):
             return "EMFILE"
@@ -97,7 +94,7 @@ class Descriptors:
         self._open[container.container_id] = self._open.get(container.container_id, 0) + count
         return ""
 
-    def give(self, container: Container, count: int) -> None:
+    def give(self, container: Group, count: int) -> None:
         """Close `count`."""
         left = self._open.get(container.container_id, 0) - count
         if left > 0:
@@ -105,7 +102,7 @@ class Descriptors:
         else:
             self._open.pop(container.container_id, None)
 
-    def sockets(self, container: Container, concurrent: float, system: int) -> tuple[float, str]:
+    def sockets(self, container: Group, concurrent: float, system: int) -> tuple[float, str]:
         """Connections that want to be open: the share of them that gets no descriptor, and why."""
         key = container.container_id
         room = max(0, self.limit(container) - BASE - self._open.get(key, 0) - self._leaked(container))
@@ -125,13 +122,13 @@ class Descriptors:
         """Connections of all containers."""
         return sum(int(count) for count in self._sockets.values())  # integers
 
-    def forget(self, container: Container) -> None:
+    def forget(self, container: Group) -> None:
         """The process is gone, and with it all it held."""
         key = container.container_id
         self._open.pop(key, None)
         self._sockets.pop(key, None)
         self._leaks.pop(key, None)
 
-    def _leaked(self, container: Container) -> int:
+    def _leaked(self, container: Group) -> int:
         rate, since = self._leaks.get(container.container_id, (0.0, 0))
         return int(rate * (container.cpu_ns - since) / SECOND)

@@ -7,12 +7,8 @@ the weight of its cgroup. Left out: what it does besides, units with several pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.models.machine.host import Host
 from simcluster.models.machine.units import Unit
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
 
 #: systemd.resource-control(5): CPUWeight=100 is the default and counts as 1024 shares; 1 to 10000.
 DEFAULT_WEIGHT, MOST_WEIGHT = 100, 10_000
@@ -35,7 +31,7 @@ class HostService:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: Host,
         name: str,
         description: str,
         command: str,
@@ -45,7 +41,7 @@ class HostService:
         memory_bytes: int = 0,
         user: str = "root",
     ) -> None:
-        if machine.unit(name) is not None:
+        if machine.units.find(name) is not None:
             raise ValueError(f"{machine.name} has a unit {name} already")
         if not 0.0 < cores <= machine.cpu_cores:
             raise ValueError(f"{machine.name} has {machine.cpu_cores} cores, so a process cannot use {cores:g}")
@@ -68,7 +64,7 @@ class HostService:
         """The process runs."""
         machine = self._machine
         machine.burden(self.process, self._cores, weight=self._shares, memory_bytes=self._memory_bytes, user=self._user)
-        unit, process = machine.unit(self.name), machine.processes.get(self.process)
+        unit, process = machine.units.find(self.name), machine.processes.get(self.process)
         if unit is not None and process is not None:
             process.pid = unit.pid
 

@@ -6,13 +6,15 @@ works off a full table, and it stops when the table is not full any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.engine import SECOND, Timer
-from simcluster.models.machine.kernel import cgroupfiles, procfiles, watchdog
+from simcluster.models.machine.hardware import Hardware
+from simcluster.models.machine.kernel import watchdog
 from simcluster.models.machine.kernel.clock import UNIT, WallClock
 from simcluster.models.machine.kernel.conntrack import Conntrack
 from simcluster.models.machine.kernel.descriptors import SYSTEM_FILES, Descriptors
+from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.load import LoadHistory
 from simcluster.models.machine.kernel.pids import PER_CONTAINER, PidTable
 from simcluster.models.machine.kernel.ports import EphemeralPorts
@@ -21,10 +23,6 @@ from simcluster.models.machine.kernel.rates import Counters
 from simcluster.models.machine.kernel.sharedmemory import SharedMemory
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
 from simcluster.models.machine.kernel.sysctls import Sysctls
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
 
 #: How often a table that is full (or will be) is looked at.
 WATCH_NS = 5 * SECOND
@@ -62,7 +60,7 @@ class Kernel:
         cleared_ns: what the ring buffer held until then was thrown away (`dmesg -C`).
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Hardware) -> None:
         self.machine = machine
         sim = machine.sim
         self.sysctls = Sysctls(machine.cpu_cores, machine.memory_bytes, self._written)
@@ -70,14 +68,14 @@ class Kernel:
         self.descriptors = Descriptors(self.sysctls)
         self.ports = EphemeralPorts(sim, self.sysctls)
         self.pids = PidTable(self.sysctls)
-        self.shm = SharedMemory()
+        self.shm = SharedMemory(machine.memory_bytes)
         unit = machine.units.units[UNIT]
         self.clock = WallClock(sim, machine.log, unit, machine.files)
         unit.on_start, unit.on_stop = self.clock.chronyd_started, self.clock.chronyd_stopped
         self.syscalls = SyscallFaults(sim, machine.name)
         self.counters = Counters()
         self.cleared_ns = -1
-        self.load = LoadHistory(machine)
+        self.load = LoadHistory(machine, self.sysctls, self.hung)
         self.stuck_cpus: dict[int, None] = {}
         self._hung_told = 0
         self._limits: dict[str, RateLimit] = {}
@@ -89,15 +87,15 @@ class Kernel:
 
     # What a process does.
 
-    def open(self, container: Container, path: str = "", count: int = 1) -> str:
+    def open(self, container: Group, path: str = "", count: int = 1) -> str:
         """Open `count` files: "" or the error's name."""
         return self._take("open", container, path, count)
 
-    def accept(self, container: Container, count: int = 1) -> str:
+    def accept(self, container: Group, count: int = 1) -> str:
         """Accept `count` connections: "" or the error's name."""
         return self._take("accept", container, "", count)
 
-    def connect(self, container: Container, address: str = "", count: int = 1) -> str:
+    def connect(self, container: Group, address: str = "", count: int = 1) -> str:
         """Open `count` connections: "" or the error's name."""
         error = self._take("connect", container, address, count)
         if error:
@@ -107,16 +105,16 @@ class Kernel:
             self.descriptors.give(container, count)
         return error
 
-    def close(self, container: Container, count: int = 1) -> None:
+    def close(self, container: Group, count: int = 1) -> None:
         """Close `count` files or sockets."""
         self.descriptors.give(container, count)
 
-    def hang_up(self, container: Container, count: int = 1) -> None:
+    def hang_up(self, container: Group, count: int = 1) -> None:
         """Close `count` connections that `connect` opened."""
         self.descriptors.give(container, count)
         self.ports.close(self._namespace(container), count)
 
-    def fork(self, container: Container, count: int = 1) -> str:
+    def fork(self, container: Group, count: int = 1) -> str:
         """Start `count` processes or threads in the container's pod: "" or the error's name."""
         failure = self.syscalls.failure("fork", container)
         if failure is not None and failure.errno:
@@ -132,7 +130,7 @@ class Kernel:
             )
         return error
 
-    def litter(self, container: Container, count: int) -> str:
+    def litter(self, container: Group, count: int) -> str:
         """Start `count` processes that end and that nobody asks after: as many as there is room for, "" or EAGAIN."""
         uid = container.spec.pod_uid
         main = PER_CONTAINER * sum(1 for c in container.sandbox.containers.values() if c.running)
@@ -142,20 +140,20 @@ class Kernel:
             self.pids.ended(uid, fits)
         return self.fork(container, count - fits) if fits < count else ""
 
-    def reap(self, container: Container, count: int = 1) -> None:
+    def reap(self, container: Group, count: int = 1) -> None:
         """`count` of them ended."""
         self.pids.reap(container.spec.pod_uid, count)
 
-    def shared_file(self, container: Container, size_bytes: int) -> str:
+    def shared_file(self, container: Group, size_bytes: int) -> str:
         """Write so many bytes to files in /dev/shm that nobody removes: "" or ENOSPC once it is full."""
         return self.shm.litter(container, size_bytes)
 
-    def shared_memory(self, container: Container, size_bytes: int) -> str:
+    def shared_memory(self, container: Group, size_bytes: int) -> str:
         """The container's segments in /dev/shm are to be so large together: "" or ENOSPC."""
         return self.shm.set(container, size_bytes)
 
     def connections(
-        self, container: Container, new_per_s: float, concurrent: float, *, outgoing_per_s: float = 0.0
+        self, container: Group, new_per_s: float, concurrent: float, *, outgoing_per_s: float = 0.0
     ) -> Admission:
         """A process's connections from now on, and what the tables make of them.
 
@@ -194,7 +192,7 @@ class Kernel:
             return True
         return self.conntrack.may_fill
 
-    def backlog(self, container: Container, port: int, waiting: float, per_s: float, backlog: int = 4096) -> float:
+    def backlog(self, container: Group, port: int, waiting: float, per_s: float, backlog: int = 4096) -> float:
         """So many connections wait to be accepted on a port: the share of new ones that is dropped.
 
         Source: net/ipv4/tcp_ipv4.c, inet_csk_reqsk_queue_is_full; the line is printed once a listener.
@@ -215,7 +213,7 @@ class Kernel:
             )
         return share
 
-    def exited(self, container: Container) -> None:
+    def exited(self, container: Group) -> None:
         """A container's process is gone: what it held is free again."""
         self.descriptors.forget(container)
         self.shm.forget(container)
@@ -231,7 +229,7 @@ class Kernel:
 
     def open_files(self) -> int:
         """Open files of the whole machine (`fs.file-nr`)."""
-        return SYSTEM_FILES + self.descriptors.held_by(self.machine.runtime.containers())
+        return SYSTEM_FILES + self.descriptors.held_by(self.machine.containers())
 
     def tasks(self) -> int:
         """Tasks on the whole machine."""
@@ -240,18 +238,6 @@ class Kernel:
     def shared_bytes(self) -> int:
         """Bytes in all pods' /dev/shm."""
         return self.shm.total()
-
-    def file(self, path: str) -> str | None:
-        """Text of a file of /proc or /sys; None if there is none of that name."""
-        return procfiles.read(self.machine, path)
-
-    def group_file(self, container: Container, name: str) -> str | None:
-        """Text of a file of a container's cgroup (`cpu.stat`); None if there is none of that name."""
-        return cgroupfiles.read(container, name)
-
-    def write_file(self, path: str, text: str) -> str | None:
-        """Write to /proc/sys: the error's text or ""; None if the path is no such file."""
-        return procfiles.write(self.machine, path, text)
 
     def counter(self, name: str) -> int:
         """A counter of `nstat` or `conntrack -S`, all owners together."""
@@ -266,7 +252,7 @@ class Kernel:
             return f"{self.open_files()}\t0\t{self.sysctls.get('fs.file-max')}"
         return self.sysctls.get(name)
 
-    def memory_kills(self, container: Container) -> int:
+    def memory_kills(self, container: Group) -> int:
         """How often the OOM killer took a process of this container of the pod."""
         return self._oom_kills.get((container.spec.pod_uid, container.spec.name), 0)
 
@@ -274,7 +260,7 @@ class Kernel:
         """How often the OOM killer took a process of any container that is still known."""
         return sum(self._oom_kills.values())  # integers
 
-    def count_kill(self, container: Container) -> None:
+    def count_kill(self, container: Group) -> None:
         """The OOM killer took the container's process."""
         key = (container.spec.pod_uid, container.spec.name)
         self._oom_kills[key] = self._oom_kills.get(key, 0) + 1
@@ -322,17 +308,17 @@ class Kernel:
 
     # Inside.
 
-    def _take(self, call: str, container: Container, path: str, count: int) -> str:
+    def _take(self, call: str, container: Group, path: str, count: int) -> str:
         failure = self.syscalls.failure(call, container, path=path)
         if failure is not None and failure.errno:
             return failure.errno
         return self.descriptors.take(container, count, self.open_files())
 
-    def _namespace(self, container: Container) -> str:
+    def _namespace(self, container: Group) -> str:
         return "" if container.sandbox.host_network else container.spec.pod_uid
 
     def _running(self) -> int:
-        return sum(1 for container in self.machine.runtime.containers() if container.running)
+        return sum(1 for container in self.machine.containers() if container.running)
 
     def _look(self) -> float:
         """The share of new connections that is dropped now; its lines, its counters, its readers."""

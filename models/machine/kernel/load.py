@@ -9,16 +9,15 @@ does not.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.cpu import NANOCORES
+from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.kernel import usage
-from simcluster.models.machine.program import process_name
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
-    from simcluster.models.machine.storage import Disk
+from simcluster.models.machine.kernel.sysctls import Sysctls
+from simcluster.models.machine.storage import Disk
 
 STEP_NS = 5 * SECOND
 #: exp(-5 s / window) for windows of 1, 5 and 15 minutes, and for those of pressure: 10, 60 and 300 s.
@@ -57,6 +56,9 @@ NO_PRESSURE = Pressure()
 class LoadHistory:
     """The recent past of one machine.
 
+    Args:
+        tell: khungtaskd has found a task (name, PID) that has hung for so many seconds.
+
     Attributes:
         averages: load over 1, 5 and 15 minutes.
         some, full: pressure of the machine by resource.
@@ -65,10 +67,24 @@ class LoadHistory:
         iowait_ns: time in which a CPU was idle and somebody waited for a drive, all CPUs together.
     """
 
-    __slots__ = ("_hanging", "_machine", "_throttled", "averages", "full", "groups", "io", "iowait_ns", "some")
+    __slots__ = (
+        "_hanging",
+        "_machine",
+        "_sysctls",
+        "_tell",
+        "_throttled",
+        "averages",
+        "full",
+        "groups",
+        "io",
+        "iowait_ns",
+        "some",
+    )
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Hardware, sysctls: Sysctls, tell: Callable[[str, int, int], None]) -> None:
         self._machine = machine
+        self._sysctls = sysctls
+        self._tell = tell
         self._throttled: dict[str, int] = {}
         self._hanging: dict[str, int] = {}  # container id -> since when it waits for a drive that answers nobody
         self.averages = (0.0, 0.0, 0.0)
@@ -91,7 +107,7 @@ class LoadHistory:
     def sample(self) -> None:
         """Look at what runs and waits now."""
         machine = self._machine
-        if not machine.power.running:
+        if not machine.runs:
             return
         stored = machine.built_storage is not None
         blocked = usage.blocked(machine) if stored else {}
@@ -136,7 +152,7 @@ class LoadHistory:
     def _hang(self, blocked: dict[str, float]) -> None:
         """Who waits for a drive that answers nobody hangs; khungtaskd looks at such tasks once a time-out."""
         machine, since = self._machine, self._hanging
-        limit_ns = machine.os.sysctls.number("kernel.hung_task_timeout_secs") * SECOND
+        limit_ns = self._sysctls.number("kernel.hung_task_timeout_secs") * SECOND
         dumb = [disk for disk in machine.disks.values() if disk.outage is not None and not disk.outage.disabled]
         stuck = {usage.owner_of(load): None for disk in dumb for load in disk.waiting()} if blocked else {}
         for owner in [owner for owner in since if owner not in stuck]:
@@ -144,9 +160,9 @@ class LoadHistory:
         for owner in stuck:
             began = since.setdefault(owner, machine.sim.now)
             waited = machine.sim.now - began
-            container = next((c for c in machine.runtime.containers() if c.container_id == owner), None)
+            container = next((c for c in machine.containers() if c.container_id == owner), None)
             if container is not None and limit_ns and waited >= limit_ns and waited % limit_ns < STEP_NS:
-                machine.os.hung(process_name(container), container.pid, waited // limit_ns * limit_ns // SECOND)
+                self._tell(container.comm, container.pid, waited // limit_ns * limit_ns // SECOND)
 
     def _fold(self, resource: str, some: float, full: float) -> None:
         if some or self.some[resource].averages[2] > 0.0:
@@ -158,7 +174,7 @@ class LoadHistory:
         if not (blocked or known or past or self.io or self._machine.throttled_ns):
             return  # nobody has ever been stopped or waited
         living: dict[str, None] = {}
-        for container in self._machine.runtime.containers():
+        for container in self._machine.containers():
             key = container.container_id
             if not container.running:
                 continue
@@ -178,7 +194,7 @@ class LoadHistory:
             del self.io[each]
 
 
-def memory_share(machine: Machine) -> float:
+def memory_share(machine: Hardware) -> float:
     """Share of time that somebody spends on reclaiming pages: nothing until a twentieth of the memory is left."""
     if machine.has_ample_memory(20):
         return 0.0

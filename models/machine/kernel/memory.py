@@ -7,11 +7,10 @@ Left out: swap (kubelet runs without), huge pages, NUMA.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.host import Host
+from simcluster.models.machine.kernel.group import Group
 
 MIB = 1 << 20
 #: Page cache of a node's system files and images' layers that were read at start.
@@ -42,13 +41,13 @@ class MemoryInfo(NamedTuple):
     stacks: int
 
 
-def info(machine: Machine, shared_bytes: int) -> MemoryInfo:
+def info(machine: Host, shared_bytes: int) -> MemoryInfo:
     """Memory of a machine now; `shared_bytes` is what is in all /dev/shm together."""
     total, used = machine.memory_bytes, machine.memory_used()
-    running = sum(1 for container in machine.runtime.containers() if container.running)
+    running = sum(1 for container in machine.containers() if container.running)
     slab = SLAB_BASE + SLAB_PER_CONTAINER * running
     left = max(0, total - used)
-    files = sum(file_bytes(c) for c in machine.runtime.containers() if c.running)  # integers
+    files = sum(file_bytes(machine, c) for c in machine.containers() if c.running)  # integers
     wish = SYSTEM_CACHE + files + slab // 2
     cache = min(wish, max(0, left - WATERMARK))
     buffers = min(BUFFERS, cache // 20)
@@ -59,20 +58,19 @@ def info(machine: Machine, shared_bytes: int) -> MemoryInfo:
     )  # fmt: skip
 
 
-def program_bytes(container: Container) -> int:
+def program_bytes(container: Group) -> int:
     """Bytes of the files that a container's processes have read to start: programs and libraries."""
     return max(LEAST_FILE, container.memory_bytes * FILE_PERCENT // 100) if container.running else 0
 
 
-def file_bytes(container: Container) -> int:
+def file_bytes(machine: Host, container: Group) -> int:
     """Page cache that is charged to a container: its programs, and what it has read and written, while there is room.
 
     Pages that a store reads for its own cache (WiredTiger, shared buffers) are in the kernel's as well.
     """
     if not container.running:
         return 0
-    own, machine = program_bytes(container), container.machine
-    key = container.container_id
+    own, key = program_bytes(container), container.container_id
     moved = sum(io[0] + io[1] for (owner, _), io in machine.os.load.io.items() if owner == key)  # integers
     if not moved:
         return own

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.host import Host
 from simcluster.models.machine.kernel.load import NO_PRESSURE, RESOURCES, memory_share
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
 
 #: With less room than this below its limit a process keeps reclaiming its own cache.
 LEAST_ROOM = 4 << 20
 
 
-def machine_text(machine: Machine, resource: str) -> str | None:
+def machine_text(machine: Host, resource: str) -> str | None:
     """/proc/pressure/{cpu,memory,io}; None if there is no such resource."""
     if resource not in RESOURCES:
         return None

@@ -7,16 +7,13 @@ shims and pauses lie in the gap before their pod's first container.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.container import Container
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.kernel import usage
-from simcluster.models.machine.program import process_name
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
 
 _MIB = 1 << 20
 #: Resident memory and share of the system's CPU time of daemons that have more than a little.
@@ -131,7 +128,7 @@ def _pods(machine: Machine) -> list[Process]:
             cores = machine.cpu.used(container)
             waits = stuck.get(container.container_id, 0.0)
             state = "D" if waits >= _STUCK else "R" if cores >= _STUCK else "S"
-            name = process_name(container)
+            name = container.comm
             args = " ".join((*(container.spec.command or (name,)), *container.spec.args))
             defunct = machine.os.pids.defunct(container.spec.pod_uid) if container is living[0] else 0
             extra = machine.os.pids.extra(container.spec.pod_uid) - defunct
@@ -157,7 +154,7 @@ def _pods(machine: Machine) -> list[Process]:
 
 def _zombies(container: Container, count: int) -> list[Process]:
     """Children that ended and that their parent has not asked after; the oldest has the lowest PID."""
-    name = process_name(container)
+    name = container.comm
     first = _ZOMBIES + container.pid * 8
     return [
         Process(first + number, container.pid, "root", name, f"[{name}] <defunct>", "Z",

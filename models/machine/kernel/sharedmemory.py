@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from simcluster.models.machine.container import Container
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from simcluster.models.machine.kernel.group import Group
 
 #: containerd mounts /dev/shm with size=65536k.
 DEFAULT_BYTES = 64 << 20
@@ -19,19 +16,20 @@ _FILES = "files"
 class SharedMemory:
     """What each container keeps in /dev/shm, by container id; containers of a pod share the file system."""
 
-    __slots__ = ("_sizes", "_used")
+    __slots__ = ("_memory_bytes", "_sizes", "_used")
 
-    def __init__(self) -> None:
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
         self._used: dict[str, dict[str, int]] = {}  # pod uid -> container id -> bytes
         self._sizes: dict[str, int] = {}
 
-    def size(self, container: Container) -> int:
+    def size(self, container: Group) -> int:
         """Size of the file system: 64 MiB, or what an emptyDir of medium Memory mounted there may hold."""
         own = self._sizes.get(container.spec.pod_uid)
         if own is not None:
             return own
         mounted = any(mount.path.rstrip("/") == PATH for mount in container.mounts)
-        limit = container.spec.memory_limit or container.machine.memory_bytes // 2
+        limit = container.spec.memory_limit or self._memory_bytes // 2
         return limit if mounted else DEFAULT_BYTES
 
     def resize(self, pod_uid: str, size_bytes: int) -> None:
@@ -49,7 +47,7 @@ class SharedMemory:
         """Bytes of all pods."""
         return sum(self.used(uid) for uid in self._used)  # integers
 
-    def set(self, container: Container, size_bytes: int) -> str:
+    def set(self, container: Group, size_bytes: int) -> str:
         """The container's segments are to be so large together: ENOSPC, or ""."""
         uid, key = container.spec.pod_uid, container.container_id
         parts = self._used.setdefault(uid, {})
@@ -59,7 +57,7 @@ class SharedMemory:
         parts[key] = size_bytes
         return ""
 
-    def litter(self, container: Container, size_bytes: int) -> str:
+    def litter(self, container: Group, size_bytes: int) -> str:
         """Files that stay when their writer ends, as long as the pod's file system does: ENOSPC, or ""."""
         uid = container.spec.pod_uid
         parts = self._used.setdefault(uid, {})
@@ -72,7 +70,7 @@ class SharedMemory:
         self._used.pop(pod_uid, None)
         self._sizes.pop(pod_uid, None)
 
-    def forget(self, container: Container) -> None:
+    def forget(self, container: Group) -> None:
         """The process is gone; its unlinked segments too."""
         parts = self._used.get(container.spec.pod_uid)
         if parts is not None:

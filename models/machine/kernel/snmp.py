@@ -5,12 +5,10 @@ Traffic of the node itself grows with its uptime; losses on its links and full t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.engine import SECOND
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.machine import Machine
 
 #: Segments a second of a node at rest, and connections it opens and accepts.
 _SEGMENTS_PER_S = 42

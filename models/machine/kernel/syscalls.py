@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from simcluster.engine import Simulation
 from simcluster.engine.streams import mix
 from simcluster.models.machine.kernel.errors import NUMBER, Failure
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
+from simcluster.models.machine.kernel.group import Group
 
 CALLS = ("read", "write", "fsync", "connect", "accept", "open", "fork", "clock")
 _ONE = 1 << 64
@@ -35,7 +32,7 @@ class Injection:
     made: int = 0
     failed: int = 0
 
-    def matches(self, call: str, container: Container | None, comm: str, path: str) -> bool:
+    def matches(self, call: str, container: Group | None, comm: str, path: str) -> bool:
         """Whether it is about this call."""
         if call != self.call or (self.comm and comm != self.comm):
             return False
@@ -92,7 +89,7 @@ class SyscallFaults:
         self.rules.pop(number, None)
 
     def failure(
-        self, call: str, container: Container | None = None, *, comm: str = "", path: str = "", count: int = 1
+        self, call: str, container: Group | None = None, *, comm: str = "", path: str = "", count: int = 1
     ) -> Failure | None:
         """Make `count` calls: the first failure among them, or None. Draws, and so belongs to processes only."""
         for number, rule in self.rules.items():
@@ -106,7 +103,7 @@ class SyscallFaults:
                     return Failure(rule.errno, rule.delay_ns)
         return None
 
-    def share(self, call: str, container: Container | None = None, *, comm: str = "", path: str = "") -> float:
+    def share(self, call: str, container: Group | None = None, *, comm: str = "", path: str = "") -> float:
         """Share of such calls that fail; changes nothing."""
         alive = 1.0
         for rule in self.rules.values():

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.models.machine.cpu import NANOCORES, SPINNING
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.hardware import Hardware
+from simcluster.models.machine.kernel.group import Group
 
 #: How the CPU time of servers splits into user and system time (as in `cpu.stat`).
 USER_SHARE = 0.85
@@ -25,7 +23,7 @@ class Split(NamedTuple):
     steal: float
 
 
-def blocked(machine: Machine) -> dict[str, float]:
+def blocked(machine: Hardware) -> dict[str, float]:
     """Tasks in uninterruptible sleep, on average, by the owner of the load (a container's id)."""
     if machine.built_storage is None:
         return {}
@@ -44,13 +42,13 @@ def owner_of(load: str) -> str:
     return parts[1] if len(parts) > 1 else load
 
 
-def wanted(container: Container, demand: int) -> int:
+def wanted(container: Group, demand: int) -> int:
     """Nanocores that a container would use if nobody else were there: its quota stops the rest."""
     limit = container.spec.cpu_limit
     return demand if limit is None else min(demand, int(limit * NANOCORES))
 
 
-def runnable(machine: Machine) -> int:
+def runnable(machine: Hardware) -> int:
     """Nanocores that tasks want which nothing but a lack of CPUs keeps from running."""
     cpu = machine.cpu
     total = cpu.system + cpu.demand_of(SPINNING)
@@ -60,17 +58,17 @@ def runnable(machine: Machine) -> int:
     return total
 
 
-def busy(machine: Machine) -> int:
+def busy(machine: Hardware) -> int:
     """Nanocores in use."""
     return min(runnable(machine), machine.cpu.available)
 
 
-def split(machine: Machine) -> Split:
+def split(machine: Hardware) -> Split:
     """Where the CPU time goes now."""
     return of(machine, busy(machine) / NANOCORES)
 
 
-def of(machine: Machine, used: float) -> Split:
+def of(machine: Hardware, used: float) -> Split:
     """The same when so many cores are in use."""
     cores = machine.cpu.capacity / NANOCORES
     steal = machine.cpu.stolen / NANOCORES
@@ -81,12 +79,11 @@ def of(machine: Machine, used: float) -> Split:
     return Split(*(100.0 * part / cores for part in parts))
 
 
-def since_boot(machine: Machine) -> Split:
-    """The average since the machine booted, by its counters."""
+def since_boot(machine: Hardware, used_ns: int, waited_ns: int) -> Split:
+    """The average since the machine booted, by the CPU time used and the time spent idle waiting for drives."""
     cores = machine.cpu.capacity / NANOCORES
     age = max(1, machine.sim.now - machine.booted_ns)
-    used = machine.cpu_ns() / age
-    waits = machine.os.load.iowait_ns / age
+    used, waits = used_ns / age, waited_ns / age
     steal = machine.cpu.stolen / NANOCORES
     parts = (used * USER_SHARE, used * (1.0 - USER_SHARE), max(0.0, cores - steal - used - waits), waits, steal)
     return Split(*(100.0 * part / cores for part in parts))

@@ -6,15 +6,12 @@ Each takes (runner, process, argv, sinks, redirected standard input) and complet
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.grammar import compile_script
 from simcluster.models.machine.shell.lexer import ShellSyntaxError
 from simcluster.models.machine.shell.process import Process, Sink, is_name
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.shell.runner import ShellRunner
+from simcluster.models.machine.shell.runner import ShellRunner
 
 Sinks = dict[int, Sink]
 Builtin = Callable[["ShellRunner", Process, list[str], Sinks, "str | None"], None]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from simcluster.models.machine.imagetools.call import Outcome, ToolCall
 from simcluster.models.machine.shell.expand import Expander
 from simcluster.models.machine.shell.files import FileError, normalize
 from simcluster.models.machine.shell.lexer import Code
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.shell.runner import ShellRunner
+from simcluster.models.machine.shell.tree import FileTree
 
 #: Where output goes: ("out", "stdout" | "stderr"), ("file", path), ("buffer", number), ("null", "").
 Sink = tuple[str, Any]
@@ -42,6 +40,20 @@ class Return(NamedTuple):
     status: int | None  # restored after a trap
 
 
+class Shell(Protocol):
+    """The shell of a process."""
+
+    @property
+    def files(self) -> FileTree:
+        """The container's files."""
+
+    def draw(self) -> int:
+        """64 random bits for `$RANDOM`."""
+
+    def capture(self, parent: Process, code: Code) -> tuple[str, int, int]:
+        """Output, exit status and duration of a command substitution."""
+
+
 class Process(Expander):
     """A shell, or a subshell of it.
 
@@ -53,7 +65,7 @@ class Process(Expander):
         waiting_for: children whose end it awaits; `after` says what follows.
     """
 
-    def __init__(self, runner: ShellRunner, pid: int, code: Code, env: dict[str, str]) -> None:
+    def __init__(self, runner: Shell, pid: int, code: Code, env: dict[str, str]) -> None:
         self.runner = runner
         self.pid = pid
         self.code = code
@@ -83,6 +95,8 @@ class Process(Expander):
         self.after: tuple[str, int, int] = ("", 0, 0)  # kind of spawn, length of its block, buffer
         self.pending: tuple[Outcome, dict[int, Sink]] | None = None
         self.expanded: tuple[list[str], list[tuple[str, str]], list[tuple[int, str, str]]] | None = None
+        self.steps = 0  # so many instructions it has run at `stepped_ns`
+        self.stepped_ns = -1
         self.spent_ns = 0  # by command substitutions of the command being expanded
 
     def subshell(self, pid: int, counter: int) -> Process:

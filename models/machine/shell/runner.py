@@ -1,8 +1,6 @@
 """Runs compiled shell programs, one instruction at a time, for one container.
 
-`ShellRunner` knows how instructions work and not how time passes: `shell.ShellProgram` lets a
-container's own script wait on simulated timers, `ImmediateRunner` lets a command that somebody
-executes inside a container (or a command substitution) wait on a private clock.
+`ShellRunner` knows how instructions work and not how time passes: see `immediate` and `container`.
 
 Left out: job control, pipelines that stream (a stage starts when the one before has ended),
 `select`, `getopts` and aliases.
@@ -11,20 +9,20 @@ Left out: job control, pipelines that stream (a stage starts when the one before
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.kernel.errors import MESSAGE
-from simcluster.models.machine.shell import builtins
 from simcluster.models.machine.shell.expand import ExpansionError
-from simcluster.models.machine.shell.files import FileError, FileTree
-from simcluster.models.machine.shell.grammar import compile_script
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.grammar import Instruction, compile_script
 from simcluster.models.machine.shell.lexer import Code, ShellSyntaxError
 from simcluster.models.machine.shell.process import Process, Return, Sink, shell_arguments
-from simcluster.models.machine.shell.steps import STEPS
+from simcluster.models.machine.shell.tree import FileTree
 
 SHELLS = ("sh", "bash", "ash", "dash")
 #: Instructions a process may run at one instant; a loop that never waits is slowed to this many
@@ -37,7 +35,14 @@ _BUILT_IN_TOOLS = ("[", "echo", "false", "printf", "test", "true")
 
 
 class ShellRunner(ABC):
-    """The processes of one shell and what they share."""
+    """The processes of one shell and what they share.
+
+    Attributes:
+        steps: what each instruction but a simple command does; builtins: commands of the shell itself.
+    """
+
+    steps: ClassVar[Mapping[str, Callable[[ShellRunner, Process, Instruction], None]]]
+    builtins: ClassVar[Mapping[str, Callable[[ShellRunner, Process, list[str], dict[int, Sink], str | None], None]]]
 
     def __init__(self, container: Container) -> None:
         self.container = container
@@ -109,25 +114,9 @@ class ShellRunner(ABC):
         self.ready.append(pid)
         self.run_ready()
 
+    @abstractmethod
     def capture(self, parent: Process, code: Code) -> tuple[str, int, int]:
         """Output, exit status and duration of a command substitution."""
-        inner = ImmediateRunner(self.container, self.now)
-        inner.draws = self.draws
-        child = parent.subshell(1, 0)
-        child.runner = inner
-        child.code = code
-        child.counter = 0
-        child.frames = []
-        child.parent = 0
-        child.sinks[1] = ("out", "stdout")
-        inner.last_pid = 1
-        inner.processes[1] = child
-        inner.ready.append(1)
-        result = inner.finish()
-        self.draws = inner.draws
-        for text in inner.errors:
-            self.write(parent.sinks.get(2, ("null", "")), text)
-        return result.stdout, result.code, inner.elapsed_ns
 
     def write(self, sink: Sink, text: str) -> None:
         """Text to wherever a descriptor points."""
@@ -149,9 +138,18 @@ class ShellRunner(ABC):
         """Let a command take its time; endless ones print at once."""
         process.pending = (outcome, sinks)
         process.blocked = True
+        if outcome.port:
+            self.container.machine.network.version += 1
         if outcome.delay_ns >= FOREVER_NS:
             self._print(sinks, outcome)
         self.wake_after(process.pid, outcome)
+
+    def listener(self, port: int) -> Process | None:
+        """The process whose command waits for a client on a port."""
+        for process in self.processes.values():
+            if process.pending is not None and process.pending[0].port == port:
+                return process
+        return None
 
     def call(self, process: Process, code: Code, at: int, parameters: list[str], status: int | None = None) -> None:
         """Run other code in the same process; it returns to the present counter."""
@@ -232,10 +230,12 @@ class ShellRunner(ABC):
         self.ready.append(parent.pid)
 
     def _run(self, process: Process) -> None:
-        steps = 0
         while not (process.blocked or process.finished):
-            steps += 1
-            if steps > STEPS_MAX:
+            if process.stepped_ns != self.now:
+                process.steps, process.stepped_ns = 0, self.now
+            process.steps += 1
+            if process.steps > STEPS_MAX:
+                process.stepped_ns = -1
                 self.block(process, Outcome(code=-1, delay_ns=BUSY_NS, cores=1.0), {})
                 return
             if process.signals and not process.calls:
@@ -253,7 +253,7 @@ class ShellRunner(ABC):
                 if instruction[0] == "cmd":
                     self._command(process, instruction)
                 else:
-                    STEPS[instruction[0]](self, process, instruction)
+                    self.steps[instruction[0]](self, process, instruction)
             except (ExpansionError, FileError) as problem:
                 self.complain(process, str(problem))
                 self.end(process, SYNTAX)
@@ -315,7 +315,7 @@ class ShellRunner(ABC):
             process.counter += 1
             self.call(process, function[0], function[1], argv[1:])
             return
-        builtin = builtins.BUILTINS.get(argv[0])
+        builtin = self.builtins.get(argv[0])
         if builtin is not None:
             process.variables.update(extra)
             builtin(self, process, argv, sinks, stdin)
@@ -349,7 +349,7 @@ class ShellRunner(ABC):
             self.execute(process, words[1:] or [":"], {}, sinks, stdin)
             return
         if outcome.delay_ns > limit.delay_ns:
-            outcome = Outcome(code=143, delay_ns=limit.delay_ns, cores=outcome.cores)
+            outcome = outcome._replace(stdout="", stderr="", code=143, delay_ns=limit.delay_ns)
         if outcome.delay_ns:
             self.block(process, outcome, sinks)
             return
@@ -359,7 +359,7 @@ class ShellRunner(ABC):
     def knows(self, process: Process, name: str) -> bool:
         """Whether the shell can run a command of this name."""
         base = name.rpartition("/")[2]
-        return name in process.functions or name in builtins.BUILTINS or base in TOOLS or base in SHELLS
+        return name in process.functions or name in self.builtins or base in TOOLS or base in SHELLS
 
     def signal(self, pid: int, name: str, code: int) -> None:
         """Send a signal to a process of this shell. The first one ignores what it does not trap."""
@@ -458,57 +458,3 @@ class ShellRunner(ABC):
 
 def _substitutes(assigns: tuple[tuple[str, Any], ...]) -> bool:
     return any(part[0] == "sub" for _, word in assigns for part in word)
-
-
-class ImmediateRunner(ShellRunner):
-    """A shell whose waiting happens on a clock of its own: the world does not move meanwhile."""
-
-    #: Beyond this a command counts as hanging and is cut off.
-    LIMIT_NS = 600_000_000_000
-
-    def __init__(self, container: Container, start_ns: int) -> None:
-        super().__init__(container)
-        self.start_ns = start_ns
-        self.elapsed_ns = 0
-        self.output: list[str] = []
-        self.errors: list[str] = []
-        self.code: int | None = None
-        self._timers: list[tuple[int, int, int]] = []
-        self._order = 0
-
-    @property
-    def now(self) -> int:
-        """The private clock."""
-        return self.start_ns + self.elapsed_ns
-
-    def wake_after(self, pid: int, outcome: Outcome) -> None:
-        """Remember when to go on."""
-        self._order += 1
-        self._timers.append((self.elapsed_ns + outcome.delay_ns, self._order, pid))
-
-    def emit(self, stream: str, text: str) -> None:
-        """Collect the output."""
-        (self.output if stream == "stdout" else self.errors).append(text)
-
-    def main_ended(self, code: int) -> None:
-        """Remember the exit status."""
-        self.code = code
-
-    def start_program(self, process: Process, argv: list[str], replace: bool) -> bool:
-        """No second server is started inside a container."""
-        return False
-
-    def finish(self) -> Outcome:
-        """Run to the end, or to the limit."""
-        self.run_ready()
-        while self.code is None and self._timers:
-            self._timers.sort()
-            at_ns, _, pid = self._timers.pop(0)
-            if at_ns > self.LIMIT_NS:
-                self.elapsed_ns = self.LIMIT_NS
-                break
-            self.elapsed_ns = at_ns
-            self.wake(pid)
-        code = 137 if self.code is None else self.code
-        self._reap(len(self.processes) - 1)
-        return Outcome("".join(self.output), "".join(self.errors), code, self.elapsed_ns)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from simcluster.models.machine.shell.expand import ExpansionError
 from simcluster.models.machine.shell.grammar import Instruction
 from simcluster.models.machine.shell.process import Frame, Process, is_name
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.shell.runner import ShellRunner
+from simcluster.models.machine.shell.runner import ShellRunner
 
 
 def spawn(runner: ShellRunner, process: Process, instruction: Instruction) -> None:

@@ -12,12 +12,13 @@ from simcluster.models.machine.storage.drivemodel import (
     SECTOR,
     DriveModel,
 )
+from simcluster.models.machine.storage.fileload import load_file
 from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile, Usage
 from simcluster.models.machine.storage.io import FailedBlocks, IoDemand, IoOutcome, IoShare, Latency
-from simcluster.models.machine.storage.mounts import DATA_MOUNT, MountTable, Storage
+from simcluster.models.machine.storage.mounts import DATA_MOUNT, TMPFS, MountTable, Storage
 from simcluster.models.machine.storage.slow import SlowMode
-from simcluster.models.machine.storage.unpacking import image_bytes
-from simcluster.models.machine.storage.usage import layer_bytes, usage_of, written_bytes
+from simcluster.models.machine.storage.usage import layer_bytes, written_bytes
+from simcluster.models.machine.unpacking import image_bytes
 
 __all__ = [
     "BLOCK",
@@ -28,6 +29,7 @@ __all__ = [
     "NVME_SSD",
     "SATA_SSD",
     "SECTOR",
+    "TMPFS",
     "Disk",
     "DriveModel",
     "FailedBlocks",
@@ -44,7 +46,7 @@ __all__ = [
     "Usage",
     "image_bytes",
     "layer_bytes",
+    "load_file",
     "slow",
-    "usage_of",
     "written_bytes",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from simcluster.engine import SECOND, Simulation
 from simcluster.engine.arithmetic import exp, log, normal_quantile
@@ -16,6 +16,7 @@ from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.machine.storage import kernellines, outage, service
 from simcluster.models.machine.storage.counters import Counters
 from simcluster.models.machine.storage.drivemodel import BLOCK, SECTOR, SECTORS_A_BLOCK, DriveModel
+from simcluster.models.machine.storage.outage import DiskHost
 from simcluster.models.machine.storage.sectors import SectorMap
 from simcluster.models.machine.storage.service import Answer, Rates
 from simcluster.models.machine.storage.slow import SlowMode, is_on, on_drive, stall_within
@@ -25,16 +26,6 @@ from simcluster.models.machine.storage.workload import Workload
 #: Longest request of the block layer (max_sectors_kb 1280), and what read-ahead asks for.
 REQUEST_BYTES = 1280 << 10
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
-
-
-class DiskHost(Protocol):
-    """The machine, as far as a drive needs it."""
-
-    name: str
-    booted_ns: int
-
-    def kernel(self, *lines: str) -> None:
-        """The kernel writes to its ring buffer."""
 
 
 class DeviceAnswer(NamedTuple):
@@ -212,8 +203,8 @@ class Disk:
         self._retrying_until_ns = 0
         self._work.clear(self.sim.now)
         self.partitions = [part._replace(uuid="", label="", content="") for part in self.partitions]
-        for told in list(self.on_replaced):
-            told()
+        for listener in list(self.on_replaced):
+            listener()
         was, self.outage = self.outage, None
         if was is not None and was.disabled:
             self._announce()
@@ -529,8 +520,8 @@ class Disk:
             self.came_back()
 
     def _tell_dead(self) -> None:
-        for told in list(self.on_dead):
-            told()
+        for listener in list(self.on_dead):
+            listener()
 
     def _gave_up(self, block: int, buffered: str, tried_ns: int) -> None:
         if self.outage is not None or block not in self.sectors.since_ns:

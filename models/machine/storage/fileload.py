@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.engine import SECOND
 from simcluster.engine.streams import mix, poisson_from_uniform, uniform_at
+from simcluster.models.machine.storage.disk import LoadAnswer
 from simcluster.models.machine.storage.drivemodel import BLOCK, SECTORS_A_BLOCK
+from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile
 from simcluster.models.machine.storage.io import FailedBlocks, IoDemand, IoShare, Latency
 from simcluster.models.machine.storage.service import Rates, span_of
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.storage.disk import LoadAnswer
-    from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile
 
 #: Sizes of requests when the process does not say.
 _RANDOM_BYTES, _SEQUENTIAL_BYTES, _WRITE_BYTES = 4096.0, 131072.0, 4096.0
@@ -37,6 +33,8 @@ def load_file(system: FileSystem, owner: str, demand: IoDemand) -> IoShare:
             system.fail_journal(demand.comm, demand.pid)
             write_error = "EIO"
         return IoShare(dead, dead, dead, 0.0, 0.0, demand.tick_ns, read_error="EIO", write_error=write_error)
+    if found is not None and rates.writes:
+        found.changed_ns = system.sim.now
     failed: tuple[FailedBlocks, ...] = ()
     wrong: tuple[FailedBlocks, ...] = ()
     if found is not None and not system.disk.sectors.flawless and got.served > 0.0:

@@ -8,13 +8,12 @@ drivers/ata/libata-eh.c (ata_eh_reset_timeouts), drivers/nvme/host/core.c (nvme_
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, Simulation
 from simcluster.models.machine.storage import kernellines
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.storage.disk import Disk
+from simcluster.models.machine.storage.drivemodel import DriveModel
+from simcluster.models.machine.storage.smart import Smart
 
 COMMAND_TIMER_NS = 30 * SECOND
 _NEVER = 1 << 62
@@ -22,6 +21,37 @@ _NEVER = 1 << 62
 _RESETS_NS = (10 * SECOND, 20 * SECOND, 55 * SECOND, 60 * SECOND)
 #: NVMe: a second time-out resets the controller, which is not ready within so long.
 _NVME_RESET_NS, _NVME_READY_NS = 30 * SECOND, 30 * SECOND
+
+
+class DiskHost(Protocol):
+    """The machine, as far as a drive needs it."""
+
+    name: str
+    booted_ns: int
+
+    def kernel(self, *lines: str) -> None:
+        """The kernel writes to its ring buffer."""
+
+
+class Drive(Protocol):
+    """The drive that does not answer."""
+
+    sim: Simulation
+    host: DiskHost
+    model: DriveModel
+    smart: Smart
+    port: int
+    outage: Outage | None
+
+    @property
+    def controller(self) -> str:
+        """Its NVMe controller."""
+
+    def came_back(self) -> None:
+        """It answers again."""
+
+    def report_dead(self, lba: int, what: str, wait_ns: int) -> None:
+        """The kernel has given it up."""
 
 
 class Refusal(NamedTuple):
@@ -45,7 +75,7 @@ class Outage:
 
     __slots__ = ("_ends_ns", "_fails", "_lba", "_write", "disabled", "disk", "gone", "until_ns")
 
-    def __init__(self, disk: Disk, until_ns: int, *, gone: bool = False) -> None:
+    def __init__(self, disk: Drive, until_ns: int, *, gone: bool = False) -> None:
         self.disk = disk
         self.until_ns = until_ns
         self.gone = gone
@@ -142,16 +172,16 @@ class Outage:
         disk.report_dead(self._lba, "WRITE" if self._write else "READ", COMMAND_TIMER_NS * 3)
 
 
-def forever(disk: Disk) -> Outage:
+def forever(disk: Drive) -> Outage:
     """It never answers again."""
     return Outage(disk, _NEVER)
 
 
-def until(disk: Disk, until_ns: int) -> Outage:
+def until(disk: Drive, until_ns: int) -> Outage:
     """It answers again at an instant."""
     return Outage(disk, until_ns)
 
 
-def gone(disk: Disk, until_ns: int) -> Outage:
+def gone(disk: Drive, until_ns: int) -> Outage:
     """It has left the bus; the kernel notices at once. 0: for good."""
     return Outage(disk, until_ns or _NEVER, gone=True)

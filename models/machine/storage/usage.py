@@ -5,15 +5,16 @@ Reckoned from what is there whenever somebody asks; a node that never stored any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from simcluster.models.machine.storage.filesystem import Usage
-from simcluster.models.machine.storage.unpacking import image_bytes
-
-if TYPE_CHECKING:
-    from simcluster.models.machine.container import Container
-    from simcluster.models.machine.machine import Machine
-    from simcluster.models.machine.shell.files import Layer
+from simcluster.engine import Simulation
+from simcluster.models.machine.hostfiles import HostFiles
+from simcluster.models.machine.imagestore import ImageStore
+from simcluster.models.machine.kernel.group import Group
+from simcluster.models.machine.shell.files import Layer
+from simcluster.models.machine.storage.outage import DiskHost
+from simcluster.models.machine.unpacking import image_bytes
 
 #: Size of a node's root file system and what the bare system takes of it, as the recorded nodes had them (KiB).
 TOTAL_KIB = 101_202_000
@@ -28,35 +29,34 @@ IMAGE_INODES = 3_000
 CONTAINER_INODES = 150
 
 
-def usage_of(machine: Machine) -> Usage:
-    """The root file system of a machine now."""
-    storage = machine.built_storage
-    if storage is not None:
-        return storage.mounts.at("/").usage()
-    used, inodes = root_base(machine)
-    total, reserved = TOTAL_KIB << 10, RESERVED_KIB << 10
-    return Usage(total, used, max(0, total - reserved - used), TOTAL_INODES, max(0, TOTAL_INODES - inodes))
+class Chassis(DiskHost, Protocol):
+    """The machine around drives, as far as it matters for how full they are."""
+
+    sim: Simulation
+    role: str
+    files: HostFiles
+    images: ImageStore
+
+    def containers(self) -> Sequence[Group]:
+        """The newest run of every container on it."""
+
+    def layers(self) -> Iterable[Layer]:
+        """What containers have written to the root file system."""
 
 
-def root_base(machine: Machine) -> tuple[int, int]:
+def root_base(machine: Chassis) -> tuple[int, int]:
     """Bytes and inodes of the root file system that the system, its containers and its texts take."""
-    used = (SYSTEM_KIB << 10) + machine.files.extra_bytes + image_bytes(machine.images.size_bytes)
-    containers = machine.runtime.containers()
-    for layer in [container.written for container in containers]:
-        if layer is not None:
-            used += layer_bytes(layer)
-    for sandbox in machine.runtime.sandboxes.values():
-        if sandbox.volumes:
-            used += sum(layer_bytes(layer) for layer in sandbox.volumes.values())  # integers
-    if machine.built_storage is not None:
-        for system in machine.built_storage.mounts:
-            if system.mount_point != "/":  # what lies below another mount point is not on the root file system
-                used -= machine.files.hollow_below(system.mount_point)
-    inodes = SYSTEM_INODES + IMAGE_INODES * len(machine.images.images) + CONTAINER_INODES * len(containers)
+    used = (SYSTEM_KIB << 10) + image_bytes(machine.images.size_bytes)
+    if machine.files.extra_bytes:
+        used += machine.files.extra_bytes
+        used -= sum(machine.files.hollow_below(point) for point in ("/run", "/dev/shm"))  # they lie in memory
+    for layer in machine.layers():
+        used += layer_bytes(layer)
+    inodes = SYSTEM_INODES + IMAGE_INODES * len(machine.images.images) + CONTAINER_INODES * len(machine.containers())
     return used, inodes
 
 
-def written_bytes(container: Container) -> int:
+def written_bytes(container: Group) -> int:
     """What a container has written to its own layer."""
     return 0 if container.written is None else layer_bytes(container.written)
 

@@ -24,7 +24,7 @@ from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.durations import Distribution, sum_of, values_of
 from simcluster.models.traffic.aggregate.priorities import base_of, retry_reference
-from simcluster.models.traffic.aggregate.sites import Flattened, Site, flatten
+from simcluster.models.traffic.graph.flat import Flattened, Site, flatten
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.networks import networkx
 from simcluster.models.traffic.graph.policy import Policy
@@ -121,7 +121,7 @@ class Graph(Shared):
             policy = call if isinstance(call, Call) else Policy(network=call.network, priority=call.priority)
             edge = Edge(0, node.index, service, child, policy, site, "", 0.0)
             if isinstance(call, Call):
-                edge.times, edge.required = call.times, call.required
+                edge.times, edge.required = int(call.times), call.required
             else:
                 edge.asynchronous, edge.required = True, False
             self.edges.append(edge)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.engine import MILLISECOND, Simulation
 from simcluster.engine.streams import uniform_at
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.plan import OTHER_NODE_NS, SAME_NODE_NS
 from simcluster.models.traffic.cluster.resolve import container_at
 

@@ -9,7 +9,7 @@ from simcluster.engine import MILLISECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.names import Reached, ResolverConfig, is_address, search
 from simcluster.models.machine.network import Backend, Network
-from simcluster.models.machine.program import Call
+from simcluster.models.machine.process import Call
 from simcluster.models.traffic.cluster.causes import DNS_TIMEOUT, NO_SUCH_HOST, REFUSED, STATUS, TIMEOUT
 
 

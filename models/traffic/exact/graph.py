@@ -155,6 +155,7 @@ class _Compiler:
 
     def node(self, step: Step, place: str) -> Node:
         """One compiled step."""
+        step = step.in_whole_calls()
         if step.work is not None:
             return WorkNode(self.time(step.work, place))
         if step.wait is not None:
@@ -193,7 +194,7 @@ class _Compiler:
         edge.meter = self.engine.meters.setdefault(f"{self.service} -> {target.service}", EdgeMeter())
         op = self.engine.ops[self.engine.spec.callee(target)]
         if step.call is not None:
-            return CallNode(edge, op, step.call.times, step.call.required)
+            return CallNode(edge, op, int(step.call.times), step.call.required)
         return SendNode(edge, op, target.priority)
 
     def time(self, law: Law, place: str) -> Durations:

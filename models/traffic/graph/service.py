@@ -11,7 +11,7 @@ What is left out: processor sharing (cores serve one burst of work after the oth
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -29,6 +29,7 @@ from simcluster.models.traffic.graph.laws import (
 )
 from simcluster.models.traffic.graph.policy import Policy, Priority
 from simcluster.models.traffic.graph.refusal import shown
+from simcluster.models.traffic.graph.skin import Address, Times, Words
 
 #: Calls that a `fan_out` makes at most.
 FAN_MAX = 1000
@@ -152,28 +153,56 @@ class Heap(Part):
         return self
 
 
-class Call(Policy):
-    """A call of another operation; the rest of its keys are those of `Policy`.
+class Call(Policy, Words):
+    """A call of another operation; the rest of its keys are those of `Policy`, and what an application says (`Words`).
 
     Attributes:
-        service, operation: whom it calls; without an operation, the service's first one.
-        times: calls one after the other.
-        required: whether the caller fails when the call fails.
+        service: whom it calls; an application may say `env` instead.
+        operation: what it asks for; without, the service's first one.
+        times: calls one after the other; 1.25 is one, and a second one in a quarter of the requests.
+        required: whether the caller fails when the call fails; otherwise it goes on without.
     """
 
-    service: str
+    service: str = ""
     operation: str | None = None
-    times: Annotated[Whole, Field(ge=1, le=1000)] = 1
+    times: Times = 1.0
     required: bool = True
 
+    @model_validator(mode="after")
+    def _calls_somebody(self) -> Call:
+        return _addressed(self)
 
-class Send(Part):
-    """A message nobody waits for: it joins the callee's queue, or is lost if that is full."""
 
-    service: str
+class Send(Address):
+    """A message nobody waits for: it joins the callee's queue, or is lost if that is full; `times` as of calls."""
+
+    service: str = ""
     operation: str | None = None
+    times: Times = 1.0
     network: Law | None = None
     priority: Priority | None = None
+
+    @model_validator(mode="after")
+    def _asks_somebody(self) -> Send:
+        return _addressed(self)
+
+
+C = TypeVar("C", Call, Send)
+
+
+def _addressed(call: C) -> C:
+    if not call.service and not call.env:
+        raise ValueError("the key 'service' is missing")
+    return call
+
+
+def variable_of(service: str) -> str:
+    """The variable in which an application finds a service's address.
+
+    >>> variable_of("cart-db")
+    'CART_DB_ADDR'
+    """
+    return service.upper().replace("-", "_").replace(".", "_") + "_ADDR"
 
 
 class Chance(Part):
@@ -246,8 +275,7 @@ class Step(Part):
             if total > 1_000_001_000:
                 raise ValueError(f"the probabilities add up to {total / 1e9:g}, more than 1")
         if self.fan_out is not None:  # engines need not know of it
-            empty: dict[str, Any] = dict.fromkeys(Step.model_fields)
-            one = Step.model_construct(**{**empty, "call": self.fan_out.call, "send": self.fan_out.send})
+            one = step_of(call=self.fan_out.call, send=self.fan_out.send)
             self.__dict__.update(fan_out=None, parallel=(one,) * self.fan_out.width)
         return self
 
@@ -255,6 +283,25 @@ class Step(Part):
     def kind(self) -> str:
         """Which of the keys it has."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    def in_whole_calls(self) -> Step:
+        """The same, with single messages and a whole number of calls: what is left over is a choice."""
+        one = self.call or self.send
+        whole = int(one.times) if one is not None else 0
+        if one is None or one.times == (whole if self.call is not None else 1):
+            return self
+        found = [step_of(send=one.model_copy(update={"times": 1.0}))] * whole if self.call is None else []
+        if self.call is not None and whole:
+            found.append(step_of(call=one.model_copy(update={"times": float(whole)})))
+        if one.times > whole:
+            rest = step_of(**{self.kind: one.model_copy(update={"times": 1.0})})
+            found.append(step_of(choose=(Chance(probability=one.times - whole, steps=(rest,)),)))
+        return found[0] if len(found) == 1 else step_of(sequence=tuple(found))
+
+
+def step_of(**part: Any) -> Step:
+    """A step made of parts that were checked already."""
+    return Step.model_construct(**{**dict.fromkeys(Step.model_fields), **part})
 
 
 class Operation(Part):

@@ -21,6 +21,7 @@ from simcluster.models.traffic.graph.networks import networkx
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.refusal import explained
 from simcluster.models.traffic.graph.service import Call, Send, Service, Step
+from simcluster.models.traffic.graph.skin import Words
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -207,11 +208,18 @@ class _Check:
                 for where, step in walk(operation.steps, base):
                     for key, target in (("call", step.call), ("send", step.send)):
                         if target is not None:
+                            self.bare((*where, key), target)
                             self.reaches((*where, key), target.service, target.operation)
                         if step.call is not None:
                             self.gives_up((*where, "call"), step.call, step.call.service)
                     if step.cached is not None:
                         self.known((*where, "cached", "cache"), "cache", step.cached.cache, service.caches)
+
+    def bare(self, where: Where, call: Call | Send) -> None:
+        """Nothing is said that only an application can say."""
+        for key, field in Words.model_fields.items():
+            if getattr(call, key, field.default) != field.default:
+                self.refuse((*where, key), "only a call of an application has this key; here, say service")
 
     def reaches(self, where: Where, service: str, operation: str | None) -> None:
         """The service and, if one is named, the operation exist."""

@@ -7,7 +7,6 @@ pkg/apis/authentication/validation of Kubernetes 1.32.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from simcluster.api import errors
 from simcluster.api.authentication.identity import user_info
@@ -19,18 +18,16 @@ from simcluster.api.objects import ApiObject, Json, uid_of
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
+from simcluster.api.serving import Serving
 from simcluster.api.subresources.admitting import admit_part
 from simcluster.engine import SECOND, format_rfc3339
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _TOKEN_REQUEST = Resource("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests", "tokenrequest", True)
 _DEFAULT_LIFE_S, _LEAST_LIFE_S, _MOST_LIFE_S = 3600, 600, 1 << 32
 _KINDS = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
 
 
-def authenticated(api: Api, token: str) -> User:
+def authenticated(api: Serving, token: str) -> User:
     """The user whom a bearer token proves. Raises ApiError 401."""
     try:
         return holder_of(token, api.store, api.sim.now).user
@@ -38,7 +35,7 @@ def authenticated(api: Api, token: str) -> User:
         raise ApiError(401, "Unauthorized", "Unauthorized") from None
 
 
-def review(api: Api, spec: Json) -> Json:
+def review(api: Serving, spec: Json) -> Json:
     """The status of a TokenReview. Raises ApiError 400."""
     if not spec.get("token"):
         raise errors.bad_request("token is required for TokenReview in authentication")
@@ -50,7 +47,7 @@ def review(api: Api, spec: Json) -> Json:
     return {"authenticated": True, "user": user_info(holder.user), "audiences": list(holder.audiences)}
 
 
-def token(api: Api, request: Request, route: Route) -> Response:
+def token(api: Serving, request: Request, route: Route) -> Response:
     """POST of a TokenRequest. Raises ApiError 400, 404, 409, 422."""
     account = need(api, route)
     body = vetting.received(request, _TOKEN_REQUEST).object if request.body else {}
@@ -85,7 +82,7 @@ def _validate(life_s: int) -> None:
         raise errors.invalid("TokenRequest", "authentication.k8s.io", "", [cause])
 
 
-def _bound(api: Api, account: ApiObject, reference: Json) -> dict[str, ApiObject]:
+def _bound(api: Serving, account: ApiObject, reference: Json) -> dict[str, ApiObject]:
     """The objects a token is to be bound to, by kind in lower case. Raises ApiError."""
     api_version, kind, name = (str(reference.get(key, "")) for key in ("apiVersion", "kind", "name"))
     resource = _KINDS.get((api_version, kind))

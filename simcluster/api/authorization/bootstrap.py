@@ -8,7 +8,7 @@ of aggregated roles are there at once; in a real cluster their controller needs 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.api import managedfields
 from simcluster.api.authorization.aggregation import aggregated_rules, is_aggregated
@@ -17,9 +17,7 @@ from simcluster.api.authorization.policyfacts import GROUP, policy
 from simcluster.api.managedfields import Manager
 from simcluster.api.objects import Json
 from simcluster.api.schema import type_of
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 _PLURALS = {
     "ClusterRole": "clusterroles",
@@ -42,7 +40,7 @@ class _Prepared(NamedTuple):
     owners: tuple[tuple[Manager, Json], ...]
 
 
-def enforce(api: Api) -> None:
+def enforce(api: Serving) -> None:
     """Create the bootstrap policy and decide every later request by it."""
     registry = api.registry
     now = registry.now_text()

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api.client import Client
 from simcluster.api.customresources.version import CustomVersion
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, condition, is_terminating, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, condition, is_terminating, name_of, thaw, transition_time
 from simcluster.api.registry.customresources import CLEANUP_FINALIZER
 from simcluster.api.request import User
 from simcluster.api.resources import BUILT_IN, Resource, ResourceTable
+from simcluster.api.serving import Serving
 from simcluster.api.store import Change
 from simcluster.engine import MILLISECOND, SECOND, format_rfc3339
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 #: From a committed write to the informer of the same process: p50 2.5 ms, p95 4.7 ms
@@ -38,7 +36,7 @@ _API_SERVER = User("system:apiserver", ("system:masters",))
 class CustomResourceDefinitions:
     """Keeps `Api.resources` and the status of every definition up to date."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Serving) -> None:
         self.api = api
         self.client = Client(api, _API_SERVER, "kube-apiserver")
         api.store.subscribe(DEFINITIONS, self)
@@ -92,8 +90,8 @@ class CustomResourceDefinitions:
         result: list[Json] = [dict(entry) for entry in status.get("conditions") or ()]
         now = format_rfc3339(self.api.sim.now)
         for kind, (value, reason, message) in verdicts.items():
-            before = next((entry for entry in result if entry["type"] == kind), None)
-            since = before["lastTransitionTime"] if before is not None and before["status"] == value else now
+            before = next((entry for entry in result if entry.get("type") == kind), None)
+            since = transition_time(before, value, now)
             entry = {
                 "type": kind, "status": value, "lastTransitionTime": since, "reason": reason, "message": message,
             }  # fmt: skip

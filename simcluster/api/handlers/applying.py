@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api import errors, managedfields
 from simcluster.api.customresources.types import type_of_resource
@@ -25,15 +25,13 @@ from simcluster.api.registry.attributes import CREATE, Attributes
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
 from simcluster.api.schema import TypeSchema, decode
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIXED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation")
 
 
-def apply(api: Api, request: Request, route: Route, attributes: Attributes) -> Response:
+def apply(api: Serving, request: Request, route: Route, attributes: Attributes) -> Response:
     """Serve an apply patch. Raises ApiError 400, 409, 415, 422."""
     if not request.param("fieldManager"):
         cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
@@ -100,7 +98,7 @@ def _check_configuration(route: Route, configuration: Json) -> None:
 
 
 def _merged(
-    api: Api, route: Route, attributes: Attributes, configuration: Json, *, force: bool
+    api: Serving, route: Route, attributes: Attributes, configuration: Json, *, force: bool
 ) -> tuple[Json, list[Json]]:
     """The object after the apply, and its managed fields."""
     resource = route.resource

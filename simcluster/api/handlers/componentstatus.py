@@ -6,17 +6,13 @@ Source: pkg/registry/core/componentstatus.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api import errors
 from simcluster.api.handlers.listing import selection_of
 from simcluster.api.handlers.reading import view_of
 from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 WARNING = "v1 ComponentStatus is deprecated in v1.19+"
 #: Component: where its health is asked for.
@@ -29,7 +25,7 @@ _COMPONENTS = {
 _LISTED = ("etcd-0", "controller-manager", "scheduler")
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """GET of one component or of all. Raises ApiError 404."""
     view = view_of(api, request, route)
     if route.name:
@@ -41,7 +37,7 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     return Response(200, view.collection(found, {"resourceVersion": ""}, now_ns=api.sim.now), warnings=(WARNING,))
 
 
-def _status(api: Api, name: str) -> Json:
+def _status(api: Serving, name: str) -> Json:
     address = _COMPONENTS[name]
     condition: Json = {"type": "Healthy", "status": "True", "message": "ok"}
     if address and api.components is not None and not api.components.is_running(name):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api import exposition, metrics, servermetrics
 from simcluster.api.authentication import signing
 from simcluster.api.errors import ApiError, page_not_found
@@ -11,10 +9,8 @@ from simcluster.api.handlers import discovery, health
 from simcluster.api.objects import Json
 from simcluster.api.openapi import answers as openapi_answers
 from simcluster.api.request import NO_SNIFF, Request, Response
+from simcluster.api.serving import Serving
 from simcluster.api.version import VERSION
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _TEXT = health.TEXT
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -22,7 +18,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 _ADDRESS = "10.0.0.10:6443"
 
 
-def serve(api: Api, request: Request, *, known_version: bool) -> Response:
+def serve(api: Serving, request: Request, *, known_version: bool) -> Response:
     """Answer a path that is no resource path. Raises ApiError."""
     path = request.path.strip("/")
     answer = _find(api, request, path)
@@ -35,7 +31,7 @@ def serve(api: Api, request: Request, *, known_version: bool) -> Response:
     return answer
 
 
-def _find(api: Api, request: Request, path: str) -> Response | None:
+def _find(api: Serving, request: Request, path: str) -> Response | None:
     table = api.resources
     with_metrics = metrics.is_available(api.metrics)
     parts = path.split("/")
@@ -59,7 +55,9 @@ def _find(api: Api, request: Request, path: str) -> Response | None:
             return Response(200, discovery.resource_list(table, group, version))
         return None
     if path == "metrics":
-        return Response(200, text=servermetrics.exposed(api), content_type=exposition.CONTENT_TYPE)
+        return Response(
+            200, text=servermetrics.exposed(api.served, api.store, table), content_type=exposition.CONTENT_TYPE
+        )
     if path == "metrics/slis":
         return Response(200, text=health.indicators(), content_type=exposition.CONTENT_TYPE)
     if parts[0] == "openapi":
@@ -84,7 +82,7 @@ def _issuer(address: str) -> Json:
     }
 
 
-def _paths(api: Api, with_metrics: bool) -> list[str]:
+def _paths(api: Serving, with_metrics: bool) -> list[str]:
     paths = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/", *health.paths(), "/metrics"]
     paths += ["/metrics/slis", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"]
     for group, versions in discovery.groups_of(api.resources, metrics=with_metrics).items():

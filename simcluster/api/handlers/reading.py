@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api import conversion, errors
 from simcluster.api.encoding.representation import OBJECT, View, negotiate
 from simcluster.api.handlers.listing import list_objects, selection_of
@@ -12,14 +10,12 @@ from simcluster.api.objects import ApiObject
 from simcluster.api.request import JSON, Request, Response
 from simcluster.api.routing import Route
 from simcluster.api.selectors import FieldTerm
+from simcluster.api.serving import Serving
 from simcluster.api.watch import Watch, WatchOptions
 from simcluster.engine import SECOND
 
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
-
-def need(api: Api, route: Route) -> ApiObject:
+def need(api: Serving, route: Route) -> ApiObject:
     """The stored object a route names, in its version. Raises ApiError 404, 500."""
     found = stored(api, route)
     if found is None:
@@ -27,7 +23,7 @@ def need(api: Api, route: Route) -> ApiObject:
     return found
 
 
-def stored(api: Api, route: Route) -> ApiObject | None:
+def stored(api: Serving, route: Route) -> ApiObject | None:
     """The stored object a route names, in its version; None if there is none. Raises ApiError 500."""
     found = api.store.get(route.resource.storage, route.namespace, route.name)
     if found is None or route.resource.custom is None:
@@ -35,7 +31,7 @@ def stored(api: Api, route: Route) -> ApiObject | None:
     return conversion.decoded(route.resource, found, api.registry.admission.cluster)
 
 
-def get(api: Api, request: Request, route: Route) -> Response:
+def get(api: Serving, request: Request, route: Route) -> Response:
     """One object."""
     if request.query:
         check_version(request.param("resourceVersion"), api.store.version)
@@ -45,7 +41,7 @@ def get(api: Api, request: Request, route: Route) -> Response:
     return Response(200, view_of(api, request, route).single(found, now_ns=api.sim.now))
 
 
-def view_of(api: Api, request: Request, route: Route) -> View:
+def view_of(api: Serving, request: Request, route: Route) -> View:
     """How the client wants to see objects. Raises ApiError 406."""
     form = negotiate(request.accept)
     cluster = api.registry.admission.cluster if route.resource.custom is not None else None
@@ -54,7 +50,7 @@ def view_of(api: Api, request: Request, route: Route) -> View:
     return View(route.resource, form, request.param("includeObject") or "Metadata", cluster)
 
 
-def collection(api: Api, request: Request, route: Route) -> Response:
+def collection(api: Serving, request: Request, route: Route) -> Response:
     """A list, or a watch."""
     if request.query and (request.flag("watch") or request.param("watch") in ("1", "t")):
         return watch(api, request, route)
@@ -63,7 +59,7 @@ def collection(api: Api, request: Request, route: Route) -> Response:
     return Response(200, view.collection(page.objects, page.metadata, now_ns=api.sim.now))
 
 
-def watch(api: Api, request: Request, route: Route) -> Response:
+def watch(api: Serving, request: Request, route: Route) -> Response:
     """An open watch."""
     resource = route.resource
     selection = selection_of(request, resource, route.namespace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api import conversion, errors
 from simcluster.api.encoding import codec
@@ -19,17 +19,14 @@ from simcluster.api.registry.attributes import CREATE, DELETE, UPDATE, Attribute
 from simcluster.api.registry.strategy import may_create_on_update, returns_object
 from simcluster.api.request import APPLY_PATCH, JSON, Request, Response
 from simcluster.api.routing import Route
-from simcluster.api.shortways import recording, renewal
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 #: Subresources (and none) whose writes are defaulted as a whole object.
 _DEFAULTED = ("", "ephemeralcontainers")
 _POLICIES = ("Background", "Foreground", "Orphan")
 
 
-def attributes_of(api: Api, request: Request, route: Route, operation: str) -> Attributes:
+def attributes_of(api: Serving, request: Request, route: Route, operation: str) -> Attributes:
     """The write a request asks for, without objects."""
     query = request.query
     manager = (request.param("fieldManager") if query else "") or request.user_agent.partition("/")[0] or "unknown"
@@ -46,7 +43,7 @@ def attributes_of(api: Api, request: Request, route: Route, operation: str) -> A
     )
 
 
-def stored_resource(api: Api, route: Route) -> Any:
+def stored_resource(api: Serving, route: Route) -> Any:
     """The resource in the version in which the server works on its objects."""
     resource = route.resource
     if resource.custom is not None:
@@ -54,18 +51,14 @@ def stored_resource(api: Api, route: Route) -> Any:
     return api.resources.by_name[resource.storage] if resource.is_converted else resource
 
 
-def create(api: Api, request: Request, route: Route) -> Response:
+def create(api: Serving, request: Request, route: Route) -> Response:
     """POST to a collection."""
     attributes = attributes_of(api, request, route, CREATE)
-    if route.resource.name == recording.EVENTS:
-        event = recording.recorded(api, request, attributes)
-        if event is not None:
-            return _shown(api, request, route, event, 201)
     body = codec.read_object(request, route.resource)
     return _create(api, request, route, attributes, body)
 
 
-def _create(api: Api, request: Request, route: Route, attributes: Attributes, body: codec.Body) -> Response:
+def _create(api: Serving, request: Request, route: Route, attributes: Attributes, body: codec.Body) -> Response:
     _check_namespace(route, body.value)
     validation = request.param("fieldValidation")
     vetted = vetting.vet(route.resource, body.value, validation, repeated=body.repeated)
@@ -92,13 +85,13 @@ def _check_namespace(route: Route, body: Mapping[str, Any]) -> None:
     raise errors.bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def _shown(api: Api, request: Request, route: Route, obj: Json, code: int) -> Response:
+def _shown(api: Serving, request: Request, route: Route, obj: Json, code: int) -> Response:
     if request.accept == JSON and not route.resource.is_converted:
         return Response(code, obj)
     return Response(code, view_of(api, request, route).single(obj, now_ns=api.sim.now))
 
 
-def update(api: Api, request: Request, route: Route) -> Response:
+def update(api: Serving, request: Request, route: Route) -> Response:
     """PUT of an object or its status."""
     body = codec.read_object(request, route.resource)
     patching.check_identity(route.resource, route.name, route.namespace, body.value)
@@ -158,15 +151,11 @@ def _untouched(old: ApiObject, body: Mapping[str, Any], route: Route) -> Json:
     return {key: part for key, part in body.items() if type(part) is dict and key != "status" and old.get(key) is part}
 
 
-def patch(api: Api, request: Request, route: Route) -> Response:
+def patch(api: Serving, request: Request, route: Route) -> Response:
     """PATCH of an object or its status, of any type."""
     attributes = attributes_of(api, request, route, UPDATE)
     if media_type(request.content_type) == APPLY_PATCH:
         return applying.apply(api, request, route, attributes)
-    if route.resource.storage == renewal.LEASES:
-        lease = renewal.renewed(api, request, attributes)
-        if lease is not None:
-            return _shown(api, request, route, lease, 200)
     body = codec.read_any(request)
     if route.resource.custom is not None:
         codec.refuse_deep(body)
@@ -211,7 +200,7 @@ def _decoded_patch(
     return merged, warnings
 
 
-def delete(api: Api, request: Request, route: Route) -> Response:
+def delete(api: Serving, request: Request, route: Route) -> Response:
     """DELETE of one object."""
     options = codec.read_options(request)
     _check_options(options)
@@ -246,7 +235,7 @@ def _check_options(options: Json) -> None:
         raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
 
 
-def delete_collection(api: Api, request: Request, route: Route) -> Response:
+def delete_collection(api: Serving, request: Request, route: Route) -> Response:
     """DELETE of a collection: every selected object by itself."""
     options = codec.read_options(request)
     _check_options(options)

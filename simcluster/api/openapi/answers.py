@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 from simcluster.api.objects import Json
 from simcluster.api.openapi import documents, v2
 from simcluster.api.request import Request, Response
+from simcluster.api.serving import Serving
 from simcluster.engine import SECOND
 from simcluster.engine.clock import format_rfc1123
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _TEXT = "text/plain; charset=utf-8"
 _YEAR_NS = 365 * 86_400 * SECOND
 
 
-def serve(api: Api, request: Request, path: str, *, with_metrics: bool) -> Response | None:
+def serve(api: Serving, request: Request, path: str, *, with_metrics: bool) -> Response | None:
     """The answer to a path below `/openapi`, None if there is nothing."""
     if path == "openapi/v2":
         document = v2.swagger(api.resources, api.store)
@@ -40,7 +37,7 @@ def serve(api: Api, request: Request, path: str, *, with_metrics: bool) -> Respo
     return _version_3(api, request, name, found, with_metrics=with_metrics)
 
 
-def _version_3(api: Api, request: Request, name: str, document: Json, *, with_metrics: bool) -> Response:
+def _version_3(api: Serving, request: Request, name: str, document: Json, *, with_metrics: bool) -> Response:
     stamp = documents.stamp(api.resources, api.store, name, metrics=with_metrics)
     headers = {**_kept(), "Etag": f'"{stamp}"', "Vary": "Accept"}
     wanted = request.param("hash")

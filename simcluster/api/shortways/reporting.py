@@ -1,28 +1,22 @@
-"""The report of a status by the component that keeps it: the most frequent updates, on a short way.
+"""The report of a status by the component that keeps it: the most frequent updates.
 
-Whoever writes the status of an object over and over (a kubelet of its pods, the controllers of
-Deployments and ReplicaSets) makes it anew in the form in which it is stored, and changes nothing
-else. Such a write needs no decoding, merging or copying; what is left is to ask whether it is
-allowed, and to bring `managedFields` up to date. Every other write, one that webhooks or policies
-may see, and one of an object that is being deleted goes the long way (`writing.update` and
-`writing.patch`), to the same result.
+Who writes the status of an object over and over (a kubelet of its pods, the controllers of Deployments and
+ReplicaSets) makes it anew in the form in which it is stored, and changes nothing else. Such a write needs no
+decoding, merging or copying; what is left is to bring `managedFields` up to date.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from simcluster.api import managedfields
-from simcluster.api.authorization.node import node_of
-from simcluster.api.authorization.question import MASTERS, Question
+from simcluster.api.authorization.question import Question
 from simcluster.api.customresources.types import type_of_resource
 from simcluster.api.handlers import vetting
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.request import User
-from simcluster.api.shortways.renewal import is_observed
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
+from simcluster.api.shortways.eligibility import commit, is_eligible
 
 #: What may be reported so: group and plural.
 REPORTED = {
@@ -30,9 +24,10 @@ REPORTED = {
     "deployments.apps": ("apps", "deployments"),
     "replicasets.apps": ("apps", "replicasets"),
 }
+_KEPT_ZERO = ("replicasets.apps", "replicas")
 
 
-def replaced(api: Api, user: User, manager: str, resource: str, obj: Json) -> ApiObject | None:
+def replaced(api: Serving, user: User, manager: str, resource: str, obj: Json) -> ApiObject | None:
     """Store the status of a whole object that is otherwise as it is stored, as `report` does."""
     metadata = obj["metadata"]
     old = api.store.get(resource, metadata.get("namespace", ""), metadata["name"])
@@ -43,7 +38,9 @@ def replaced(api: Api, user: User, manager: str, resource: str, obj: Json) -> Ap
     return report(api, user, manager, resource, old, obj["status"])
 
 
-def merged(api: Api, user: User, manager: str, resource: str, key: tuple[str, str], patch: Json) -> ApiObject | None:
+def merged(
+    api: Serving, user: User, manager: str, resource: str, key: tuple[str, str], patch: Json
+) -> ApiObject | None:
     """Store a status after a merge patch, as `report` does; `key` is the object's namespace and name."""
     old = api.store.get(resource, *key)
     if old is None:
@@ -51,11 +48,11 @@ def merged(api: Api, user: User, manager: str, resource: str, key: tuple[str, st
     status = {**(old.get("status") or {}), **patch}
     if None in status.values():
         status = {name: part for name, part in status.items() if part is not None}
-    return report(api, user, manager, resource, old, status, method="PATCH")
+    return report(api, user, manager, resource, old, status, verb="patch")
 
 
 def report(
-    api: Api, user: User, manager: str, resource: str, old: ApiObject, status: Json, *, method: str = "PUT"
+    api: Serving, user: User, manager: str, resource: str, old: ApiObject, status: Json, *, verb: str = "update"
 ) -> ApiObject | None:
     """Store a new status as the user's request would, if nothing speaks against it; None if the request must be made.
 
@@ -63,16 +60,15 @@ def report(
         resource: one of `REPORTED`.
         old: the object as it is stored.
         status: complete; it is the server's from here on.
-        method: of the request, PUT or PATCH.
+        verb: of the request, update or patch.
     """
-    store, metadata = api.store, old["metadata"]
+    metadata = old["metadata"]
     space, name = metadata.get("namespace", ""), metadata["name"]
-    if store.get(resource, space, name) is not old or "deletionTimestamp" in metadata or not api.available:
+    group, plural = REPORTED[resource]
+    question = Question(verb, group, plural, "status", space, name, "v1")
+    if api.store.get(resource, space, name) is not old or not is_eligible(api, user, question, old):
         return None
-    if is_observed(store) or store.get("namespaces", "", space) is None or not _may(api, user, resource, old, method):
-        return None
-    before = old.get("status")
-    if status == before or dict in map(type, status.values()):
+    if status == old.get("status") or not all(_is_stored_so(resource, *field) for field in status.items()):
         return None
     kind = api.resources.by_name[resource]
     fresh = dict(metadata)
@@ -80,27 +76,11 @@ def report(
     if vetting.refuse_status_update(kind, new, old):
         return None
     writer = managedfields.Manager(manager, "Update", kind.api_version, "status")
-    now = api.registry.now_text()
     after_update = api.status_fields.after_update if resource == "pods" else managedfields.after_update
-    fresh["managedFields"] = after_update(old, new, type_of_resource(kind), writer, now)
-    stored = store.put(resource, new)
-    group, plural = REPORTED[resource]
-    counted = (method, group, "v1", plural, "status", "resource", 200)
-    counts = api.served.counts
-    counts[counted] = counts.get(counted, 0) + 1
-    return stored
+    fresh["managedFields"] = after_update(old, new, type_of_resource(kind), writer, api.registry.now_text())
+    return commit(api, question, new)
 
 
-def _may(api: Api, user: User, resource: str, old: ApiObject, method: str) -> bool:
-    """Whether the user may write the status: by the authorizer, and by NodeRestriction."""
-    node = node_of(user)
-    if node and (resource != "pods" or old["spec"].get("nodeName") != node):
-        return False
-    authorizer = api.authorizer
-    if authorizer is None or MASTERS in user.groups:
-        return True
-    group, plural = REPORTED[resource]
-    verb = "patch" if method == "PATCH" else "update"
-    metadata = old["metadata"]
-    question = Question(verb, group, plural, "status", metadata.get("namespace", ""), metadata["name"], "v1")
-    return authorizer.decide(user, question).allowed
+def _is_stored_so(resource: str, name: str, value: Any) -> bool:
+    """Whether decoding would leave a field as it is: what is empty is not stored, but for one number."""
+    return type(value) is not dict and (bool(value) or (value == 0 and (resource, name) == _KEPT_ZERO))

@@ -5,11 +5,8 @@ Source: pkg/registry/core/pod/storage (BindingREST, assignPod, setPodHostAndAnno
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api import errors
-from simcluster.api.authorization.node import node_of
-from simcluster.api.authorization.question import MASTERS, Question
+from simcluster.api.authorization.question import Question
 from simcluster.api.errors import Cause
 from simcluster.api.handlers import vetting
 from simcluster.api.handlers.reading import need
@@ -17,18 +14,14 @@ from simcluster.api.objects import ApiObject, Json
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
-from simcluster.api.shortways.renewal import is_observed
+from simcluster.api.serving import Serving
+from simcluster.api.shortways.eligibility import commit, is_eligible
 from simcluster.api.subresources.admitting import admit_part
 
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
-
-#: Verb, group, version, resource, subresource, scope and code, as such a request is counted.
-_COUNTED = ("POST", "", "v1", "pods", "binding", "resource", 201)
 _BINDING = Resource("", "v1", "Binding", "bindings", "binding", True)
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """POST of a Binding, to the pod's subresource or to `bindings`. Raises ApiError."""
     vetted = vetting.received(request, _BINDING)
     api.warn(vetted.warnings)
@@ -48,28 +41,21 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     return Response(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
-def bind(api: Api, user: User, pod: ApiObject, node: str) -> bool:
+def bind(api: Serving, user: User, pod: ApiObject, node: str) -> bool:
     """Bind a pod as the user's request without options would, if nothing speaks against it; False if the request
     must be made.
 
     Args:
         pod: as it is stored.
     """
-    store, metadata, spec = api.store, pod["metadata"], pod["spec"]
+    metadata, spec = pod["metadata"], pod["spec"]
     space, name = metadata["namespace"], metadata["name"]
-    home = store.get("namespaces", "", space)
-    if store.get("pods", space, name) is not pod or not node or not api.available or is_observed(store):
+    question = Question("create", "", "pods", "binding", space, name, "v1")
+    if api.store.get("pods", space, name) is not pod or not node or spec.get("nodeName") or spec.get("schedulingGates"):
         return False
-    if home is None or (home.get("status") or {}).get("phase") == "Terminating" or node_of(user):
+    if not is_eligible(api, user, question, pod):
         return False
-    if "deletionTimestamp" in metadata or spec.get("nodeName") or spec.get("schedulingGates"):
-        return False
-    authorizer, question = api.authorizer, Question("create", "", "pods", "binding", space, name, "v1")
-    if authorizer is not None and MASTERS not in user.groups and not authorizer.decide(user, question).allowed:
-        return False
-    store.put("pods", _bound(api, pod, node, {}))
-    counts = api.served.counts
-    counts[_COUNTED] = counts.get(_COUNTED, 0) + 1
+    commit(api, question, _bound(api, pod, node, {}))
     return True
 
 
@@ -99,7 +85,7 @@ def _check(route: Route, pod: ApiObject, metadata: Json) -> None:
         raise errors.conflict("pods/binding", name, f"pod {name} has non-empty .spec.schedulingGates")
 
 
-def _bound(api: Api, pod: ApiObject, node: str, annotations: dict[str, str]) -> Json:
+def _bound(api: Serving, pod: ApiObject, node: str, annotations: dict[str, str]) -> Json:
     status = dict(pod.get("status") or {})
     scheduled = {
         "type": "PodScheduled",

@@ -6,7 +6,6 @@ Source: pkg/registry/core/pod/strategy.go (LogLocation, streamLocation, validate
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from simcluster.api import errors
 from simcluster.api.backends import KubeletProxy, LogOptions
@@ -15,18 +14,16 @@ from simcluster.api.handlers.reading import need
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
+from simcluster.api.serving import Serving
 from simcluster.api.subresources.admitting import admit_connection
 from simcluster.engine import SECOND, parse_rfc3339
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _TEXT = "text/plain"
 #: What a kubelet answers to a request that does not ask for a stream (WebSocket or SPDY).
 _NO_UPGRADE = "Upgrade request required"
 
 
-def logs(api: Api, request: Request, route: Route) -> Response:
+def logs(api: Serving, request: Request, route: Route) -> Response:
     """GET of a container's log. Raises ApiError 400, 404, 422."""
     options = _log_options(api, request)
     pod = need(api, route)
@@ -37,8 +34,8 @@ def logs(api: Api, request: Request, route: Route) -> Response:
     return Response(200, text=text, content_type=_TEXT)
 
 
-def execute(api: Api, request: Request, route: Route) -> Response:
-    """POST (or GET) of a command. The answer's body has stdout, stderr and code."""
+def execute(api: Serving, request: Request, route: Route) -> Response:
+    """POST (or GET) of a command. The answer's body has stdout, stderr, code and how long it took."""
     argv = request.params("command")
     if not argv:
         raise errors.bad_request("you must specify at least 1 command for the container")
@@ -51,11 +48,11 @@ def execute(api: Api, request: Request, route: Route) -> Response:
         if request.flag(name):
             options[name] = True
     options = admit_connection(api, request, route, "PodExecOptions", options)
-    answer = _kubelets(api).exec(pod, options["container"], options["command"], _stdin(request))
-    return Response(200, {"stdout": answer.stdout, "stderr": answer.stderr, "code": answer.code})
+    asked = (options["container"], options["command"], _stdin(request), request.patience_ns)
+    return Response(200, _kubelets(api).exec(pod, *asked)._asdict())
 
 
-def attach(api: Api, request: Request, route: Route) -> Response:
+def attach(api: Serving, request: Request, route: Route) -> Response:
     """Connect to a running container. Raises ApiError 400: a plain request cannot be connected."""
     pod = need(api, route)
     container = chosen_container(pod, request.param("container"))
@@ -65,7 +62,7 @@ def attach(api: Api, request: Request, route: Route) -> Response:
     raise errors.bad_request(_NO_UPGRADE)
 
 
-def forward(api: Api, request: Request, route: Route) -> Response:
+def forward(api: Serving, request: Request, route: Route) -> Response:
     """Connect to ports of a pod. Raises ApiError 400: a plain request cannot be connected."""
     pod = need(api, route)
     if not pod["spec"].get("nodeName"):
@@ -91,7 +88,7 @@ def chosen_container(pod: ApiObject, name: str) -> str:
     raise errors.bad_request(f"a container name must be specified for pod {pod_name}{listed}")
 
 
-def _kubelets(api: Api) -> KubeletProxy:
+def _kubelets(api: Serving) -> KubeletProxy:
     if api.kubelets is None:
         raise ApiError(500, "InternalError", "Internal error occurred: there is no kubelet to ask", {})
     return api.kubelets
@@ -109,7 +106,7 @@ def _stdin(request: Request) -> str:
     return "" if given in ("", "true", "false", "1", "0") else given
 
 
-def _log_options(api: Api, request: Request) -> LogOptions:
+def _log_options(api: Serving, request: Request) -> LogOptions:
     causes: list[Cause] = []
     tail = _number(request, "tailLines", 0, causes)
     limit = _number(request, "limitBytes", 1, causes)

@@ -5,8 +5,6 @@ Source: pkg/registry/core/pod/storage/eviction.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api import errors
 from simcluster.api.errors import ApiError
 from simcluster.api.handlers import vetting
@@ -19,16 +17,14 @@ from simcluster.api.request import Request, Response
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.api.selectors import matches, of_label_selector
+from simcluster.api.serving import Serving
 from simcluster.api.subresources.admitting import admit_part
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _EVICTION = Resource("policy", "v1", "Eviction", "evictions", "eviction", True)
 _BUDGETS = "poddisruptionbudgets.policy"
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """POST of an Eviction. Raises ApiError 404, 429."""
     vetted = vetting.received(request, _EVICTION)
     api.warn(vetted.warnings)
@@ -72,7 +68,7 @@ def _ignores_budgets(pod: ApiObject) -> bool:
     return phase in ("Succeeded", "Failed", "Pending") or is_terminating(pod)
 
 
-def _consult_budgets(api: Api, pod: ApiObject, *, dry_run: bool) -> None:
+def _consult_budgets(api: Serving, pod: ApiObject, *, dry_run: bool) -> None:
     namespace = pod["metadata"]["namespace"]
     budgets = [b for b in api.store.objects(_BUDGETS, namespace) if _selects(b, pod)]
     if not budgets:

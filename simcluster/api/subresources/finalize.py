@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from simcluster.api import errors
 from simcluster.api.handlers import patching, vetting
 from simcluster.api.handlers.reading import need
 from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """PUT of a namespace with the finalizers that remain. Raises ApiError 400, 404, 409."""
     if request.method != "PUT":
         raise errors.method_not_supported(route.resource.name, request.method.lower())

@@ -7,7 +7,7 @@ of links in pages that come back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from simcluster.api import errors
 from simcluster.api.backends import ProxyCall
@@ -15,11 +15,9 @@ from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json
 from simcluster.api.request import Request, Response
 from simcluster.api.routing import Route
+from simcluster.api.serving import Serving
 from simcluster.api.subresources.admitting import admit_connection
 from simcluster.engine.streams import mix
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -34,7 +32,7 @@ class Location(NamedTuple):
     kubelet: str = ""
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """Pass a request on and its answer back. Raises ApiError 400, 404, 405, 503."""
     if request.method not in _METHODS:
         raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
@@ -89,7 +87,7 @@ def _named(route: Route) -> tuple[str, str, str]:
     return found
 
 
-def _pod(api: Api, route: Route) -> Location:
+def _pod(api: Serving, route: Route) -> Location:
     scheme, name, port = _named(route)
     pod = api.store.get("pods", route.namespace, name)
     if pod is None:
@@ -103,7 +101,7 @@ def _pod(api: Api, route: Route) -> Location:
     return _location(scheme, address, port)
 
 
-def _service(api: Api, route: Route) -> Location:
+def _service(api: Serving, route: Route) -> Location:
     scheme, name, port = _named(route)
     if port.isdecimal():
         service = api.store.get("services", route.namespace, name)
@@ -132,7 +130,7 @@ def _service(api: Api, route: Route) -> Location:
     return Location(scheme or "http", address, number)
 
 
-def _is_of_pod(api: Api, namespace: str, address: Json) -> bool:
+def _is_of_pod(api: Serving, namespace: str, address: Json) -> bool:
     """Whether an endpoint belongs to a pod of the namespace that has the address: no other may be reached."""
     target = address.get("targetRef") or {}
     if target.get("namespace") != namespace:
@@ -142,7 +140,7 @@ def _is_of_pod(api: Api, namespace: str, address: Json) -> bool:
     return any(entry.get("ip") == address["ip"] for entry in ips)
 
 
-def _node(api: Api, route: Route) -> Location:
+def _node(api: Serving, route: Route) -> Location:
     scheme, name, port = _named(route)
     node = api.store.get("nodes", "", name)
     if node is None:

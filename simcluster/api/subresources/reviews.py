@@ -6,7 +6,6 @@ Source: pkg/registry/authorization and pkg/apis/authorization/validation of Kube
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from simcluster.api import errors
 from simcluster.api.authentication import requests as tokenrequests
@@ -18,9 +17,7 @@ from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 
 def is_review(resource: Resource) -> bool:
@@ -28,7 +25,7 @@ def is_review(resource: Resource) -> bool:
     return resource.group in ("authentication.k8s.io", "authorization.k8s.io")
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """POST of a review. Raises ApiError 400, 422."""
     resource = route.resource
     body: Json = {}
@@ -53,7 +50,7 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     return Response(201, answer)
 
 
-def _rules(api: Api, user: User, namespace: str) -> Json:
+def _rules(api: Serving, user: User, namespace: str) -> Json:
     if not namespace:
         raise errors.bad_request("no namespace on request")
     if api.authorizer is None:
@@ -66,7 +63,7 @@ def _rules(api: Api, user: User, namespace: str) -> Json:
     return {**status, "evaluationError": own.error} if own.error else status
 
 
-def _access(api: Api, user: User, resource: Resource, namespace: str, spec: Json) -> Json:
+def _access(api: Serving, user: User, resource: Resource, namespace: str, spec: Json) -> Json:
     causes = _causes(resource, namespace, spec)
     if causes:
         raise errors.invalid(resource.kind, resource.group, "", causes)

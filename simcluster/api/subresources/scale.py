@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api import errors
 from simcluster.api.encoding import codec
@@ -17,9 +17,7 @@ from simcluster.api.request import Request, Response
 from simcluster.api.resources import Resource
 from simcluster.api.routing import Route
 from simcluster.api.selectors import label_text, of_label_selector
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
+from simcluster.api.serving import Serving
 
 SCALE = Resource("autoscaling", "v1", "Scale", "scales", "scale", True)
 
@@ -81,7 +79,7 @@ def _shown(route: Route, obj: ApiObject) -> Json:
     return scale_of(obj) if custom is None or custom.scale is None else custom_scale_of(obj, custom.scale)
 
 
-def serve(api: Api, request: Request, route: Route) -> Response:
+def serve(api: Serving, request: Request, route: Route) -> Response:
     """GET, PUT and PATCH. Raises ApiError."""
     obj = need(api, route)
     current = _shown(route, obj)
@@ -102,7 +100,7 @@ def serve(api: Api, request: Request, route: Route) -> Response:
     return Response(200, _scaled(api, request, route, obj, wanted))
 
 
-def _scaled(api: Api, request: Request, route: Route, obj: ApiObject, wanted: Mapping[str, Any]) -> Json:
+def _scaled(api: Serving, request: Request, route: Route, obj: ApiObject, wanted: Mapping[str, Any]) -> Json:
     replicas = (wanted.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
         why = f"Invalid value: {replicas}: must be greater than or equal to 0"

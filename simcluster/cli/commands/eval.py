@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from simcluster import tasks
+from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.output import console, print_json
+from simcluster.eval.isolation.agenthost import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
-from simcluster.eval.runner import Plan, RunDirectory, evaluate
+from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
 from simcluster.eval.runner.plan import Record
 
 DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
@@ -29,42 +35,72 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 )
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Run directory [default: runs/eval-N].")
 @click.option("--resume", is_flag=True, help="Go on with the evaluation in --out.")
-@click.option("--wall-limit", default=600.0, show_default=True, help="Wall-clock seconds a run may take.")
+@click.option("--wall-limit", default=600.0, show_default=True, help="Wall-clock seconds an agent may work on a run.")
+@click.option(
+    "--agent-memory", "memory_mib", default=4096, show_default=True, help="MiB an agent may use; 0: no limit."
+)
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: runs and summary.")
-def command(
-    task_ids: tuple[str, ...],
-    suites: tuple[str, ...],
-    agents: tuple[str, ...],
-    seeds: int,
-    noise: str | None,
-    jobs: int,
-    out: Path | None,
-    resume: bool,
-    wall_limit: float,
-    folders: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def command(**given: Any) -> int:
     """Run agents on tasks. Results are written as they come; a killed evaluation goes on with --resume."""
-    if resume and out is None:
+    options = Options(**given)
+    if options.resume and options.out is None:
         raise click.UsageError("--resume needs --out: the run directory to go on with")
     plan = Plan(
-        _chosen_tasks(task_ids, suites, folders),
-        tuple(dict.fromkeys(agents)) or DEFAULT_AGENTS,
-        tuple(range(seeds)),
-        noise,
-        folders,
-        wall_limit,
+        _chosen_tasks(options.task_ids, options.suites, options.folders),
+        tuple(dict.fromkeys(options.agents)) or DEFAULT_AGENTS,
+        tuple(range(options.seeds)),
+        options.noise,
+        options.folders,
+        options.wall_limit,
+        options.memory_mib,
     )
     plan.check()
-    directory = RunDirectory(out or next_folder(Path("runs")), plan, resume=resume)
     remarks = console(stderr=True)
-    records = _evaluate(plan, directory, jobs, remarks)
-    if as_json:
+    folder = options.out or next_folder(Path("runs"))
+    with _ended_by_signals(), RunDirectory(folder, plan, resume=options.resume) as directory:
+        records = _evaluate(plan, directory, options.jobs, remarks)
+        unwritten = directory.write()
+    if options.as_json:
         print_json(evaluation_object(records))
     else:
         console().print(scoreboard(records))
     remarks.print(f"results: {directory.path}")
+    if unwritten:
+        remarks.print(f"not all results could be written: {unwritten}", style="red")
+        return FAILED
+    return INTERNAL if any(record["outcome"] == HARNESS_ERROR for record in records) else DONE
+
+
+class Options(NamedTuple):
+    """What stands on the command line."""
+
+    task_ids: tuple[str, ...]
+    suites: tuple[str, ...]
+    agents: tuple[str, ...]
+    seeds: int
+    noise: str | None
+    jobs: int
+    out: Path | None
+    resume: bool
+    wall_limit: float
+    memory_mib: int
+    folders: tuple[str, ...]
+    as_json: bool
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """To be asked to end, or to lose the terminal, is an interruption, unless `nohup` says otherwise."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    changed = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _chosen_tasks(task_ids: tuple[str, ...], suites: tuple[str, ...], folders: tuple[str, ...]) -> tuple[str, ...]:
@@ -76,11 +112,17 @@ def _chosen_tasks(task_ids: tuple[str, ...], suites: tuple[str, ...], folders: t
 
 
 def next_folder(parent: Path) -> Path:
-    """`parent/eval-N` with the first free N."""
+    """Make `parent/eval-N` with the first free N. Raises RunDirectoryError."""
     number = 1
-    while (parent / f"eval-{number}").exists():
-        number += 1
-    return parent / f"eval-{number}"
+    while True:
+        try:
+            (parent / f"eval-{number}").mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        except OSError as problem:
+            raise RunDirectoryError(f"{parent} cannot hold evaluations: {problem}") from None
+        else:
+            return parent / f"eval-{number}"
 
 
 class _Bar:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
+from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console, print_json
 from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
+from simcluster.eval.isolation.agenthost import AgentHost
 from simcluster.eval.report.picture import incident_svg
-from simcluster.eval.runner.execute import agent_for, perform, record_of
+from simcluster.eval.runner.execute import job_of, record_of, write_files
 from simcluster.eval.runner.plan import Plan, Run
-from simcluster.eval.trajectory.recorder import write_jsonl
-from simcluster.session import log as replay_log
 from simcluster.surface.protocols import CommandResult
 
 SHOWN_LINES = 12
@@ -33,43 +35,63 @@ SHOWN_LINES = 12
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
-def command(
-    task: str,
-    agent: str,
-    seed: int,
-    noise: str | None,
-    watch: bool,
-    out: Path | None,
-    picture: Path | None,
-    folders: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Run an agent on TASK (an id, or the path of a task file)."""
-    plan = Plan((task,), (agent,), (seed,), noise, folders)
+def command(**given: Any) -> int:
+    """Run an agent on TASK (an id, or the path of a task file). What the agent prints goes to standard error."""
+    options = Options(**given)
+    run = Run(options.task, options.agent, options.seed)
+    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders)
     plan.check()
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
     remarks = console(stderr=True)
     began_s = time.perf_counter()
-    episode = open_episode(task, seed, noise, folders, remarks)
-    if watch:
-        remarks.print(f"[bold red]{escape(episode.alert)}[/]")
-    watcher = Watch(episode, remarks) if watch else None
-    outcome, error = perform(episode, agent_for(agent, episode), watcher)
+    host = AgentHost()
+    host.start()
+    try:
+        episode = open_episode(run.task, run.seed, options.noise, options.folders, remarks)
+        if options.watch:
+            remarks.print(f"[bold red]{escape(episode.alert)}[/]")
+        job = job_of(run.agent, episode, plan)._replace(wall_s=math.inf)
+        ending = host.run(job, episode, _show, Watch(episode, remarks) if options.watch else None)
+    finally:
+        host.close()
     report = episode.finish()
-    record = record_of(Run(task, agent, seed), noise, outcome, error, time.perf_counter() - began_s, report.to_dict())
-    if out is not None:
-        _write(out, episode, Run(task, agent, seed))
-    if picture is not None:
-        title = f"{agent} on {episode.task.id}, seed {seed}"
-        picture.write_text(incident_svg(episode.recorder.header(), list(episode.recorder.records), title))
-    if as_json:
+    record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
+    if options.out is not None:
+        write_files(options.out, run, episode, ending.outcome)
+    if options.picture is not None:
+        title = f"{run.agent} on {episode.task.id}, seed {run.seed}"
+        options.picture.write_text(incident_svg(episode.recorder.header(), list(episode.recorder.records), title))
+    if options.as_json:
         print_json(record)
-        return
-    if error:
-        remarks.print(escape(error), style="magenta")
+        return DONE
+    if ending.error:
+        remarks.print(escape(ending.error), style="magenta")
     click.echo(report.explain())
     click.echo(
-        f"agent {agent}: {outcome}, {record['commands']} commands, {record['simulated_s']:.0f} simulated seconds"
+        f"agent {run.agent}: {ending.outcome}, {record['commands']} commands, "
+        f"{record['simulated_s']:.0f} simulated seconds"
     )
+    return DONE
+
+
+class Options(NamedTuple):
+    """What stands on the command line."""
+
+    task: str
+    agent: str
+    seed: int
+    noise: str | None
+    watch: bool
+    out: Path | None
+    picture: Path | None
+    folders: tuple[str, ...]
+    as_json: bool
+
+
+def _show(data: bytes) -> None:
+    """What an agent prints is no result."""
+    click.get_binary_stream("stderr").write(data)
 
 
 class Watch:
@@ -89,10 +111,3 @@ class Watch:
             self._remarks.print(escape(line), style=style, no_wrap=True, overflow="ellipsis")
         if len(lines) > SHOWN_LINES:
             self._remarks.print(f"[dim]… {len(lines) - SHOWN_LINES} more lines[/]")
-
-
-def _write(folder: Path, episode: Episode, run: Run) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    header = {**episode.log_header(), "agent": run.agent}
-    replay_log.write(folder / f"{run.name}.log.jsonl", header, episode.commands, episode.digest)
-    write_jsonl(folder / f"{run.name}.trajectory.jsonl", episode.recorder.header(), episode.recorder.records)

@@ -17,7 +17,11 @@ from simcluster.api.events import EventRecorder
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, uid_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.attachdetach.attachable import (
+from simcluster.control.controller import Controller, Informer
+from simcluster.control.nodes.readiness import ready_status
+from simcluster.control.nodes.taints import OUT_OF_SERVICE, taints_of
+from simcluster.control.pods.status import is_terminal
+from simcluster.control.volumes.attachable import (
     ATTACHMENTS,
     attachment_name,
     is_exclusive,
@@ -25,11 +29,7 @@ from simcluster.control.attachdetach.attachable import (
     unique_name,
     volumes_of,
 )
-from simcluster.control.controller import Controller, Informer
-from simcluster.control.nodelifecycle.controller import ready_status
-from simcluster.control.nodelifecycle.taints import OUT_OF_SERVICE, taints_of
-from simcluster.control.persistentvolume.matching import VOLUMES
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.volumes.matching import VOLUMES
 from simcluster.engine import MILLISECOND, MINUTE, SECOND, Simulation
 
 #: How long the CSI plugin waits for the external attacher (csiTimeout).
@@ -81,11 +81,11 @@ class AttachDetachController(Controller):
 
     def _on_pod(self, change: Change) -> None:
         for volume in volumes_of(self.client.cache, change.object).values():
-            self.enqueue(change.object["spec"]["nodeName"], name_of(volume))
+            self.enqueue(change.object["spec"].get("nodeName", ""), name_of(volume))
 
     def _on_attachment(self, change: Change) -> None:
         volume = _volume_name(change.object)
-        self.enqueue(change.object["spec"]["nodeName"], volume)
+        self.enqueue(change.object["spec"].get("nodeName", ""), volume)
         if change.kind == "DELETED":
             for node in self._nodes_that_want(volume):
                 self.enqueue(node, volume)
@@ -100,7 +100,7 @@ class AttachDetachController(Controller):
     def _on_node(self, change: Change) -> None:
         node = change.object
         for attachment in self.client.cache.objects(ATTACHMENTS):
-            if attachment["spec"]["nodeName"] == name_of(node):
+            if attachment["spec"].get("nodeName", "") == name_of(node):
                 self.enqueue(name_of(node), _volume_name(attachment))
 
     def _nodes_that_want(self, volume: str) -> list[str]:
@@ -206,9 +206,9 @@ class AttachDetachController(Controller):
         if not is_exclusive(volume):
             return False
         holders = [
-            entry["spec"]["nodeName"]
+            entry["spec"].get("nodeName", "")
             for entry in self.client.cache.objects(ATTACHMENTS)
-            if _volume_name(entry) == name_of(volume) and entry["spec"]["nodeName"] != node
+            if _volume_name(entry) == name_of(volume) and entry["spec"].get("nodeName", "") != node
         ]
         if not holders:
             return False

@@ -43,20 +43,20 @@ class ApiWatch:
 
     Args:
         pods: whether pods are watched too.
-        told: called when the last list has come.
+        synced: called when the last list has come.
 
     Raises:
         ConfigurationError: the pod has no service account token, or no address to connect to.
     """
 
-    def __init__(self, api: Api, container: Container, told: Callable[[], None], *, pods: bool) -> None:
+    def __init__(self, api: Api, container: Container, synced: Callable[[], None], *, pods: bool) -> None:
         self.container = container
         self.kinds = {**_KINDS, **(_PODS if pods else {})}
         self._connection = PodConnection(api, container, _AGENT, qps=_QPS, burst=_BURST)
         self._missing = dict.fromkeys(self.kinds)
         self._failures = dict.fromkeys(self.kinds, 0)
         self._stream = container.sim.stream("coredns", "lists", container.container_id)
-        self._told = told
+        self._synced = synced
         self._began_ns = container.sim.now
 
     @property
@@ -98,7 +98,7 @@ class ApiWatch:
             return
         self._missing.pop(resource, None)
         if self.synced:
-            self._told()
+            self._synced()
 
     def _fail(self, resource: str, why: str) -> None:
         container, kind = self.container, self.kinds[resource]

@@ -20,8 +20,10 @@ from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.names import NameAnswer, NameServer, is_address
 from simcluster.models.machine.network import Network
-from simcluster.models.machine.program import Answer, Call, Program, WrappedProgram
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 
 #: The reload plugin looks every 30 s, plus up to 15 s of jitter (its defaults).
 RELOAD_NS, RELOAD_JITTER_NS = 30 * SECOND, 15 * SECOND
@@ -192,9 +194,9 @@ class CoreDns(WrappedProgram):
 
     def asked_by(self, address: str) -> NameServer:
         """This server, as the log plugin sees a client of it."""
-        return LoggedClient(self, address) if self._has("log") else self
+        return LoggedClient(self, self._log_of, self.container, address) if self._has("log") else self
 
-    def log_of(self, name: str) -> tuple[Directive, ...]:
+    def _log_of(self, name: str) -> tuple[Directive, ...]:
         """The log plugin of the block that answers for a name."""
         block = self._block(name.lower())
         return () if block is None else tuple(block.find("log"))

@@ -7,14 +7,12 @@ responses), sizes by the wire format of RFC 1035. Left out: whose lines are samp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from simcluster.control.clusterdns.corefile import Directive
 from simcluster.engine.streams import mix
-from simcluster.models.machine.names import NameAnswer
-
-if TYPE_CHECKING:
-    from simcluster.control.clusterdns.coredns import CoreDns
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.names import NameAnswer, NameServer
 
 COMMON = (
     '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" '
@@ -27,23 +25,32 @@ _CLASSES = {"NOERROR": "success", "NXDOMAIN": "denial", "SERVFAIL": "error", "RE
 
 
 class LoggedClient:
-    """A name server as one client asks it; every question is written down."""
+    """A name server as one client asks it; every question is written down.
 
-    def __init__(self, server: CoreDns, address: str) -> None:
+    Args:
+        log_of: the directives `log` that apply to a name.
+        container: where the server runs; lines go into its log.
+    """
+
+    def __init__(
+        self, server: NameServer, log_of: Callable[[str], tuple[Directive, ...]], container: Container, address: str
+    ) -> None:
         self.server = server
+        self.log_of = log_of
+        self.container = container
         self.address = address
 
     def query(self, name: str) -> NameAnswer:
         """The A records of a full name."""
         answer = self.server.query(name)
-        for directive in self.server.log_of(name):
+        for directive in self.log_of(name):
             if _is_wanted(directive, name, answer):
                 self._write(directive, name, "A", answer)
                 self._write(directive, name, "AAAA", answer._replace(addresses=()))
         return answer
 
     def _write(self, directive: Directive, name: str, kind: str, answer: NameAnswer) -> None:
-        container = self.server.container
+        container = self.container
         drawn = mix(container.sim.streams.key("dns-query", container.container_id, kind, name), container.sim.now)
         inside = name.endswith((".cluster.local", ".arpa"))
         size = len(name) + 18

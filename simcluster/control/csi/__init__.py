@@ -3,10 +3,10 @@
 from simcluster.api.server import Api
 from simcluster.control.controller import Controller
 from simcluster.control.csi.attacher import CsiAttacher
-from simcluster.control.csi.backend import StorageBackend
 from simcluster.control.csi.provisioner import CsiProvisioner
 from simcluster.control.csi.registration import CsiRegistration
 from simcluster.control.csi.resizer import CsiResizer
+from simcluster.control.volumes.backend import StorageBackend
 from simcluster.engine import Simulation
 
 __all__ = ["CsiAttacher", "CsiProvisioner", "CsiRegistration", "CsiResizer", "StorageBackend", "csi_sidecars"]

@@ -19,9 +19,9 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.csi.attacher import RETRY_MAX_NS, RETRY_NS
-from simcluster.control.csi.backend import StorageBackend, Trouble
 from simcluster.control.csi.sidecars import PROVISIONER, SidecarPods, serving_pod
-from simcluster.control.persistentvolume.matching import (
+from simcluster.control.volumes.backend import StorageBackend, Trouble
+from simcluster.control.volumes.matching import (
     CLAIMS,
     SELECTED_NODE,
     STORAGE_CLASSES,
@@ -32,7 +32,7 @@ from simcluster.control.persistentvolume.matching import (
     claim_reference,
     class_of,
 )
-from simcluster.control.storage.provisioners import PROVISIONED_BY, PROVISIONERS, volume_name
+from simcluster.control.volumes.provisioners import PROVISIONED_BY, PROVISIONERS, volume_name
 from simcluster.engine import SECOND, Simulation
 
 #: What a driver takes to make a disk of a cloud (an order of magnitude).

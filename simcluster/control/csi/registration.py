@@ -13,9 +13,9 @@ from simcluster.api.objects import Json, thaw, uid_of
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.attachdetach.attachable import CSI_NODES
 from simcluster.control.controller import Controller
 from simcluster.control.csi.sidecars import REGISTRAR, SidecarPods, attach_limit, driver_of, is_running
+from simcluster.control.volumes.attachable import CSI_NODES
 from simcluster.engine import Simulation
 
 
@@ -31,7 +31,7 @@ class CsiRegistration(Controller):
 
     def _on_pod(self, change: Change) -> None:
         if change.object["spec"].get("nodeName"):
-            self.enqueue("", change.object["spec"]["nodeName"])
+            self.enqueue("", change.object["spec"].get("nodeName", ""))
 
     def sync(self, namespace: str, name: str) -> None:
         """List the drivers whose plugins are registered on one node."""

@@ -18,10 +18,9 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.csi.attacher import RETRY_MAX_NS, RETRY_NS
-from simcluster.control.csi.backend import StorageBackend
 from simcluster.control.csi.sidecars import RESIZER, SidecarPods, serving_pod
-from simcluster.control.persistentvolume.matching import CLAIMS, VOLUMES, requested_bytes
-from simcluster.control.volumeexpand.controller import grows
+from simcluster.control.volumes.backend import StorageBackend
+from simcluster.control.volumes.matching import CLAIMS, VOLUMES, grows, requested_bytes
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 
 #: What a driver takes to enlarge a disk of a cloud (an order of magnitude).

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, is_terminating
 from simcluster.control.daemonset.placement import is_updated
-from simcluster.control.deployment.arithmetic import scaled_value
-from simcluster.control.replicaset.pods import is_available
+from simcluster.control.intorpercent import scaled_value
+from simcluster.control.pods.status import is_available
 
 
 class Replacement(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject, Json, is_pod_ready
 from simcluster.control.daemonset.placement import is_updated
-from simcluster.control.replicaset.pods import is_available
+from simcluster.control.pods.status import is_available
 
 
 def calculate_status(

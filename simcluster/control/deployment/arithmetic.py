@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simcluster.api.objects import name_of
+from simcluster.control.intorpercent import scaled_value
 
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
@@ -22,18 +23,6 @@ def replicas_of(obj: Mapping[str, Any]) -> int:
 def status_count(obj: Mapping[str, Any] | None, field: str) -> int:
     """A counter of `status`, 0 when absent."""
     return int(((obj or {}).get("status") or {}).get(field) or 0)
-
-
-def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
-    """An int-or-percent of a total.
-
-    >>> scaled_value("25%", 10, round_up=True), scaled_value("25%", 10, round_up=False)
-    (3, 2)
-    """
-    if isinstance(value, int):
-        return value
-    percent = int(value.removesuffix("%"))
-    return -(-total * percent // 100) if round_up else total * percent // 100
 
 
 def is_rolling_update(deployment: Mapping[str, Any]) -> bool:

@@ -48,7 +48,7 @@ from simcluster.control.deployment.revisions import (
 )
 from simcluster.control.deployment.rolling import cleaned_sizes, most_to_remove, shrunk_sizes
 from simcluster.control.labelselector import selector_matches
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import SECOND, Simulation, parse_rfc3339
 
 DEPLOYMENTS = "deployments.apps"

@@ -18,11 +18,11 @@ from simcluster.api.objects import (
     thaw,
 )
 from simcluster.control.deployment.arithmetic import DESIRED_REPLICAS, MAX_REPLICAS, max_surge, replicas_of
-from simcluster.control.deployment.hashing import template_hash
+from simcluster.control.history.hashing import POD_TEMPLATE_HASH, plain_template, template_hash
+from simcluster.control.pods.creation import pod_template
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
-POD_TEMPLATE_HASH = "pod-template-hash"
 
 #: Never copied from the Deployment to its ReplicaSets.
 _NOT_COPIED = (
@@ -56,20 +56,11 @@ def active(sets: Sequence[ApiObject]) -> list[ApiObject]:
     return [entry for entry in sets if replicas_of(entry) > 0]
 
 
-def plain_template(template: Mapping[str, Any]) -> Json:
-    """The template without its hash label and empty fields, for comparison."""
-    plain = dict(template)
-    metadata = {key: value for key, value in (plain.get("metadata") or {}).items() if value is not None}
-    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != POD_TEMPLATE_HASH}
-    plain["metadata"] = {**metadata, "labels": labels}
-    return plain
-
-
 def find_new_set(deployment: Mapping[str, Any], sets: Sequence[ApiObject]) -> ApiObject | None:
     """The oldest ReplicaSet whose template is the Deployment's, or None."""
-    wanted = plain_template(deployment["spec"]["template"])
+    wanted = plain_template(pod_template(deployment))
     for entry in by_age(sets):
-        if plain_template(entry["spec"]["template"]) == wanted:
+        if plain_template(pod_template(entry)) == wanted:
             return entry
     return None
 
@@ -102,7 +93,7 @@ def annotations_for(deployment: Mapping[str, Any], existing: Mapping[str, Any], 
 
 def new_replica_set(deployment: ApiObject, revision: int) -> Json:
     """The ReplicaSet of the present template, with 0 replicas."""
-    template = thaw(deployment["spec"]["template"])
+    template = thaw(pod_template(deployment))
     collisions = (deployment.get("status") or {}).get("collisionCount")
     digest = template_hash(plain_template(template), collisions)
     template.setdefault("metadata", {})

@@ -1,4 +1,4 @@
-"""The Endpoints controller, and what it shares with the EndpointSlice controller."""
+"""The Endpoints controller."""
 
 from simcluster.control.endpoints.controller import EndpointsController
 

@@ -10,8 +10,8 @@ import json
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, is_pod_ready, labels_of, name_of, namespace_of, thaw, uid_of
-from simcluster.control.endpoints.ports import endpoint_ports
-from simcluster.control.endpoints.selection import (
+from simcluster.control.services.ports import endpoint_ports
+from simcluster.control.services.selection import (
     HEADLESS,
     LAST_CHANGE,
     SelectingController,

@@ -13,14 +13,6 @@ from simcluster.api.objects import ApiObject, Json, labels_of, name_of, namespac
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
-from simcluster.control.endpoints.ports import endpoint_ports
-from simcluster.control.endpoints.selection import (
-    HEADLESS,
-    LAST_CHANGE,
-    SelectingController,
-    belongs_to_endpoints,
-    last_change,
-)
 from simcluster.control.endpointslice.hints import (
     close_hints,
     concern,
@@ -30,6 +22,14 @@ from simcluster.control.endpointslice.hints import (
     shares_of,
 )
 from simcluster.control.endpointslice.slices import endpoint_of, plan_slices
+from simcluster.control.services.ports import endpoint_ports
+from simcluster.control.services.selection import (
+    HEADLESS,
+    LAST_CHANGE,
+    SelectingController,
+    belongs_to_endpoints,
+    last_change,
+)
 from simcluster.engine import Simulation
 
 SLICES = "endpointslices.discovery.k8s.io"

@@ -20,7 +20,7 @@ from simcluster.api.objects import (
     namespace_of,
     uid_of,
 )
-from simcluster.control.endpoints.selection import pod_ip
+from simcluster.control.services.selection import pod_ip
 
 #: `--max-endpoints-per-slice`.
 MAX_ENDPOINTS = 100

@@ -23,7 +23,7 @@ from simcluster.api.objects import (
     thaw,
     uid_of,
 )
-from simcluster.control.deployment.hashing import safe_encode
+from simcluster.control.history.hashing import safe_encode
 from simcluster.control.labelselector import selector_matches
 
 CONTROLLER_REVISIONS = "controllerrevisions.apps"

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import Json, condition
+from simcluster.control.jobstatus import COMPLETE, FAILED
 from simcluster.engine import format_rfc3339
 
-COMPLETE = "Complete"
-FAILED = "Failed"
 SUSPENDED = "Suspended"
 FAILURE_TARGET = "FailureTarget"
 SUCCESS_CRITERIA_MET = "SuccessCriteriaMet"
@@ -48,25 +47,11 @@ MAX_FAILED_INDEXES_EXCEEDED = Verdict(
 FAILED_INDEXES = Verdict(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
 
 
-def is_true(job: Mapping[str, Any], kind: str) -> bool:
-    """Whether the condition of that type is True."""
-    entry = condition(job, kind)
-    return entry is not None and entry["status"] == "True"
-
-
-def finished_kind(job: Mapping[str, Any]) -> str:
-    """Complete or Failed, an empty text while the Job goes on (FinishedCondition)."""
-    for kind in (COMPLETE, FAILED):
-        if is_true(job, kind):
-            return kind
-    return ""
-
-
 def standing_verdict(job: Mapping[str, Any]) -> Verdict | None:
     """The verdict of an earlier sync whose final condition is still due."""
     for kind in (SUCCESS_CRITERIA_MET, FAILURE_TARGET):
         entry = condition(job, kind)
-        if entry is not None and entry["status"] == "True":
+        if entry is not None and entry.get("status") == "True":
             return Verdict(kind, entry.get("reason", ""), entry.get("message", ""))
     return None
 
@@ -87,7 +72,7 @@ def new_condition(kind: str, status: str, reason: str, message: str, now_ns: int
 def ensure(conditions: Sequence[Json], new: Json) -> list[Json]:
     """The list with `new` set; equal if it says so already, or if `new` denies what nobody said."""
     for index, entry in enumerate(conditions):
-        if entry["type"] == new["type"]:
+        if entry.get("type") == new["type"]:
             same = all(entry.get(field) == new[field] for field in ("status", "reason", "message"))
             return list(conditions) if same else [*conditions[:index], new, *conditions[index + 1 :]]
     return list(conditions) if new["status"] == "False" else [*conditions, new]

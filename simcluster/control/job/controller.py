@@ -13,9 +13,9 @@ from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.controllerref import PodClaims, PodWatch, controlling_reference
 from simcluster.control.job.backoff import BackoffRecord
-from simcluster.control.job.conditions import finished_kind
 from simcluster.control.job.counting import FINALIZER, Tally, has_finalizer
 from simcluster.control.job.jobsync import JOBS, JobSync, release
+from simcluster.control.jobstatus import finished_kind
 from simcluster.engine import SECOND, Simulation
 
 #: SyncJobBatchPeriod: changes of pods within this time lead to one sync.

@@ -14,7 +14,7 @@ from typing import Any
 from simcluster.api.objects import ApiObject, Json, is_pod_ready, is_terminating, uid_of
 from simcluster.control.job.failurepolicy import counts
 from simcluster.control.job.indexes import index_of, is_indexed, is_valid
-from simcluster.control.replicaset.pods import is_active, is_terminal, phase_of
+from simcluster.control.pods.status import is_active, is_terminal, phase_of
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 

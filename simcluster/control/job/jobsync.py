@@ -35,8 +35,9 @@ from simcluster.control.job.indexes import (
     to_text,
     with_index,
 )
-from simcluster.control.replicaset.controller import pod_from_template, slow_start_batches
-from simcluster.control.replicaset.ranking import pods_to_delete
+from simcluster.control.jobstatus import COMPLETE, is_true
+from simcluster.control.pods.creation import pod_from_template, pod_template, slow_start_batches
+from simcluster.control.pods.ranking import pods_to_delete
 from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339
 
 JOBS = "jobs.batch"
@@ -113,7 +114,7 @@ class JobSync:
         return self._judge_indexes() if is_indexed(self.job) else None
 
     def _restarted_too_often(self, limit: int) -> bool:
-        if self.job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
+        if pod_template(self.job)["spec"].get("restartPolicy") != "OnFailure":
             return False
         total = restarts(self.tally.pods)
         return total > 0 if limit == 0 else total >= limit
@@ -289,7 +290,7 @@ class JobSync:
         released, too_many = self._note_ended()
         if is_indexed(self.job):
             self._note_indexes()
-        if self.verdict is not None and not cond.is_true(self.job, self.verdict.kind):
+        if self.verdict is not None and not is_true(self.job, self.verdict.kind):
             self._add_condition(self.verdict.kind)
         self._flush()
         for pod in released:
@@ -348,7 +349,7 @@ class JobSync:
         if self.verdict is None or self.status["uncountedTerminatedPods"] or self.terminating > 0 or self.active > 0:
             return False
         self._add_condition(self.verdict.final_kind)
-        if self.verdict.final_kind == cond.COMPLETE:
+        if self.verdict.final_kind == COMPLETE:
             self.status["completionTime"] = format_rfc3339(self.now_ns)
         return True
 

@@ -18,7 +18,7 @@ from simcluster.control.kubelet.podspec import (
     is_sidecar,
     memory_bytes,
 )
-from simcluster.control.nodelifecycle.taints import NO_EXECUTE, find_untolerated, taints_of
+from simcluster.control.nodes.taints import NO_EXECUTE, find_untolerated, taints_of
 from simcluster.models.machine.machine import Machine
 
 

@@ -9,21 +9,19 @@ Source: pkg/kubelet/volumemanager (reconciler_common.go), operation_generator.go
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, name_of, namespace_of, uid_of
-from simcluster.control.attachdetach.attachable import (
+from simcluster.control.kubelet.intree import migrated_driver
+from simcluster.control.kubelet.klog import KubeletLog
+from simcluster.control.kubelet.volumes import VolumeError, claim_of
+from simcluster.control.volumes.attachable import (
     CSI_NODES,
     must_attach,
     unique_name,
     volume_of_claim,
 )
-from simcluster.control.kubelet.intree import migrated_driver
-from simcluster.control.kubelet.volumes import VolumeError, claim_of
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.kubelet import Kubelet
+from simcluster.control.volumes.backend import StorageBackend
 
 #: In-tree plugins whose volumes CSI drivers serve in 1.32 (pkg/volume/csimigration/plugin_manager.go).
 _MIGRATED = ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd", "portworx-volume", "vsphere-volume")
@@ -32,26 +30,36 @@ NOT_REGISTERED = "driver name {} not found in the list of registered CSI drivers
 
 
 class NodeAttachments:
-    """What attachable volumes the pods of a node use."""
+    """What attachable volumes the pods of a node use.
 
-    def __init__(self, kubelet: Kubelet) -> None:
-        self.kubelet = kubelet
+    Attributes:
+        backend: what stands behind CSI drivers.
+    """
+
+    def __init__(self, node: str, client: Client, klog: KubeletLog) -> None:
+        self.backend: StorageBackend | None = None
+        self._name = node
+        self._client = client
+        self._klog = klog
         self._users: dict[str, dict[str, None]] = {}  # unique name of the volume -> uids of pods
+
+    def forget_everything(self) -> None:
+        """The kubelet starts anew."""
+        self._users = {}
 
     def register(self) -> None:
         """Make the node's CSINode, which lists no drivers yet, if there is none."""
-        kubelet = self.kubelet
-        node = kubelet.client.cache.get("nodes", "", kubelet.name)
-        if node is None or kubelet.client.cache.get(CSI_NODES, "", kubelet.name) is not None:
+        node = self._client.cache.get("nodes", "", self._name)
+        if node is None or self._client.cache.get(CSI_NODES, "", self._name) is not None:
             return
-        owner = {"apiVersion": "v1", "kind": "Node", "name": kubelet.name, "uid": uid_of(node)}
+        owner = {"apiVersion": "v1", "kind": "Node", "name": self._name, "uid": uid_of(node)}
         annotations = {_MIGRATED_KEY: ",".join(f"kubernetes.io/{name}" for name in _MIGRATED)}
-        metadata: Json = {"name": kubelet.name, "annotations": annotations, "ownerReferences": [owner]}
+        metadata: Json = {"name": self._name, "annotations": annotations, "ownerReferences": [owner]}
         body: Json = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": metadata}
         try:
-            kubelet.client.create(CSI_NODES, "", {**body, "spec": {"drivers": None}})
+            self._client.create(CSI_NODES, "", {**body, "spec": {"drivers": None}})
         except ApiError as error:
-            kubelet.klog.error("csi_plugin.go:306", error.message, "Failed to initialize CSINode")
+            self._klog.error("csi_plugin.go:306", error.message, "Failed to initialize CSINode")
 
     def in_use(self) -> list[str]:
         """`status.volumesInUse` of the Node."""
@@ -77,7 +85,7 @@ class NodeAttachments:
         migrated = migrated_driver(volume) or migrated_driver(bound["spec"])
         if migrated:
             return self.has_driver(migrated)
-        if must_attach(self.kubelet.client.cache, bound):
+        if must_attach(self._client.cache, bound):
             name = unique_name(bound)
             self._users.setdefault(name, {})[uid_of(pod)] = None
             status = self._node_status()
@@ -95,15 +103,14 @@ class NodeAttachments:
 
     def _mount(self, bound: ApiObject, driver: str) -> None:
         """Have the driver stage and publish the volume. Raises VolumeError."""
-        backend = self.kubelet.storage
         for operation, step in (("NodeStageVolume", "MountDevice"), ("NodePublishVolume", "SetUp")):
-            trouble = backend.trouble(driver, operation) if backend is not None else None
+            trouble = self.backend.trouble(driver, operation) if self.backend is not None else None
             if trouble is not None:
                 raise VolumeError(f'MountVolume.{step} failed for volume "{name_of(bound)}" : {trouble}')
 
     def has_driver(self, driver: str) -> bool:
         """Whether the plugin of a CSI driver is registered with this kubelet."""
-        known = self.kubelet.client.cache.get(CSI_NODES, "", self.kubelet.name)
+        known = self._client.cache.get(CSI_NODES, "", self._name)
         drivers = (known["spec"].get("drivers") or ()) if known is not None else ()
         return any(entry["name"] == driver for entry in drivers)
 
@@ -112,12 +119,12 @@ class NodeAttachments:
         claim = claim_of(pod, volume)
         if not claim:
             return ApiObject({"spec": {}}) if migrated_driver(volume) else None
-        bound = volume_of_claim(self.kubelet.client.cache, namespace_of(pod), claim)
+        bound = volume_of_claim(self._client.cache, namespace_of(pod), claim)
         if bound is None or ("csi" not in bound["spec"] and not migrated_driver(bound["spec"])):
             return None
         return bound
 
     def _node_status(self) -> Json:
-        node = self.kubelet.client.cache.get("nodes", "", self.kubelet.name)
+        node = self._client.cache.get("nodes", "", self._name)
         status: Json = (node.get("status") or {}) if node is not None else {}
         return status

@@ -8,19 +8,19 @@ that exceed their own limits of local storage go before. Left out: logs as stora
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from simcluster.api import quantity
 from simcluster.api.objects import Json
 from simcluster.control.kubelet.admission import Rejection
+from simcluster.control.kubelet.host import Host
+from simcluster.control.kubelet.imagegc import ImageCollector
 from simcluster.control.kubelet.podspec import Pod, containers_of, disk_limit, memory_bytes, qos_class
+from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.control.kubelet.thresholds import amount_of
 from simcluster.engine import MINUTE, SECOND, Timer
-from simcluster.models.machine.storage import layer_bytes, usage_of, written_bytes
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.kubelet import Kubelet
-    from simcluster.control.kubelet.podworker import PodWorker
+from simcluster.models.machine.storage import layer_bytes, written_bytes
 
 #: monitoringInterval and evictionPressureTransitionPeriod.
 INTERVAL_NS = 10 * SECOND
@@ -75,10 +75,20 @@ class Crossed(NamedTuple):
 
 
 class EvictionManager:
-    """Watches one node's resources."""
+    """Watches one node's resources.
 
-    def __init__(self, kubelet: Kubelet) -> None:
-        self.kubelet = kubelet
+    Args:
+        workers: of the node's pods, by uid.
+        report: sends the node's status.
+    """
+
+    def __init__(
+        self, host: Host, workers: dict[str, PodWorker], images: ImageCollector, report: Callable[[], None]
+    ) -> None:
+        self.host = host
+        self.workers = workers
+        self.images = images
+        self.report = report
         self._seen_ns: dict[str, int] = {}  # condition -> when a threshold of it was last crossed
         self._crossed: dict[tuple[str, str], int] = {}  # signal and quantity -> crossed since
         self._busy_until_ns = 0
@@ -88,7 +98,7 @@ class EvictionManager:
     def start(self) -> None:
         """The kubelet starts to watch."""
         self._seen_ns, self._crossed, self._victim = {}, {}, ""
-        sim = self.kubelet.sim
+        sim = self.host.sim
         self._timer = sim.every(INTERVAL_NS, self._synchronize, first_ns=sim.now + INTERVAL_NS)
 
     def stop(self) -> None:
@@ -100,7 +110,7 @@ class EvictionManager:
     def under(self, condition: str) -> bool:
         """Whether the node is under a pressure, or was less than 5 minutes ago."""
         seen = self._seen_ns.get(condition)
-        return seen is not None and self.kubelet.sim.now - seen < TRANSITION_NS
+        return seen is not None and self.host.sim.now - seen < TRANSITION_NS
 
     def admit(self, pod: Pod) -> Rejection | None:
         """Whether a pod may start here under pressure: critical pods may, others by their quality of service."""
@@ -115,7 +125,7 @@ class EvictionManager:
         return Rejection("Evicted", f"The node had condition: [{' '.join(found)}]. ")
 
     def _synchronize(self) -> None:
-        kubelet, now = self.kubelet, self.kubelet.sim.now
+        host, now = self.host, self.host.sim.now
         if self._evict_over_limits():
             return
         crossed = self._observe()
@@ -125,21 +135,21 @@ class EvictionManager:
         for threshold in crossed:
             self._seen_ns[_CONDITION[threshold.signal]] = now
         if before != [condition for condition in PRESSURE if self.under(condition)]:
-            kubelet.sim.after(0, kubelet.reporter.report)
+            host.sim.after(0, self.report)
         self._seen_ns = {name: at for name, at in self._seen_ns.items() if now - at < TRANSITION_NS}
         since = self._crossed
         self._crossed = {entry[:2]: since.get(entry[:2], now) for entry in crossed}
         crossed = [entry for entry in crossed if now - self._crossed[entry[:2]] >= entry.grace_ns]
         if not crossed:
             return
-        victim = kubelet.workers.get(self._victim)
+        victim = self.workers.get(self._victim)
         if victim is not None and victim.state != "terminated" and now < self._busy_until_ns:
             return
         self._reclaim(crossed)
 
     def _evict_over_limits(self) -> bool:
         """Evict pods that wrote more than their own limits of local storage allow; whether there were any."""
-        bounded = [w for w in self.kubelet.bounded.values() if w.state == "syncing"]
+        bounded = [w for w in self.workers.values() if w.bounded and w.state == "syncing"]
         over = [(worker, text) for worker in bounded if (text := self._excess(worker))]
         for worker, text in over:
             worker.evict(text, GRACE_S)
@@ -148,7 +158,7 @@ class EvictionManager:
     def _excess(self, worker: PodWorker) -> str:
         """Which limit of local storage a pod exceeds, in the kubelet's words."""
         spec = worker.pod["spec"]
-        sandbox = self.kubelet.machine.runtime.sandboxes.get(worker.uid)
+        sandbox = self.host.machine.runtime.sandboxes.get(worker.uid)
         for volume in spec.get("volumes") or ():
             limit = (volume.get("emptyDir") or {}).get("sizeLimit")
             layer = None if sandbox is None else sandbox.volumes.get(volume["name"])
@@ -164,7 +174,7 @@ class EvictionManager:
     def _pod_excess(self, worker: PodWorker) -> str:
         """The limits of all containers together also hold for what they wrote into volumes."""
         texts = [disk_limit(container) for container in containers_of(worker.pod)]
-        sandbox = self.kubelet.machine.runtime.sandboxes.get(worker.uid)
+        sandbox = self.host.machine.runtime.sandboxes.get(worker.uid)
         if sandbox is None or not all(texts):
             return ""
         total = sum(quantity.to_bytes(text) for text in texts)  # integers
@@ -177,7 +187,7 @@ class EvictionManager:
         return f"Pod ephemeral local storage usage exceeds the total limit of containers {_binary(total)}. "
 
     def _observe(self) -> list[Crossed]:
-        machine, config = self.kubelet.machine, self.kubelet.reporter.config
+        machine, config = self.host.machine, self.host.config
         found = []
         limit = config.eviction_memory_kib << 10
         # Cheap bound first: the system's own use stays below a quarter of any node.
@@ -188,7 +198,7 @@ class EvictionManager:
         found += self._observe_more()
         if not config.eviction_disk_percent:
             return found
-        disk = usage_of(machine)
+        disk = machine.disk_usage()
         for signal, percent, amount, total in (
             (_NODEFS, config.eviction_disk_percent, disk.available_bytes, disk.total_bytes),
             (_IMAGEFS, 15, disk.available_bytes, disk.total_bytes),
@@ -200,10 +210,10 @@ class EvictionManager:
 
     def _observe_more(self) -> list[Crossed]:
         """Process ids, and the soft thresholds: nothing by default."""
-        machine, config = self.kubelet.machine, self.kubelet.reporter.config
+        machine, config = self.host.machine, self.host.config
         if not config.eviction_pids and not config.eviction_soft:
             return []
-        disk = usage_of(machine)
+        disk = machine.disk_usage()
         most = min(machine.os.sysctls.number("kernel.pid_max"), machine.os.sysctls.number("kernel.threads-max"))
         measured = {
             _MEMORY: (machine.memory_bytes - machine.memory_used(), machine.memory_bytes),
@@ -224,33 +234,33 @@ class EvictionManager:
         return found
 
     def _reclaim(self, crossed: list[Crossed]) -> None:
-        kubelet = self.kubelet
+        host = self.host
         # Memory first, as evictions of memory go before everything else.
         threshold = crossed[0]
         resource = _RESOURCE[threshold.signal]
-        kubelet.klog.info("eviction_manager.go:376", "Eviction manager: attempting to reclaim", resourceName=resource)
-        kubelet.node_event("Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
-        grace_s = kubelet.reporter.config.eviction_max_pod_grace_s if threshold.grace_ns else GRACE_S
+        host.klog.info("eviction_manager.go:376", "Eviction manager: attempting to reclaim", resourceName=resource)
+        host.node_event("Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
+        grace_s = host.config.eviction_max_pod_grace_s if threshold.grace_ns else GRACE_S
         if _CONDITION[threshold.signal] == "DiskPressure":
-            kubelet.image_gc.delete_unused()
+            self.images.delete_unused()
             if not any(_CONDITION[entry.signal] == "DiskPressure" for entry in self._observe()):
                 return
         for worker in self._ranked(threshold.signal):
             if is_critical(worker.pod):
                 text = "Eviction manager: cannot evict a critical pod"
-                kubelet.klog.error("eviction_manager.go:614", "", text, pod=worker.reference)
+                host.klog.error("eviction_manager.go:614", "", text, pod=worker.reference)
                 continue
-            self._victim, self._busy_until_ns = worker.uid, kubelet.sim.now + CLEANUP_NS
+            self._victim, self._busy_until_ns = worker.uid, host.sim.now + CLEANUP_NS
             worker.evict(self._message(worker, threshold), grace_s)
-            kubelet.klog.info(
+            host.klog.info(
                 "eviction_manager.go:627", "Eviction manager: pod is evicted successfully", pod=worker.reference
             )
             return
-        kubelet.klog.error("eviction_manager.go:429", "", "Eviction manager: unable to evict any pods from the node")
+        host.klog.error("eviction_manager.go:429", "", "Eviction manager: unable to evict any pods from the node")
 
     def _ranked(self, signal: str) -> list[PodWorker]:
         """Pods that may go, the first first: those over their requests, low priority, high use over requests."""
-        active = [worker for worker in self.kubelet.workers.values() if worker.state == "syncing"]
+        active = [worker for worker in self.workers.values() if worker.state == "syncing"]
         keyed = [(self._rank(worker, signal), index) for index, worker in enumerate(active)]
         return [active[index] for _, index in sorted(keyed)]
 
@@ -265,7 +275,7 @@ class EvictionManager:
         if container is None or not container.running:
             return 0
         if signal == _PIDS:
-            return 1 + self.kubelet.machine.os.pids.extra(worker.uid)
+            return 1 + self.host.machine.os.pids.extra(worker.uid)
         return container.memory_bytes if signal == _MEMORY else written_bytes(container)
 
     def _message(self, worker: PodWorker, threshold: Crossed) -> str:

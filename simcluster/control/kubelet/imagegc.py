@@ -6,13 +6,9 @@ Source: pkg/kubelet/images/image_gc_manager.go: every 5 minutes, from 85 % of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simcluster.control.kubelet.host import Host
 from simcluster.engine import MINUTE, FlatDict
-from simcluster.models.machine.storage import image_bytes, usage_of
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.kubelet import Kubelet
+from simcluster.models.machine.storage import image_bytes
 
 PERIOD_NS = 5 * MINUTE
 HIGH_PERCENT, LOW_PERCENT = 85, 80
@@ -22,26 +18,26 @@ MINIMUM_AGE_NS = 2 * MINUTE
 class ImageCollector:
     """Removes images of one node that no container uses."""
 
-    def __init__(self, kubelet: Kubelet) -> None:
-        self.kubelet = kubelet
+    def __init__(self, host: Host) -> None:
+        self.host = host
         self._first_ns: dict[str, int] = FlatDict()  # image -> when it was first seen
         self._used_ns: dict[str, int] = {}  # image -> when a container was last seen to use it
 
     def start(self) -> None:
         """The kubelet starts: what is on the disk counts as old."""
-        self._first_ns = FlatDict(dict.fromkeys(self.kubelet.machine.images.images, -MINIMUM_AGE_NS))
+        self._first_ns = FlatDict(dict.fromkeys(self.host.machine.images.images, -MINIMUM_AGE_NS))
         self._used_ns = {}
 
     def collect(self) -> None:
         """One turn: nothing happens below the high threshold."""
-        kubelet = self.kubelet
+        host = self.host
         self._look()
-        disk = usage_of(kubelet.machine)
+        disk = host.machine.disk_usage()
         percent = 100 - disk.available_bytes * 100 // disk.total_bytes
         if percent < HIGH_PERCENT:
             return
         wanted = disk.total_bytes * (100 - LOW_PERCENT) // 100 - disk.available_bytes
-        kubelet.klog.info(
+        host.klog.info(
             "image_gc_manager.go:383",
             "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold",
             usage=percent,
@@ -52,10 +48,8 @@ class ImageCollector:
         freed = self._free(wanted)
         if freed < wanted:
             text = f"Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, "
-            kubelet.node_event(
-                "Warning", "FreeDiskSpaceFailed", f"{text}but only found {freed} bytes eligible to free."
-            )
-            kubelet.node_event("Warning", "ImageGCFailed", f"{text}but only found {freed} bytes eligible to free.")
+            host.node_event("Warning", "FreeDiskSpaceFailed", f"{text}but only found {freed} bytes eligible to free.")
+            host.node_event("Warning", "ImageGCFailed", f"{text}but only found {freed} bytes eligible to free.")
 
     def delete_unused(self) -> int:
         """Remove every unused image (the disk is under pressure); bytes that became free."""
@@ -63,15 +57,15 @@ class ImageCollector:
         return self._free(1 << 62)
 
     def _look(self) -> None:
-        machine = self.kubelet.machine
-        now = self.kubelet.sim.now
+        machine = self.host.machine
+        now = self.host.sim.now
         for name in machine.images.images:
             self._first_ns.setdefault(name, now)
         for container in machine.runtime.containers():
             self._used_ns[container.image_name] = now
 
     def _free(self, wanted: int) -> int:
-        machine, now, freed = self.kubelet.machine, self.kubelet.sim.now, 0
+        machine, now, freed = self.host.machine, self.host.sim.now, 0
         in_use = {container.image_name: None for container in machine.runtime.containers()}
         unused = [name for name in machine.images.images if name not in in_use and "/pause:" not in name]
         for name in sorted(unused, key=self._age):

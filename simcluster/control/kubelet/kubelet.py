@@ -11,51 +11,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simcluster.api.events import EventRecorder
 from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, uid_of
-from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
-from simcluster.control.csi.backend import StorageBackend
 from simcluster.control.kubelet.admission import admit
-from simcluster.control.kubelet.attaching import NodeAttachments
-from simcluster.control.kubelet.backoff import Backoff
 from simcluster.control.kubelet.config import KubeletConfig
-from simcluster.control.kubelet.environment import NodeFacts
 from simcluster.control.kubelet.eviction import EvictionManager
-from simcluster.control.kubelet.goduration import go_duration
+from simcluster.control.kubelet.host import Host
 from simcluster.control.kubelet.imagegc import PERIOD_NS as IMAGE_GC_NS
 from simcluster.control.kubelet.imagegc import ImageCollector
-from simcluster.control.kubelet.imagemanager import ImageManager
-from simcluster.control.kubelet.klog import KubeletLog
+from simcluster.control.kubelet.mirrorpods import mirror_hash
 from simcluster.control.kubelet.nodestatus import KUBELET_VERSION, NodeReporter
 from simcluster.control.kubelet.podworker import PodWorker
-from simcluster.control.kubelet.probing import Prober
 from simcluster.control.kubelet.resting import Resting
 from simcluster.control.kubelet.shutdown import REFUSED, ShutdownManager
-from simcluster.control.kubelet.staticpods import StaticPods, mirror_hash
+from simcluster.control.kubelet.staticpods import StaticPods
 from simcluster.control.kubelet.thresholds import CONFIG_FILE, configured
-from simcluster.control.kubelet.uplink import Uplink
-from simcluster.control.kubelet.volumes import VolumeBuilder
-from simcluster.control.metricsserver.counters import Counters, Roster
+from simcluster.control.pods.counters import Counters, Roster
 from simcluster.engine import MINUTE, SECOND, Simulation, Timer
-from simcluster.models.machine.cni import NOT_INITIALIZED
 from simcluster.models.machine.container import Container, cpu_times
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
-#: Relist period of PLEG and period of the sync loop's ticker.
-RELIST_NS = SECOND
-#: maxWaitForContainerRuntime: after that the node says so.
-RUNTIME_DOWN_NS = 30 * SECOND
-#: relistThreshold of PLEG.
-PLEG_THRESHOLD_NS = 3 * MINUTE
-#: What the kubelet makes of containerd's answer when it has no CNI configuration.
-NETWORK_NOT_READY = (
-    "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin "
-    f"returns error: {NOT_INITIALIZED}"
-)
 #: What kubeadm gives the node of the control plane.
 CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 #: Containers of pods that are gone get this long (kubelet: orphaned pods are killed at once).
@@ -84,7 +62,7 @@ class PodUsage(NamedTuple):
     containers: dict[str, ContainerUsage]
 
 
-class Kubelet:
+class Kubelet(Host):
     """The node agent.
 
     Args:
@@ -105,36 +83,17 @@ class Kubelet:
         taints: Sequence[Json] = (),
         config: KubeletConfig | None = None,
     ) -> None:
-        self.sim = sim
-        self.api = api
-        self.machine = machine
-        self.name = machine.name
-        user = User(f"system:node:{self.name}", ("system:nodes", "system:authenticated"))
-        self.client = Uplink(api, user, "kubelet", machine, self.handle)
-        self.recorder = EventRecorder(sim, self.client, "kubelet", self.name)
-        self.klog = KubeletLog(machine)
-        self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
-        self.prober = Prober(machine.runtime)
-        self.volumes = VolumeBuilder(sim, self.client.cache, self.facts, machine.network, machine.files)
-        config = self.given = config or KubeletConfig()
-        role = (config.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
-        self.reporter = NodeReporter(self, {**role[0], **(labels or {})}, [*role[1], *taints], config)
-        self.running = False
-        self.started_ns = 0
+        super().__init__(sim, api, machine, self.handle, config or KubeletConfig())
         self.workers: dict[str, PodWorker] = {}  # pod uid ->
-        self.bounded: dict[str, PodWorker] = {}  # those of pods with a limit of what they may write
-        self.images = ImageManager(sim, machine.images)
-        self.backoff = Backoff(sim)
-        self.static = StaticPods(self)
-        self.eviction = EvictionManager(self)
-        self.storage: StorageBackend | None = None  # what stands behind CSI drivers
-        self.attachments = NodeAttachments(self)
-        self.resting = Resting(self)
-        self.shutdown = ShutdownManager(self)
+        self.static = StaticPods(self, self.workers, self.add)
         self.image_gc = ImageCollector(self)
-        phases = sim.stream("kubelet", self.name)
-        self._relist_phase = phases.uniform_ns(0, RELIST_NS - 1)
-        self._tick_phase = phases.uniform_ns(0, SECOND - 1)
+        self.eviction = EvictionManager(self, self.workers, self.image_gc, self._report)
+        self.shutdown = ShutdownManager(self, self.workers, self._report)
+        self.resting = Resting(self)
+        roles = (self.given.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
+        self.reporter = NodeReporter(
+            self, self.eviction, self.shutdown, {**roles[0], **(labels or {})}, [*roles[1], *taints]
+        )
         self._dirty: dict[str, None] = {}
         self._roster: tuple[list[Container], Roster] = ([], Roster(()))  # of the last scrape
         self._relist_timer: Timer | None = None
@@ -142,7 +101,7 @@ class Kubelet:
         self._image_timer: Timer | None = None
         self._watch: Informer | None = None
         machine.runtime.on_change = self._runtime_changed
-        machine.runtime.on_stop = self.resting.rouse
+        machine.runtime.on_stop = self.resting.catch_up
         machine.on_oom = self._system_oom
         unit = machine.units.units["kubelet.service"]
         unit.on_start, unit.on_stop = self.start, self.stop
@@ -155,13 +114,11 @@ class Kubelet:
         """The process starts: register, list the node's pods, watch them."""
         self.running = True
         self.started_ns = self.sim.now
-        self.images = ImageManager(self.sim, self.machine.images)
-        self.backoff = Backoff(self.sim)
-        self.attachments = NodeAttachments(self)
+        self.forget_everything()
         self.client.reconnect()
         self.klog.info("server.go:520", "Kubelet version", kubeletVersion=KUBELET_VERSION)
         self.klog.info("kubelet.go:446", "Attempting to sync node with API server")
-        self.reporter.config = self._configuration()
+        self.config = self._configuration()
         self.shutdown.start(self._configuration_text())
         self.reporter.start()
         self.static.start()
@@ -200,7 +157,7 @@ class Kubelet:
         for worker in self.workers.values():
             worker.die()
         self.resting.stop()
-        self.workers, self.bounded = {}, {}
+        self.workers.clear()
         self.machine.images.drop_queue()
         self._dirty = {}
         for timer in (self._relist_timer, self._gc_timer, self._image_timer):
@@ -231,27 +188,23 @@ class Kubelet:
     def add(self, pod: ApiObject, source: str) -> None:
         """A pod is to run here: admit it and give it a worker. `source` is `api` or `file`."""
         self.klog.info("kubelet.go:2421", "SyncLoop ADD", source=source, pods=[_reference(pod)])
-        worker = PodWorker(self, pod)
+        worker = PodWorker(self, pod, self.resting, self._forget)
         phase = (pod.get("status") or {}).get("phase")
         known = uid_of(pod) in self.machine.runtime.runs
         if not known and phase not in ("Succeeded", "Failed") and not is_terminating(pod):
             workers = [w for w in self.workers.values() if w.state != "terminated"]
             others, used = (w.pod for w in workers), [w.reserved for w in workers]
-            node = self.client.cache.get("nodes", "", self.name)
             refused = REFUSED if self.shutdown.active else self.eviction.admit(pod)
-            rejection = refused or admit(pod, others, self.machine, node, used, worker.reserved)
+            rejection = refused or admit(pod, others, self.machine, self.node(), used, worker.reserved)
             if rejection is not None:
                 worker.pod_event("Warning", rejection.reason, rejection.message)
                 worker.reject(rejection.reason, f"Pod was rejected: {rejection.message}")
         self.workers[worker.uid] = worker
-        if worker.bounded:
-            self.bounded[worker.uid] = worker
         worker.start()
 
-    def forget(self, worker: PodWorker) -> None:
+    def _forget(self, worker: PodWorker) -> None:
         """A pod is gone for good."""
         self.workers.pop(worker.uid, None)
-        self.bounded.pop(worker.uid, None)
         self.backoff.forget(worker.uid)
         self.images.forget_pod(worker.uid)
         self.volumes.forget_pod(worker.uid)
@@ -261,25 +214,12 @@ class Kubelet:
 
     # The runtime, as PLEG sees it.
 
-    def last_relist_ns(self) -> int:
-        """Instant of the last relist."""
-        return (self.sim.now - self._relist_phase) // RELIST_NS * RELIST_NS + self._relist_phase
-
-    def next_relist_ns(self) -> int:
-        """Instant of the next relist, later than now."""
-        return self.last_relist_ns() + RELIST_NS
-
-    def sync_tick_ns(self, delay_ns: int) -> int:
-        """The sync loop's first tick at least `delay_ns` from now."""
-        due = self.sim.now + delay_ns
-        return -((self._tick_phase - due) // SECOND) * SECOND + self._tick_phase
-
     def _runtime_changed(self, pod_uid: str) -> None:
         if not self.running:
             return
         worker = self.workers.get(pod_uid)
         if worker is not None:
-            worker.runtime_changed()
+            worker.stops.check()
         self._dirty[pod_uid] = None
         if self._relist_timer is None:
             self._relist_timer = self.sim.at(self.next_relist_ns(), self._relist)
@@ -295,24 +235,6 @@ class Kubelet:
             if worker is not None and worker.look():
                 self.klog.info("kubelet.go:2453", "SyncLoop (PLEG): event for pod", pod=worker.reference)
                 worker.request_sync()
-
-    def runtime_errors(self) -> list[str]:
-        """What is wrong with the container runtime, in the words of the Ready condition."""
-        if self.machine.runtime.up:
-            return []
-        down_ns = self.sim.now - self.machine.units.units["containerd.service"].changed_ns
-        errors = []
-        if down_ns >= RUNTIME_DOWN_NS:
-            errors.append("container runtime is down")
-        if down_ns >= PLEG_THRESHOLD_NS:
-            ago, limit = go_duration(down_ns // 1000 * 1000), go_duration(PLEG_THRESHOLD_NS)
-            errors.append(f"PLEG is not healthy: pleg was last seen active {ago} ago; threshold is {limit}")
-        return errors
-
-    def network_error(self) -> str:
-        """Why pods get no network, in the words of the Ready condition; "" if they do."""
-        cni = self.machine.runtime.cni
-        return "" if cni is None or cni.ready else NETWORK_NOT_READY
 
     def _system_oom(self, process: str, pid: int) -> None:
         """The kernel killed a process because the whole machine was out of memory (oomWatcher)."""
@@ -347,10 +269,8 @@ class Kubelet:
 
     # Reporting.
 
-    def node_event(self, kind: str, reason: str, message: str) -> None:
-        """An event about the node; the kubelet uses the node's name as its uid."""
-        reference = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "uid": self.name}}
-        self.recorder.event(reference, kind, reason, message)
+    def _report(self) -> None:
+        self.reporter.report()
 
     def stats(self) -> list[PodUsage]:
         """Counters of every pod with a running container (`/stats/summary`); changes nothing."""

@@ -6,21 +6,18 @@ from a recorded 1.32 cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, condition, uid_of
+from simcluster.api.objects import ApiObject, Json, condition, condition_status, transition_time, uid_of
 from simcluster.api.request import ADMIN
 from simcluster.control.kubelet.config import KubeletConfig
-from simcluster.control.kubelet.eviction import PRESSURE
-from simcluster.control.kubelet.shutdown import NOT_READY
+from simcluster.control.kubelet.eviction import PRESSURE, EvictionManager
+from simcluster.control.kubelet.host import Host
+from simcluster.control.kubelet.shutdown import NOT_READY, ShutdownManager
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
 from simcluster.models.machine.machine import Machine
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.kubelet import Kubelet
 
 KUBELET_VERSION = "v1.32.13"
 #: nodeStatusUpdateFrequency and nodeStatusReportFrequency.
@@ -51,16 +48,26 @@ _FINE_EVENTS = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSuff
 
 
 class NodeReporter:
-    """Keeps one Node and its Lease up to date."""
+    """Keeps one Node and its Lease up to date.
+
+    Args:
+        labels, taints: those that the node registers with, besides what every node has.
+    """
 
     def __init__(
-        self, kubelet: Kubelet, labels: dict[str, str], taints: list[Json], config: KubeletConfig | None = None
+        self,
+        host: Host,
+        eviction: EvictionManager,
+        shutdown: ShutdownManager,
+        labels: dict[str, str],
+        taints: Sequence[Json],
     ) -> None:
-        self.kubelet = kubelet
-        self.config = config or KubeletConfig()
+        self.host = host
+        self.eviction = eviction
+        self.shutdown = shutdown
         self.labels = labels
         self.taints = taints
-        self._stream = kubelet.sim.stream("node-status", kubelet.name)
+        self._stream = host.sim.stream("node-status", host.name)
         self._sent: Json = {}
         self._sent_ns = 0
         self._told_of: tuple[object, ...] = ()  # what the status that was sent last is made of
@@ -72,18 +79,18 @@ class NodeReporter:
 
     def start(self) -> None:
         """Register, then report and renew until `stop`."""
-        kubelet = self.kubelet
+        host = self.host
         self._settled = self._registered = False
-        kubelet.node_event("Normal", "Starting", "Starting kubelet.")
+        host.node_event("Normal", "Starting", "Starting kubelet.")
         self._register()
         for _ in range(2):  # with the first status and with the first report of it
             for reason in _FINE_EVENTS:
-                kubelet.node_event("Normal", reason, f"Node {kubelet.name} status is now: {reason}")
-        if self.config.enforce_allocatable:
-            kubelet.node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
-        kubelet.klog.info("kubelet_node_status.go:78", "Successfully registered node", node=kubelet.name)
+                host.node_event("Normal", reason, f"Node {host.name} status is now: {reason}")
+        if self.host.config.enforce_allocatable:
+            host.node_event("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+        host.klog.info("kubelet_node_status.go:78", "Successfully registered node", node=host.name)
         self._renew()
-        sim = kubelet.sim
+        sim = host.sim
         self._timers = [
             # The first statuses follow each other quickly (fastStatusUpdateOnce).
             sim.after(self._stream.uniform_ns(600 * MILLISECOND, 1200 * MILLISECOND), self._settle),
@@ -103,20 +110,17 @@ class NodeReporter:
     def _settle(self) -> None:
         self._settled = True
         self.report()
-        self.kubelet.attachments.register()
-
-    def _node(self) -> ApiObject | None:
-        return self.kubelet.client.cache.get("nodes", "", self.kubelet.name)
+        self.host.attachments.register()
 
     def _register(self) -> None:
-        kubelet = self.kubelet
-        if self._node() is None:
-            machine = kubelet.machine
+        host = self.host
+        if self.host.node() is None:
+            machine = host.machine
             node: Json = {
                 "apiVersion": "v1",
                 "kind": "Node",
                 "metadata": {
-                    "name": kubelet.name,
+                    "name": host.name,
                     "labels": {key: value for key, value in self._labels().items() if not key.startswith(_ROLE)},
                     "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
                 },
@@ -126,11 +130,9 @@ class NodeReporter:
             if self.taints:
                 node["spec"]["taints"] = [dict(taint) for taint in self.taints]
             try:
-                kubelet.client.create("nodes", "", node)
+                host.client.create("nodes", "", node)
             except ApiError as error:
-                kubelet.klog.error(
-                    "kubelet_node_status.go:99", error.message, "Unable to register node with API server"
-                )
+                host.klog.error("kubelet_node_status.go:99", error.message, "Unable to register node with API server")
                 return
             self._mark()
         self._registered = True
@@ -141,29 +143,29 @@ class NodeReporter:
         """What kubeadm does when a node has joined: labels of its role, which no kubelet may set."""
         roles = {key: value for key, value in self._labels().items() if key.startswith(_ROLE)}
         if roles:
-            kubeadm = Client(self.kubelet.api, ADMIN, "kubeadm")
-            kubeadm.patch("nodes", "", self.kubelet.name, {"metadata": {"labels": roles}}, kind="merge")
+            kubeadm = Client(self.host.api, ADMIN, "kubeadm")
+            kubeadm.patch("nodes", "", self.host.name, {"metadata": {"labels": roles}}, kind="merge")
 
     def _labels(self) -> dict[str, str]:
-        identity = self.kubelet.machine.identity
+        identity = self.host.machine.identity
         return {
             "beta.kubernetes.io/arch": identity.architecture,
             "beta.kubernetes.io/os": identity.operating_system,
             "kubernetes.io/arch": identity.architecture,
-            "kubernetes.io/hostname": self.kubelet.name,
+            "kubernetes.io/hostname": self.host.name,
             "kubernetes.io/os": identity.operating_system,
             **self.labels,
         }
 
     def report(self) -> None:
         """Compute the status; send it when something changed or it is five minutes old."""
-        node = self._node()
+        node = self.host.node()
         if node is None:
             if self._settled and not self._registered:
                 self._register()
             return
         self._tell_schedulable(node)
-        now = self.kubelet.sim.now
+        now = self.host.sim.now
         ingredients, is_young = self._ingredients(node), now - self._sent_ns < REPORT_PERIOD_NS
         if self._sent and is_young and ingredients == self._told_of:
             return
@@ -174,41 +176,43 @@ class NodeReporter:
         was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
         known = node.get("status") or {}
         patch = {key: value for key, value in status.items() if known.get(key) != value}
-        turned = [kind for kind in PRESSURE if _status_of(node, kind) not in ("", _status_of({"status": status}, kind))]
+        turned = [
+            kind
+            for kind in PRESSURE
+            if condition_status(node, kind) not in ("", condition_status({"status": status}, kind))
+        ]
         try:
             if list(patch) == ["conditions"]:
-                self.kubelet.client.beat(self.kubelet.name, patch["conditions"])
+                self.host.client.beat(self.host.name, patch["conditions"])
             else:
-                self.kubelet.client.patch(
-                    "nodes", "", self.kubelet.name, {"status": patch}, kind="merge", subresource="status"
+                self.host.client.patch(
+                    "nodes", "", self.host.name, {"status": patch}, kind="merge", subresource="status"
                 )
         except ApiError as error:
-            self.kubelet.klog.error(
-                "kubelet_node_status.go:549", error.message, "Error updating node status, will retry"
-            )
+            self.host.klog.error("kubelet_node_status.go:549", error.message, "Error updating node status, will retry")
             return
         self._sent, self._sent_ns = ApiObject(status), now
         self._tell_boot(node)
         self._tell(was, became)
         for kind in turned:
-            reason = _PRESSURE_EVENTS[kind][_status_of({"status": status}, kind) == "True"]
-            self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
+            reason = _PRESSURE_EVENTS[kind][condition_status({"status": status}, kind) == "True"]
+            self.host.node_event("Normal", reason, f"Node {self.host.name} status is now: {reason}")
 
     def _tell_boot(self, node: ApiObject) -> None:
-        boot_id, name = self.kubelet.machine.identity.boot_id, self.kubelet.name
+        boot_id, name = self.host.machine.identity.boot_id, self.host.name
         if ((node.get("status") or {}).get("nodeInfo") or {}).get("bootID", boot_id) != boot_id:
-            self.kubelet.node_event("Warning", "Rebooted", f"Node {name} has been rebooted, boot id: {boot_id}")
+            self.host.node_event("Warning", "Rebooted", f"Node {name} has been rebooted, boot id: {boot_id}")
 
     def _tell(self, was: Json | None, became: Json | None) -> None:
         assert became is not None
-        if was is not None and was["status"] == became["status"]:
+        if was is not None and was.get("status") == became["status"]:
             return
         reason = "NodeReady" if became["status"] == "True" else "NodeNotReady"
         if reason == "NodeNotReady" and not self._settled:
             return
-        self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
+        self.host.node_event("Normal", reason, f"Node {self.host.name} status is now: {reason}")
         if reason == "NodeReady":
-            self.kubelet.klog.info("kubelet_node_status.go:501", "Fast updating node status as it just became ready")
+            self.host.klog.info("kubelet_node_status.go:501", "Fast updating node status as it just became ready")
 
     def _tell_schedulable(self, node: ApiObject) -> None:
         """Seen with every status computation, so up to ten seconds after a cordon."""
@@ -216,13 +220,13 @@ class NodeReporter:
         if unschedulable != self._unschedulable:
             self._unschedulable = unschedulable
             reason = "NodeNotSchedulable" if unschedulable else "NodeSchedulable"
-            self.kubelet.node_event("Normal", reason, f"Node {self.kubelet.name} status is now: {reason}")
+            self.host.node_event("Normal", reason, f"Node {self.host.name} status is now: {reason}")
 
     def _status(self, node: ApiObject | None) -> Json:
-        machine = self.kubelet.machine
+        machine = self.host.machine
         identity = machine.identity
-        capacity, allocatable = resources_of(machine, self.config)
-        in_use = self.kubelet.attachments.in_use()
+        capacity, allocatable = resources_of(machine, self.host.config)
+        in_use = self.host.attachments.in_use()
         mounted = {"volumesInUse": in_use or None} if in_use or (node and node["status"].get("volumesInUse")) else {}
         return {
             "capacity": capacity,
@@ -230,10 +234,10 @@ class NodeReporter:
             "conditions": self._conditions(node),
             "addresses": [
                 {"type": "InternalIP", "address": machine.address},
-                {"type": "Hostname", "address": self.kubelet.name},
-                *({"type": kind, "address": address} for kind, address in self.config.addresses),
+                {"type": "Hostname", "address": self.host.name},
+                *({"type": kind, "address": address} for kind, address in self.host.config.addresses),
             ],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.config.port}},
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.host.config.port}},
             "nodeInfo": {
                 "machineID": identity.machine_id,
                 "systemUUID": identity.system_uuid,
@@ -252,44 +256,43 @@ class NodeReporter:
 
     def _ingredients(self, node: ApiObject) -> tuple[object, ...]:
         """Everything that the status without heartbeats depends on."""
-        machine, eviction = self.kubelet.machine, self.kubelet.eviction
+        machine, eviction = self.host.machine, self.eviction
         size = (machine.cpu_cores, machine.memory_bytes, machine.pods, machine.address)
         pressure = [eviction.under(kind) for kind in PRESSURE]
-        ready = (self._settled, self.kubelet.shutdown.active, self._errors())
+        ready = (self._settled, self.shutdown.active, self._errors())
         version, images = node["metadata"]["resourceVersion"], machine.images.changes
-        in_use = self.kubelet.attachments.in_use()
-        return (version, self.config, machine.identity, size, pressure, ready, images, in_use)
+        in_use = self.host.attachments.in_use()
+        return (version, self.host.config, machine.identity, size, pressure, ready, images, in_use)
 
     def _images(self) -> list[Json]:
         # The 50 largest, as nodeStatusMaxImages cuts the list.
-        images = sorted(self.kubelet.machine.images.images.values(), key=lambda i: (-i.size_bytes, i.name))
+        images = sorted(self.host.machine.images.images.values(), key=lambda i: (-i.size_bytes, i.name))
         return [{"names": [image.image_id, image.name], "sizeBytes": image.size_bytes} for image in images[:50]]
 
     def _conditions(self, node: ApiObject | None) -> list[Json]:
         known: Json = {} if node is None else node.get("status") or {}
-        old = {entry["type"]: entry for entry in known.get("conditions") or ()}
-        now = format_rfc3339(self.kubelet.machine.os.clock.now_ns())
+        old = {entry.get("type"): entry for entry in known.get("conditions") or ()}
+        now = format_rfc3339(self.host.machine.os.clock.now_ns())
         entries = [self._pressure(kind) for kind in _FINE]
         entries.append(self._ready())
         for entry in entries:
             before = old.pop(entry["type"], None)
-            same = before is not None and before["status"] == entry["status"]
             entry["lastHeartbeatTime"] = now
-            entry["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else now
+            entry["lastTransitionTime"] = transition_time(before, entry["status"], now)
         return [*entries, *old.values()]
 
     def _pressure(self, kind: str) -> Json:
-        under = kind in PRESSURE and self.kubelet.eviction.under(kind)
+        under = kind in PRESSURE and self.eviction.under(kind)
         reason, message = PRESSURE[kind] if under else _FINE[kind]
         return {"type": kind, "status": str(under), "reason": reason, "message": message}
 
     def _errors(self) -> list[str]:
-        errors, network = self.kubelet.runtime_errors(), self.kubelet.network_error()
+        errors, network = self.host.runtime_errors(), self.host.network_error()
         return [*errors, network] if network else errors
 
     def _ready(self) -> Json:
         errors = self._errors()
-        if self.kubelet.shutdown.active:
+        if self.shutdown.active:
             errors = [*errors, NOT_READY]
         if not self._settled:
             errors = ["container runtime status check may not have completed yet"]
@@ -304,18 +307,18 @@ class NodeReporter:
         return {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": message}
 
     def _renew(self) -> None:
-        kubelet = self.kubelet
-        self._lease_timer = kubelet.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
-        now = format_rfc3339(kubelet.machine.os.clock.now_ns(), digits=6)
+        host = self.host
+        self._lease_timer = host.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
+        now = format_rfc3339(host.machine.os.clock.now_ns(), digits=6)
         try:
-            if kubelet.client.cache.get("leases.coordination.k8s.io", LEASE_NAMESPACE, kubelet.name) is not None:
-                kubelet.client.renew(LEASE_NAMESPACE, kubelet.name, now)
+            if host.client.cache.get("leases.coordination.k8s.io", LEASE_NAMESPACE, host.name) is not None:
+                host.client.renew(LEASE_NAMESPACE, host.name, now)
                 return
-            spec = {"holderIdentity": kubelet.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
-            metadata: Json = {"name": kubelet.name, "namespace": LEASE_NAMESPACE}
-            node = self._node()
+            spec = {"holderIdentity": host.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
+            metadata: Json = {"name": host.name, "namespace": LEASE_NAMESPACE}
+            node = self.host.node()
             if node is not None:
-                owner = {"apiVersion": "v1", "kind": "Node", "name": kubelet.name, "uid": uid_of(node)}
+                owner = {"apiVersion": "v1", "kind": "Node", "name": host.name, "uid": uid_of(node)}
                 metadata["ownerReferences"] = [owner]
             lease: Json = {
                 "apiVersion": "coordination.k8s.io/v1",
@@ -323,9 +326,9 @@ class NodeReporter:
                 "metadata": metadata,
                 "spec": spec,
             }
-            kubelet.client.create("leases.coordination.k8s.io", LEASE_NAMESPACE, lease)
+            host.client.create("leases.coordination.k8s.io", LEASE_NAMESPACE, lease)
         except ApiError as error:
-            kubelet.klog.error("controller.go:145", error.message, "Failed to ensure lease exists, will retry")
+            host.klog.error("controller.go:145", error.message, "Failed to ensure lease exists, will retry")
 
 
 def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
@@ -344,11 +347,6 @@ def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
         free = 100 - config.eviction_disk_percent
         allocatable["ephemeral-storage"] = str(_DISK_KIB * 1024 * free // 100)
     return capacity, allocatable
-
-
-def _status_of(node: Mapping[str, Any], kind: str) -> str:
-    entry = condition(node, kind)
-    return "" if entry is None else str(entry["status"])
 
 
 def _essence(status: Json) -> Json:

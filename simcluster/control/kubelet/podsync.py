@@ -6,12 +6,14 @@ Source: kuberuntime_manager.go (computePodActions, SyncPod) and kuberuntime_cont
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from simcluster.api.objects import Json, namespace_of
 from simcluster.control.kubelet.environment import ConfigError, build_environment, expand
 from simcluster.control.kubelet.goduration import go_duration
-from simcluster.control.kubelet.mounting import Mounting
+from simcluster.control.kubelet.hostedpod import HostedPod
+from simcluster.control.kubelet.mounting import Mounting, PodVolumes
 from simcluster.control.kubelet.poddns import host_aliases, resolver_of, within_limits
 from simcluster.control.kubelet.podspec import (
     container_named,
@@ -26,17 +28,16 @@ from simcluster.control.kubelet.podspec import (
     pod_memory_limit,
     restart_policy,
 )
+from simcluster.control.kubelet.probeworker import PodProbes
 from simcluster.control.kubelet.runs import Run
 from simcluster.control.kubelet.status import Waiting
+from simcluster.control.kubelet.stopping import Stops, run_hook
 from simcluster.control.kubelet.subpaths import with_sub_paths
 from simcluster.control.kubelet.volumes import mounts_of
 from simcluster.engine import SECOND, Parted
-from simcluster.models.machine.container import Container, ContainerSpec
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.runtime import RuntimeFailure
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.podworker import PodWorker
-
 
 #: The handlers that containerd is configured with (its default configuration).
 RUNTIME_HANDLERS = ("", "runc")
@@ -58,33 +59,43 @@ class Start(NamedTuple):
 class PodSync(Parted):
     """The steps of a pod's syncs; one sync at a time.
 
+    Args:
+        finished: called at the end of each, with whether it failed and whether that may soon pass.
+
     Attributes:
         idle: whether the last one found everything set up and nothing to do.
     """
 
-    def __init__(self, worker: PodWorker) -> None:
-        self.worker = worker
+    def __init__(
+        self, hosted: HostedPod, probes: PodProbes, stops: Stops, finished: Callable[[bool, bool], None]
+    ) -> None:
+        self.hosted = hosted
+        self.volumes = PodVolumes(hosted)
+        self.probes = probes
+        self.stops = stops
+        self.finished = finished
         self._steps: list[Kill | Start] = []
         self._failed = False
         self.idle = False
-        self._seen = worker.picture
+        self._attempts: dict[str, int] = {}
+        self._seen = hosted.picture
         self._mounting: Mounting | None = None
 
     def begin(self) -> None:
-        """Bring the pod one step nearer to its spec; ends with `worker.sync_finished`."""
+        """Bring the pod one step nearer to its spec; ends with `finished`."""
         self._steps, self._failed, self.idle = [], False, False
-        worker = self.worker
-        network = worker.kubelet.network_error()
-        if network and not worker.pod["spec"].get("hostNetwork"):
-            worker.pod_event("Warning", "NetworkNotReady", f"network is not ready: {network}")
-            worker.sync_finished(failed=True, soon=True)
+        hosted = self.hosted
+        network = hosted.host.network_error()
+        if network and not hosted.pod["spec"].get("hostNetwork"):
+            hosted.pod_event("Warning", "NetworkNotReady", f"network is not ready: {network}")
+            self.finished(True, True)
             return
-        if worker.volumes is not None:
-            worker.refresh_volumes()
+        if self.volumes.mounted is not None:
+            self.volumes.refresh()
             self._sandbox()
             return
         if self._mounting is None:
-            self._mounting = Mounting(worker, self._volumes_set_up)
+            self._mounting = Mounting(self.volumes, self._volumes_set_up)
         self._mounting.begin()
 
     def _volumes_set_up(self, complete: bool) -> None:
@@ -92,68 +103,68 @@ class PodSync(Parted):
             self._mounting = None
             self._sandbox()
         else:
-            self.worker.sync_finished(failed=True)
+            self.finished(True, False)
 
     # Sandbox.
 
     def _sandbox(self) -> None:
-        worker = self.worker
-        worker.start_probes()
-        if worker.picture.address:
+        hosted = self.hosted
+        self.probes.start()
+        if hosted.picture.address:
             self._plan()
             return
         if self._nothing_left():
-            worker.sync_finished(failed=False)
+            self.finished(False, False)
             return
-        if worker.picture.runs:  # they had a sandbox, which is gone
-            worker.pod_event("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
-        worker.kubelet.sim.after(worker.kubelet.machine.runtime.sandbox_ns(), self._create_sandbox)
+        if hosted.picture.runs:  # they had a sandbox, which is gone
+            hosted.pod_event("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+        hosted.host.sim.after(hosted.host.machine.runtime.sandbox_ns(), self._create_sandbox)
 
     def _nothing_left(self) -> bool:
-        policy = restart_policy(self.worker.pod)
-        runs = [self.worker.picture.newest(c["name"]) for c in containers_of(self.worker.pod)]
+        policy = restart_policy(self.hosted.pod)
+        runs = [self.hosted.picture.newest(c["name"]) for c in containers_of(self.hosted.pod)]
         if policy == "Always" or any(run is None for run in runs):
             return False
         return all(run is not None and (policy == "Never" or run.exit_code == 0) for run in runs)
 
     def _create_sandbox(self) -> None:
-        worker = self.worker
-        if not worker.active:
+        hosted = self.hosted
+        if not hosted.active:
             return
-        pod = worker.pod
-        names, told = within_limits(resolver_of(pod, worker.kubelet.reporter.config.cluster_dns))
-        for message in told:
-            worker.pod_event("Warning", "DNSConfigForming", message)
+        pod = hosted.pod
+        names, messages = within_limits(resolver_of(pod, hosted.host.config.cluster_dns))
+        for message in messages:
+            hosted.pod_event("Warning", "DNSConfigForming", message)
         try:
             self._check_handler()
-            sandbox = worker.kubelet.machine.runtime.create_sandbox(
+            sandbox = hosted.host.machine.runtime.create_sandbox(
                 namespace_of(pod),
-                worker.name,
-                worker.uid,
+                hosted.name,
+                hosted.uid,
                 host_network=bool(pod["spec"].get("hostNetwork")),
                 memory_limit=pod_memory_limit(pod),
                 names=names,
                 hosts=host_aliases(pod),
             )
         except RuntimeFailure as failure:
-            worker.pod_event("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {failure}")
-            worker.kubelet.klog.error(
-                "kuberuntime_manager.go:1170", str(failure), "CreatePodSandbox for pod failed", pod=worker.reference
+            hosted.pod_event("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {failure}")
+            hosted.host.klog.error(
+                "kuberuntime_manager.go:1170", str(failure), "CreatePodSandbox for pod failed", pod=hosted.reference
             )
-            worker.sync_finished(failed=True)
+            self.finished(True, False)
             return
-        worker.kubelet.volumes.attach(pod, sandbox)
-        most = worker.kubelet.reporter.config.pod_pids_limit
+        hosted.host.volumes.attach(pod, sandbox)
+        most = hosted.host.config.pod_pids_limit
         if most > 0:  # the pod's cgroup is made with it, and keeps it whatever the kubelet reads later
-            worker.kubelet.machine.os.pids.set_limit(worker.uid, most)
+            hosted.host.machine.os.pids.set_limit(hosted.uid, most)
         self._plan()
 
     def _check_handler(self) -> None:
         """Whether the node's runtime has the handler of the pod's runtime class. Raises RuntimeFailure."""
-        name = self.worker.pod["spec"].get("runtimeClassName")
+        name = self.hosted.pod["spec"].get("runtimeClassName")
         if not name:
             return
-        found = self.worker.kubelet.client.cache.get("runtimeclasses.node.k8s.io", "", name)
+        found = self.hosted.host.client.cache.get("runtimeclasses.node.k8s.io", "", name)
         if found is None:
             raise RuntimeFailure(f'runtimeclass.node.k8s.io "{name}" not found')
         if found.get("handler") not in RUNTIME_HANDLERS:
@@ -165,33 +176,33 @@ class PodSync(Parted):
     def _plan(self) -> None:
         # SyncPod works with the status it was called with, whatever is relisted meanwhile: a container
         # that it kills itself is not the exit that the back-off counts from (kuberuntime doBackOff).
-        self._seen = self.worker.picture
-        for container in ephemeral_containers_of(self.worker.pod):
-            if self.worker.picture.newest(container["name"]) is None:  # they never restart
+        self._seen = self.hosted.picture
+        for container in ephemeral_containers_of(self.hosted.pod):
+            if self.hosted.picture.newest(container["name"]) is None:  # they never restart
                 self._steps.append(Start(container["name"]))
         if self._plan_init():
-            for container in containers_of(self.worker.pod):
+            for container in containers_of(self.hosted.pod):
                 self._plan_container(container)
         self.idle = not self._steps
         self._next()
 
     def _plan_init(self) -> bool:
         """Plan init containers; whether the others may run."""
-        picture = self.worker.picture
-        began = any(picture.newest(c["name"]) is not None for c in containers_of(self.worker.pod))
-        for container in init_containers_of(self.worker.pod):
+        picture = self.hosted.picture
+        began = any(picture.newest(c["name"]) is not None for c in containers_of(self.hosted.pod))
+        for container in init_containers_of(self.hosted.pod):
             run = picture.newest(container["name"])
             if is_sidecar(container):
                 if run is None or run.state != "running":
                     self._steps.append(Start(container["name"]))
                     if not began:
                         return False
-                elif (self._plan_kill(container, run) or not self.worker.started(container["name"])) and not began:
+                elif (self._plan_kill(container, run) or not self.probes.started(container["name"])) and not began:
                     return False
                 continue
             if began or (run is not None and run.state == "exited" and run.exit_code == 0):
                 continue
-            may_retry = run is None or restart_policy(self.worker.pod) != "Never"
+            may_retry = run is None or restart_policy(self.hosted.pod) != "Never"
             if (run is None or run.state != "running") and may_retry:
                 self._steps.append(Start(container["name"]))
             return False
@@ -199,8 +210,8 @@ class PodSync(Parted):
 
     def _plan_container(self, container: Json) -> None:
         name = container["name"]
-        run = self.worker.picture.newest(name)
-        policy = restart_policy(self.worker.pod)
+        run = self.hosted.picture.newest(name)
+        policy = restart_policy(self.hosted.pod)
         if run is None or run.state == "created":
             self._steps.append(Start(name))
         elif run.state == "exited":
@@ -211,12 +222,12 @@ class PodSync(Parted):
 
     def _plan_kill(self, container: Json, run: Run) -> bool:
         name = container["name"]
-        message, restarts = "", restart_policy(self.worker.pod) != "Never" or is_sidecar(container)
+        message, restarts = "", restart_policy(self.hosted.pod) != "Never" or is_sidecar(container)
         if run.image_spec != container["image"]:
             message, restarts = f"Container {name} definition changed, will be restarted", True
         else:
             for kind in ("liveness", "startup"):
-                if self.worker.probe_failed(name, kind, run.container_id):
+                if self.probes.failed(name, kind, run.container_id):
                     message = f"Container {name} failed {kind} probe"
                     message += ", will be restarted" if restarts else ""
                     break
@@ -228,135 +239,161 @@ class PodSync(Parted):
         return True
 
     def _next(self) -> None:
-        worker = self.worker
-        if not worker.active:
+        hosted = self.hosted
+        if not hosted.active:
             return
         if not self._steps:
-            worker.sync_finished(failed=self._failed)
+            self.finished(self._failed, False)
             return
         step = self._steps.pop(0)
         if isinstance(step, Start):
             self._start(step.name)
             return
-        running = worker.container(step.name)
+        running = hosted.container(step.name)
         if running is None or not running.running:
             self._next()
             return
         grace_ns = self._probe_grace_s(step) * SECOND
-        worker.stop_container(running, step.message, grace_ns, self._next)
+        self.stops.stop(running, step.message, grace_ns, self._next)
 
     def _probe_grace_s(self, step: Kill) -> int:
-        container = container_named(self.worker.pod, step.name)
+        container = container_named(self.hosted.pod, step.name)
         for kind in ("liveness", "startup"):
             probe = container.get(f"{kind}Probe") or {}
             if f"failed {kind} probe" in step.message and probe.get("terminationGracePeriodSeconds") is not None:
                 return int(probe["terminationGracePeriodSeconds"])
-        return grace_period_s(self.worker.pod)
+        return grace_period_s(self.hosted.pod)
 
     def _start(self, name: str) -> None:
-        worker = self.worker
-        key = f"{worker.uid}_{name}"
-        backoff = worker.kubelet.backoff
+        hosted = self.hosted
+        key = f"{hosted.uid}_{name}"
+        backoff = hosted.host.backoff
         dead = next((run for run in self._seen.runs.get(name, ()) if run.state == "exited"), None)
         if dead is not None:
             if backoff.in_backoff_since(key, dead.finished_ns):
-                pod_name = full_name(worker.pod)
+                pod_name = full_name(hosted.pod)
                 text = f"Back-off restarting failed container {name} in pod {pod_name}"
-                worker.container_event(name, "Warning", "BackOff", text)
+                hosted.container_event(name, "Warning", "BackOff", text)
                 delay = go_duration(backoff.delay_ns(key))
                 why = f"back-off {delay} restarting failed container={name} pod={pod_name}"
-                worker.waiting[name] = Waiting("CrashLoopBackOff", why)
+                hosted.waiting[name] = Waiting("CrashLoopBackOff", why)
                 error = f'failed to "StartContainer" for "{name}" with CrashLoopBackOff: "{why}"'
-                worker.kubelet.klog.error(
-                    "pod_workers.go:1301", error, "Error syncing pod, skipping", pod=worker.reference
+                hosted.host.klog.error(
+                    "pod_workers.go:1301", error, "Error syncing pod, skipping", pod=hosted.reference
                 )
                 self._failed = True
                 self._next()
                 return
             backoff.raise_delay(key, dead.finished_ns)
-        worker.kubelet.images.ensure(worker, container_named(worker.pod, name))
+        hosted.host.images.ensure(self, container_named(hosted.pod, name))
+
+    @property
+    def pod_uid(self) -> str:
+        """Of the pod, for whom images are pulled."""
+        return self.hosted.uid
+
+    @property
+    def over(self) -> bool:
+        """Whether no sync will come of it any more."""
+        return self.hosted.dead
+
+    def image_event(self, container: Json, kind: str, reason: str, message: str) -> None:
+        """An event about the image of a container."""
+        self.hosted.container_event(container["name"], kind, reason, message)
 
     def image_failed(self, container: Json, why: Waiting) -> None:
         """The image could not be had."""
-        if not self.worker.active:
+        if not self.hosted.active:
             return
-        self.worker.container_event(container["name"], "Warning", "Failed", f"Error: {why.reason}")
+        self.hosted.container_event(container["name"], "Warning", "Failed", f"Error: {why.reason}")
         self._give_up(container, why)
 
     def image_ready(self, container: Json) -> None:
         """The image is on the node: configure and create the container."""
-        if not self.worker.active:
+        if not self.hosted.active:
             return
         try:
             spec = self._spec(container)
         except ConfigError as error:
-            self.worker.container_event(container["name"], "Warning", "Failed", f"Error: {error}")
+            self.hosted.container_event(container["name"], "Warning", "Failed", f"Error: {error}")
             self._give_up(container, Waiting("CreateContainerConfigError", str(error)))
             return
-        delay = self.worker.kubelet.machine.runtime.create_ns()
-        self.worker.kubelet.sim.after(delay, self._create, container, spec)
+        delay = self.hosted.host.machine.runtime.create_ns()
+        self.hosted.host.sim.after(delay, self._create, container, spec)
 
     def _create(self, container: Json, spec: ContainerSpec) -> None:
-        worker = self.worker
-        if not worker.active:
+        hosted = self.hosted
+        if not hosted.active:
             return
-        name, runtime = container["name"], worker.kubelet.machine.runtime
-        sandbox = runtime.sandboxes.get(worker.uid)
-        last = worker.picture.newest(name)
+        name, runtime = container["name"], hosted.host.machine.runtime
+        sandbox = runtime.sandboxes.get(hosted.uid)
+        last = hosted.picture.newest(name)
         try:
             if sandbox is None:
                 raise RuntimeFailure("sandbox container is not running")
-            run = runtime.create_container(sandbox, spec, worker.next_attempt(name, last))
+            run = runtime.create_container(sandbox, spec, self._next_attempt(name, last))
         except RuntimeFailure as failure:
-            worker.container_event(name, "Warning", "Failed", f"Error: {failure}")
+            hosted.container_event(name, "Warning", "Failed", f"Error: {failure}")
             self._give_up(container, Waiting("CreateContainerError", str(failure)))
             return
-        worker.container_event(name, "Normal", "Created", f"Created container: {name}")
-        worker.kubelet.sim.after(runtime.start_ns(), self._run, container, run)
+        hosted.container_event(name, "Normal", "Created", f"Created container: {name}")
+        hosted.host.sim.after(runtime.start_ns(), self._run, container, run)
+
+    def _next_attempt(self, name: str, last: Run | None) -> int:
+        """Restart count of the run that is about to be created."""
+        reported = [
+            entry["restartCount"] + 1
+            for key in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+            for entry in self.hosted.status.get(key) or ()
+            if entry["name"] == name and "containerID" in entry
+        ]
+        known = [*reported, last.attempt + 1] if last is not None else reported
+        self._attempts[name] = max([*known, self._attempts.get(name, -1) + 1, 0])
+        return self._attempts[name]
 
     def _run(self, container: Json, run: Container) -> None:
-        worker = self.worker
-        if not worker.active:
+        hosted = self.hosted
+        if not hosted.active:
             return
         name = container["name"]
         try:
-            worker.kubelet.machine.runtime.start_container(run)
+            hosted.host.machine.runtime.start_container(run)
         except RuntimeFailure as failure:
-            worker.container_event(name, "Warning", "Failed", f"Error: {failure}")
+            hosted.container_event(name, "Warning", "Failed", f"Error: {failure}")
             self._give_up(container, Waiting("RunContainerError", str(failure)))
             return
-        worker.container_event(name, "Normal", "Started", f"Started container {name}")
-        worker.waiting.pop(name, None)
+        hosted.container_event(name, "Normal", "Started", f"Started container {name}")
+        hosted.waiting.pop(name, None)
         hook: Json | None = (container.get("lifecycle") or {}).get("postStart")
         if hook is None:
             self._next()
             return
-        used_ns = worker.run_hook(container, hook, run, "PostStart")
+        used_ns = run_hook(hosted, container, hook, run, "PostStart")
         if used_ns < 0:
             why = "FailedPostStartHook"  # the reason is the whole message
-            worker.waiting[name] = Waiting("PostStartHookError", "PostStartHook failed")
+            hosted.waiting[name] = Waiting("PostStartHookError", "PostStartHook failed")
             self._failed = True
-            worker.stop_container(run, why, grace_period_s(worker.pod) * SECOND, self._next)
+            self.stops.stop(run, why, grace_period_s(hosted.pod) * SECOND, self._next)
             return
-        worker.kubelet.sim.after(used_ns, self._next)
+        hosted.host.sim.after(used_ns, self._next)
 
     def _give_up(self, container: Json, why: Waiting) -> None:
-        self.worker.waiting[container["name"]] = why
+        self.hosted.waiting[container["name"]] = why
         self._failed = True
         self._next()
 
     def _spec(self, container: Json) -> ContainerSpec:
-        worker = self.worker
-        pod, kubelet = worker.pod, worker.kubelet
+        hosted = self.hosted
+        pod, host = hosted.pod, hosted.host
         self._check_user(container)
-        sandbox = kubelet.machine.runtime.sandboxes.get(worker.uid)
+        sandbox = host.machine.runtime.sandboxes.get(hosted.uid)
         address = sandbox.address if sandbox is not None else ""
-        env = build_environment(kubelet.client.cache, pod, container, address, kubelet.facts)
+        env = build_environment(host.client.cache, pod, container, address, host.facts)
         cpu_limit, cpu_request = cpu_millis(container, "limits"), cpu_millis(container, "requests")
         return ContainerSpec(
-            namespace=worker.namespace,
-            pod_name=worker.name,
-            pod_uid=worker.uid,
+            namespace=hosted.namespace,
+            pod_name=hosted.name,
+            pod_uid=hosted.uid,
             name=container["name"],
             image=container["image"],
             command=tuple(expand(str(word), env) for word in container.get("command") or ()),
@@ -367,7 +404,7 @@ class PodSync(Parted):
             cpu_limit=None if cpu_limit is None else cpu_limit / 1000,
             memory_request=memory_bytes(container, "requests") or 0,
             memory_limit=memory_bytes(container, "limits"),
-            mounts=mounts_of(with_sub_paths(container, env), worker.volumes or {}),
+            mounts=mounts_of(with_sub_paths(container, env), self.volumes.mounted or {}),
             labels=tuple(sorted((pod["metadata"].get("labels") or {}).items())),
             termination_path=container.get("terminationMessagePath") or "/dev/termination-log",
             read_only_root=bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem")),
@@ -375,12 +412,12 @@ class PodSync(Parted):
         )
 
     def _check_user(self, container: Json) -> None:
-        pod_context = self.worker.pod["spec"].get("securityContext") or {}
+        pod_context = self.hosted.pod["spec"].get("securityContext") or {}
         context = {**pod_context, **(container.get("securityContext") or {})}
         if not context.get("runAsNonRoot") or context.get("runAsUser"):
             return
-        whom = f'(pod: "{full_name(self.worker.pod)}", container: {container["name"]})'
+        whom = f'(pod: "{full_name(self.hosted.pod)}", container: {container["name"]})'
         if context.get("runAsUser") == 0:
             raise ConfigError(f"container's runAsUser breaks non-root policy {whom}")
-        if self.worker.kubelet.machine.images.runs_as_root(container["image"]):
+        if self.hosted.host.machine.images.runs_as_root(container["image"]):
             raise ConfigError(f"container has runAsNonRoot and image will run as root {whom}")

@@ -7,16 +7,14 @@ attempts before `initialDelaySeconds`, and counts results until a threshold is m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from simcluster.api.objects import Json, is_terminating
-from simcluster.control.kubelet.podspec import Pod, restart_policy
+from simcluster.control.kubelet.hostedpod import HostedPod
+from simcluster.control.kubelet.podspec import Pod, containers_of, init_containers_of, restart_policy
 from simcluster.control.kubelet.probing import Outcome
 from simcluster.control.kubelet.steadyprobe import Steady, steady_of
 from simcluster.engine import SECOND, Timer
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.podworker import PodWorker
 
 KINDS = {"startup": "startupProbe", "liveness": "livenessProbe", "readiness": "readinessProbe"}
 
@@ -28,8 +26,9 @@ class ProbeWorker:
         result: `success`, `failure` or `unknown`, of the container run `container_id`.
     """
 
-    def __init__(self, pod_worker: PodWorker, container: Json, kind: str) -> None:
-        self.pod_worker = pod_worker
+    def __init__(self, probes: PodProbes, container: Json, kind: str) -> None:
+        self.probes = probes
+        self.hosted = probes.hosted
         self.container = container
         self.kind = kind
         self.spec: Json = container[KINDS[kind]]
@@ -55,12 +54,12 @@ class ProbeWorker:
 
     def start(self) -> None:
         """Begin to tick."""
-        kubelet = self.pod_worker.kubelet
+        host = self.hosted.host
         first = 0
-        if kubelet.sim.now - kubelet.started_ns < self.period_ns:
-            stream = kubelet.sim.stream("probe", self.pod_worker.uid, self.container["name"], self.kind)
+        if host.sim.now - host.started_ns < self.period_ns:
+            stream = host.sim.stream("probe", self.hosted.uid, self.container["name"], self.kind)
             first = stream.uniform_ns(0, self.period_ns)
-        self._timer = kubelet.sim.every(self.period_ns, self.tick, first_ns=kubelet.sim.now + first)
+        self._timer = host.sim.every(self.period_ns, self.tick, first_ns=host.sim.now + first)
 
     def stop(self) -> None:
         """Never try again."""
@@ -82,7 +81,7 @@ class ProbeWorker:
         """Try at once, besides the ticker (a container has just started)."""
         if not self.stopped and not self._pending:
             self._pending = True
-            self.pod_worker.kubelet.sim.after(0, self._triggered)
+            self.hosted.host.sim.after(0, self._triggered)
 
     def _triggered(self) -> None:
         self._pending = False
@@ -91,12 +90,12 @@ class ProbeWorker:
 
     def tick(self) -> None:
         """One turn: try if the container runs and is old enough."""
-        worker = self.pod_worker
+        hosted = self.hosted
         if self._steady is not None:
-            if self._steady.lasts(worker):
+            if self._steady.lasts(hosted):
                 return
             self._steady = None
-        run = worker.reported.newest(self.container["name"])
+        run = hosted.reported.newest(self.container["name"])
         if run is None:
             return
         if run.container_id != self.container_id:
@@ -107,19 +106,19 @@ class ProbeWorker:
         if self.on_hold:
             return
         if run.state != "running":
-            self._not_running(worker.pod)
+            self._not_running(hosted.pod)
             return
-        if is_terminating(worker.pod) and self.kind in ("liveness", "startup"):
+        if is_terminating(hosted.pod) and self.kind in ("liveness", "startup"):
             self._set("success")
             self.stop()
             return
-        age_s = (worker.kubelet.sim.now - run.started_ns) // SECOND
+        age_s = (hosted.host.sim.now - run.started_ns) // SECOND
         if age_s < int(self.spec.get("initialDelaySeconds") or 0):
             return
         if self.kind == "startup":
             if self.result == "success":
                 return
-        elif not worker.started(self.container["name"]):
+        elif not self.probes.started(self.container["name"]):
             return
         self._attempt()
 
@@ -130,15 +129,15 @@ class ProbeWorker:
             self.stop()
 
     def _attempt(self) -> None:
-        worker = self.pod_worker
-        container = worker.kubelet.machine.runtime.newest(worker.uid, self.container["name"])
+        hosted = self.hosted
+        container = hosted.host.machine.runtime.newest(hosted.uid, self.container["name"])
         if container is None:
             return
         timeout_s = int(self.spec.get("timeoutSeconds") or 1)
-        outcome = worker.kubelet.prober.attempt(self.spec, self.container, container, timeout_s)
+        outcome = hosted.host.prober.attempt(self.spec, self.container, container, timeout_s)
         self._in_flight += 1
         if outcome.delay_ns:
-            worker.kubelet.sim.after(outcome.delay_ns, self._finished, outcome, container.container_id)
+            hosted.host.sim.after(outcome.delay_ns, self._finished, outcome, container.container_id)
         else:
             self._finished(outcome, container.container_id)
 
@@ -164,25 +163,25 @@ class ProbeWorker:
 
     def _rest(self) -> None:
         """Make no more attempts as long as they must succeed."""
-        worker = self.pod_worker
-        container = worker.kubelet.machine.runtime.newest(worker.uid, self.container["name"])
-        run = worker.reported.newest(self.container["name"])
+        hosted = self.hosted
+        container = hosted.host.machine.runtime.newest(hosted.uid, self.container["name"])
+        run = hosted.reported.newest(self.container["name"])
         if container is None or run is None or not container.container_id == run.container_id == self.container_id:
             return
-        self._steady = steady_of(worker, self.spec, self.container, container)
+        self._steady = steady_of(hosted, self.spec, self.container, container)
 
     def _report(self, outcome: Outcome) -> None:
         if outcome.result == "success":
             return
-        worker = self.pod_worker
+        hosted = self.hosted
         verb = "failed" if outcome.result == "failure" else "errored"
         text = f"{self.kind.capitalize()} probe {verb}: {outcome.text}"
-        worker.container_event(self.container["name"], "Warning", "Unhealthy", text)
-        worker.kubelet.klog.info(
+        hosted.container_event(self.container["name"], "Warning", "Unhealthy", text)
+        hosted.host.klog.info(
             "prober.go:107",
             "Probe failed",
             probeType=self.kind.capitalize(),
-            pod=worker.reference,
+            pod=hosted.reference,
             containerName=self.container["name"],
             probeResult="failure",
             output=outcome.text,
@@ -191,4 +190,63 @@ class ProbeWorker:
     def _set(self, result: str) -> None:
         if result != self.result:
             self.result = result
-            self.pod_worker.probe_changed(self)
+            self.probes.changed(self)
+
+
+class PodProbes:
+    """The probes of one pod.
+
+    Args:
+        changed: called with a probe whose result has changed.
+
+    Attributes:
+        workers: by container name and kind.
+    """
+
+    def __init__(self, hosted: HostedPod, changed: Callable[[ProbeWorker], None]) -> None:
+        self.hosted = hosted
+        self.changed = changed
+        self.workers: dict[tuple[str, str], ProbeWorker] = {}
+
+    def start(self) -> None:
+        """Begin to probe: of a new pod once its volumes are mounted (kubelet SyncPod, probeManager.AddPod)."""
+        spec = self.hosted.pod
+        for container in [*init_containers_of(spec), *containers_of(spec)]:
+            for kind, key in KINDS.items():
+                name = container["name"]
+                if container.get(key) and (name, kind) not in self.workers:
+                    probe = self.workers[name, kind] = ProbeWorker(self, container, kind)
+                    self._adopt(probe, name, kind)
+                    probe.start()
+
+    def _adopt(self, probe: ProbeWorker, name: str, kind: str) -> None:
+        # A kubelet that has just started believes what its predecessor reported, so that a
+        # restart of the agent does not take healthy pods out of their Services.
+        run = self.hosted.picture.newest(name)
+        key = {"readiness": "ready", "startup": "started"}.get(kind)
+        if run is None or run.state != "running" or key is None:
+            return
+        for entry in self.hosted.status.get("containerStatuses") or ():
+            if entry["name"] == name and entry.get(key) and entry.get("containerID", "").endswith(run.container_id):
+                probe.adopt(run.container_id)
+
+    def stop(self, *kinds: str) -> None:
+        """End the probes of these kinds."""
+        for (_, kind), probe in self.workers.items():
+            if kind in kinds:
+                probe.stop()
+
+    def failed(self, name: str, kind: str, container_id: str) -> bool:
+        """Whether this run of the container has failed the probe."""
+        probe = self.workers.get((name, kind))
+        return probe is not None and probe.result == "failure" and probe.container_id == container_id
+
+    def passed(self, name: str, kind: str, container_id: str) -> bool:
+        """Whether this run of the container has passed the probe, or has none of the kind."""
+        probe = self.workers.get((name, kind))
+        return probe is None or (probe.result == "success" and probe.container_id == container_id)
+
+    def started(self, name: str) -> bool:
+        """Whether the running container has passed its startup probe (or has none)."""
+        run = self.hosted.reported.newest(name)
+        return run is not None and run.state == "running" and self.passed(name, "startup", run.container_id)

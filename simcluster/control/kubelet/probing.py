@@ -15,7 +15,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Listener
-from simcluster.models.machine.program import Answer, Call
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.runtime import Runtime, RuntimeFailure
 
 #: What an HTTP/1 client reads from a server that speaks HTTP/2 only: its SETTINGS frame.

@@ -11,17 +11,15 @@ is cancelled, the wait for volumes to be unmounted.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import yaml
 
 from simcluster.control.kubelet.admission import Rejection
+from simcluster.control.kubelet.host import Host
+from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.engine import SECOND, parse_duration
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.kubelet import Kubelet
-    from simcluster.control.kubelet.podworker import PodWorker
 
 REASON = "Terminated"
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
@@ -63,13 +61,19 @@ def _read(text: str) -> Mapping[str, Any]:
 class ShutdownManager:
     """Ends the pods of one node when its machine is about to go down (an inhibitor of its shutdown).
 
+    Args:
+        workers: of the node's pods, by uid.
+        report: sends the node's status.
+
     Attributes:
         groups: who gets how long; empty if graceful shutdown is off.
         active: whether the machine is going down.
     """
 
-    def __init__(self, kubelet: Kubelet) -> None:
-        self.kubelet = kubelet
+    def __init__(self, host: Host, workers: dict[str, PodWorker], report: Callable[[], None]) -> None:
+        self.host = host
+        self.workers = workers
+        self.report = report
         self.groups: Groups = ()
         self.active = False
         self._left: list[tuple[int, int]] = []
@@ -81,21 +85,20 @@ class ShutdownManager:
         self.groups = shutdown_groups(config)
         self.active = False
         self._left, self._ending = [], {}
-        self.kubelet.machine.power.inhibitor = self if self.groups else None
+        self.host.machine.power.inhibitor = self if self.groups else None
 
     def stop(self) -> None:
         """The kubelet is gone, and its lock with it."""
-        self.kubelet.machine.power.inhibitor = None
+        self.host.machine.power.inhibitor = None
 
     def prepare(self) -> int:
         """The machine is about to go down: begin; at most how long it takes, in nanoseconds."""
-        kubelet = self.kubelet
         where = "nodeshutdown_manager_linux.go:265"
-        kubelet.klog.info(where, "Shutdown manager detected new shutdown event, isNodeShuttingDownNow", event="true")
-        kubelet.klog.info("nodeshutdown_manager_linux.go:323", "Shutdown manager processing shutdown event")
+        self.host.klog.info(where, "Shutdown manager detected new shutdown event, isNodeShuttingDownNow", event="true")
+        self.host.klog.info("nodeshutdown_manager_linux.go:323", "Shutdown manager processing shutdown event")
         self.active = True
         self._left = list(self.groups)
-        kubelet.reporter.report()
+        self.report()
         self._next()
         return sum(seconds for _, seconds in self.groups) * SECOND  # integers
 
@@ -107,9 +110,9 @@ class ShutdownManager:
         """End the pods of the next group."""
         floor, seconds = self._left.pop(0)
         ceiling = self._left[0][0] if self._left else None
-        for worker in list(self.kubelet.workers.values()):
+        for worker in list(self.workers.values()):
             priority = int(worker.pod["spec"].get("priority") or 0)
-            # Whoever is below the lowest group belongs to it (groupByPriority).
+            # A pod below the lowest group belongs to it (groupByPriority).
             low = priority < floor and (floor, seconds) == self.groups[0]
             if worker.state != "syncing" or not (
                 low or (priority >= floor and (ceiling is None or priority < ceiling))
@@ -117,25 +120,25 @@ class ShutdownManager:
                 continue
             text = "Shutdown manager killing pod with gracePeriod"
             where = "nodeshutdown_manager_linux.go:375"
-            self.kubelet.klog.info(where, text, pod=worker.reference, gracePeriod=seconds)
+            self.host.klog.info(where, text, pod=worker.reference, gracePeriod=seconds)
             self._ending[worker.uid] = worker
             worker.end_early(REASON, MESSAGE, seconds)
-        self._until_ns = self.kubelet.sim.now + seconds * SECOND
+        self._until_ns = self.host.sim.now + seconds * SECOND
         self._watch()
 
     def _watch(self) -> None:
-        if not self.kubelet.running:
+        if not self.host.running:
             return
         self._ending = {uid: worker for uid, worker in self._ending.items() if worker.state != "terminated"}
-        if self._ending and self.kubelet.sim.now < self._until_ns:
-            self.kubelet.sim.after(SECOND // 2, self._watch)
+        if self._ending and self.host.sim.now < self._until_ns:
+            self.host.sim.after(SECOND // 2, self._watch)
             return
         for worker in self._ending.values():
             text = "Shutdown manager pod killing time out"
-            self.kubelet.klog.info("nodeshutdown_manager_linux.go:395", text, pod=worker.reference)
+            self.host.klog.info("nodeshutdown_manager_linux.go:395", text, pod=worker.reference)
         self._ending = {}
         if self._left:
             self._next()
         else:
             text = "Shutdown manager completed processing shutdown event, node will shutdown shortly"
-            self.kubelet.klog.info("nodeshutdown_manager_linux.go:330", text)
+            self.host.klog.info("nodeshutdown_manager_linux.go:330", text)

@@ -1,10 +1,10 @@
 """Static pods: manifests in a folder of the node, and their mirror pods in the API.
 
 The kubelet runs what lies in `/etc/kubernetes/manifests` whether or not there is an API
-server, and keeps for each such pod a mirror pod, through which it can be seen. Whoever
-deletes the mirror gets a new one; whoever moves the file away ends the pod.
-Source: pkg/kubelet/config/{common,file,file_linux}.go, pod/mirror_client.go, kubelet.go
-(tryReconcileMirrorPods), pod_workers.go (static pods of one name run one after another).
+server, and keeps for each such pod a mirror pod, through which it can be seen. A mirror that
+is deleted is made again; to move the file away ends the pod.
+Source: pkg/kubelet/config/{common,file,file_linux}.go, pod_workers.go (static pods of one name
+run one after another).
 Left out: pods from a URL, manifests in JSON lists.
 """
 
@@ -13,21 +13,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import yaml
 
 from simcluster.api.defaults.pods import apply_pod
-from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, namespace_of, thaw, uid_of
+from simcluster.api.objects import ApiObject, is_terminating, name_of, namespace_of, thaw, uid_of
 from simcluster.api.store import Change
+from simcluster.control.kubelet.host import Host
+from simcluster.control.kubelet.mirrorpods import HASH, SEEN, SOURCE, delete_mirror, mirror_hash
+from simcluster.control.kubelet.podworker import PodWorker
 from simcluster.engine import MILLISECOND, SECOND, Timer, format_rfc3339
 from simcluster.models.machine.shell.files import FileError
-
-if TYPE_CHECKING:
-    from simcluster.control.kubelet.kubelet import Kubelet
-    from simcluster.control.kubelet.podworker import PodWorker
-    from simcluster.control.kubelet.resting import Looker
 
 #: `staticPodPath` of kubeadm's kubelet configuration.
 FOLDER = "/etc/kubernetes/manifests"
@@ -41,24 +39,9 @@ NOTICE_NS = 5 * MILLISECOND
 #: libyaml where it is there.
 _QUICK: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-HASH = "kubernetes.io/config.hash"
-MIRROR = "kubernetes.io/config.mirror"
-SEEN = "kubernetes.io/config.seen"
-SOURCE = "kubernetes.io/config.source"
-
 
 class ManifestError(Exception):
     """A file is no manifest of a pod; the text is the kubelet's."""
-
-
-def mirror_hash(pod: Any) -> str:
-    """The uid of the static pod that a pod mirrors; empty if it is no mirror pod."""
-    return str((pod["metadata"].get("annotations") or {}).get(MIRROR, ""))
-
-
-def runtime_uid(pod: Any) -> str:
-    """Under which uid the container runtime knows a pod of the API."""
-    return mirror_hash(pod) or uid_of(pod)
 
 
 @functools.lru_cache(maxsize=64)
@@ -105,10 +88,17 @@ def static_pod(text: str, path: str, node: str, now_ns: int) -> ApiObject:
 
 
 class StaticPods:
-    """The file source of one kubelet, and the mirror pods it keeps."""
+    """The file source of one kubelet, and the mirror pods it keeps.
 
-    def __init__(self, kubelet: Kubelet) -> None:
-        self.kubelet = kubelet
+    Args:
+        workers: of the node's pods, by uid.
+        add: is given a pod that is to run.
+    """
+
+    def __init__(self, host: Host, workers: dict[str, PodWorker], add: Callable[[ApiObject, str], None]) -> None:
+        self.host = host
+        self.workers = workers
+        self.add = add
         self._pods: dict[str, ApiObject] = {}  # path -> the pod that was read from it
         self._waiting: dict[str, ApiObject] = {}  # reference -> pod that starts when its namesake has gone
         self._noticed: dict[str, None] = {}
@@ -116,7 +106,7 @@ class StaticPods:
 
     def start(self) -> None:
         """The kubelet starts: read the folder, then watch it."""
-        files = self.kubelet.machine.files
+        files = self.host.machine.files
         self._pods, self._waiting, self._noticed = {}, {}, {}
         files.watch(FOLDER, self.file_changed)
         for name in files.entries(FOLDER):
@@ -124,7 +114,7 @@ class StaticPods:
 
     def stop(self) -> None:
         """The kubelet has stopped; the pods run on."""
-        self.kubelet.machine.files.unwatch(self.file_changed)
+        self.host.machine.files.unwatch(self.file_changed)
         if self._check is not None:
             self._check.cancel()
             self._check = None
@@ -135,11 +125,11 @@ class StaticPods:
         """A file of the folder appeared, changed or went."""
         if path not in self._noticed:
             self._noticed[path] = None
-            self.kubelet.sim.after(NOTICE_NS, self._notice)
+            self.host.sim.after(NOTICE_NS, self._notice)
 
     def _notice(self) -> None:
         noticed, self._noticed = self._noticed, {}
-        if self.kubelet.running:
+        if self.host.running:
             for path in noticed:
                 self._read(path)
 
@@ -147,17 +137,17 @@ class StaticPods:
         if path.rpartition("/")[2].startswith("."):
             return
         try:
-            text = self.kubelet.machine.files.read(path)
+            text = self.host.machine.files.read(path)
         except FileError:
             self._replace(path, None)
             return
         try:
-            pod = static_pod(text, path, self.kubelet.name, self.kubelet.sim.now)
+            pod = static_pod(text, path, self.host.name, self.host.sim.now)
         except ManifestError as error:
-            self.kubelet.klog.error("file.go:187", str(error), "Could not process manifest file", path=path)
+            self.host.klog.error("file.go:187", str(error), "Could not process manifest file", path=path)
             if self._check is None and path in self._pods:
                 # The change is refused, and at the next reading of the whole folder the pod is missing.
-                self._check = self.kubelet.sim.after(CHECK_NS, self._check_folder)
+                self._check = self.host.sim.after(CHECK_NS, self._check_folder)
             return
         self._replace(path, pod)
 
@@ -165,7 +155,7 @@ class StaticPods:
         self._check = None
         for path in list(self._pods):
             try:
-                static_pod(self.kubelet.machine.files.read(path), path, self.kubelet.name, 0)
+                static_pod(self.host.machine.files.read(path), path, self.host.name, 0)
             except (ManifestError, FileError):
                 self._replace(path, None)
 
@@ -186,93 +176,49 @@ class StaticPods:
         waiting = self._waiting.get(reference)
         if waiting is not None and uid_of(waiting) == uid_of(pod):
             del self._waiting[reference]
-        worker = self.kubelet.workers.get(uid_of(pod))
+        worker = self.workers.get(uid_of(pod))
         if worker is not None:
-            self.kubelet.klog.info("kubelet.go:2431", "SyncLoop REMOVE", source="file", pods=[reference])
+            self.host.klog.info("kubelet.go:2431", "SyncLoop REMOVE", source="file", pods=[reference])
             worker.retire()
 
     def _begin(self, pod: ApiObject) -> None:
         reference = _reference(pod)
-        if any(worker.static and worker.reference == reference for worker in self.kubelet.workers.values()):
+        if any(worker.static and worker.reference == reference for worker in self.workers.values()):
             self._waiting[reference] = pod
             return
-        self.kubelet.add(pod, "file")
+        self.add(pod, "file")
 
     def forgotten(self, worker: PodWorker) -> None:
         """A static pod is gone: its namesake may start, or its mirror goes."""
-        self.kubelet.sim.after(HOUSEKEEPING_NS, self._keep_house, worker.namespace, worker.name)
+        self.host.sim.after(HOUSEKEEPING_NS, self._keep_house, worker.namespace, worker.name)
 
     def _keep_house(self, namespace: str, name: str) -> None:
-        kubelet = self.kubelet
-        if not kubelet.running:
+        host = self.host
+        if not host.running:
             return
         pod = self._waiting.pop(f"{namespace}/{name}", None)
         if pod is not None:
             self._begin(pod)
             return
-        mirror = kubelet.client.cache.get("pods", namespace, name)
-        if mirror is not None and mirror_hash(mirror) and mirror_hash(mirror) not in kubelet.workers:
-            self._delete(mirror)
+        mirror = host.client.cache.get("pods", namespace, name)
+        if mirror is not None and mirror_hash(mirror) and mirror_hash(mirror) not in self.workers:
+            delete_mirror(host, mirror)
 
     # Mirror pods.
 
     def mirror_changed(self, change: Change) -> None:
         """A mirror pod of this node changed in the API."""
         mirror = change.object
-        worker = self.kubelet.workers.get(mirror_hash(mirror))
+        worker = self.workers.get(mirror_hash(mirror))
         if worker is None:
             if change.kind != "DELETED":
                 after = HOUSEKEEPING_NS
-                self.kubelet.sim.after(after, self._keep_house, namespace_of(mirror), name_of(mirror))
+                self.host.sim.after(after, self._keep_house, namespace_of(mirror), name_of(mirror))
         elif change.kind == "DELETED" or is_terminating(mirror):
             worker.sent = {}
             worker.request_sync()
         else:
-            worker.compare_status(mirror)
-
-    def is_mirrored(self, worker: Looker) -> bool:
-        """Whether the API has the mirror of a static pod."""
-        mirror = worker.api_pod()
-        return mirror is not None and not is_terminating(mirror)
-
-    def reconcile(self, worker: PodWorker) -> None:
-        """Have exactly one mirror of a static pod in the API."""
-        client = self.kubelet.client
-        if self.is_mirrored(worker):
-            return
-        mirror = client.cache.get("pods", worker.namespace, worker.name)
-        if mirror is not None and not self._delete(mirror):
-            return
-        node = client.cache.get("nodes", "", self.kubelet.name)
-        if node is None:
-            return
-        try:
-            client.create("pods", worker.namespace, _mirror(worker.pod, node))
-        except ApiError as error:
-            text = "Failed creating a mirror pod for"
-            self.kubelet.klog.error("kubelet.go:3195", error.message, text, pod=worker.reference)
-        worker.sent = {}
-
-    def _delete(self, mirror: ApiObject) -> bool:
-        try:
-            uid = uid_of(mirror)
-            self.kubelet.client.delete("pods", namespace_of(mirror), name_of(mirror), uid=uid, grace_period_s=0)
-        except ApiError as error:
-            if error.code != 404:
-                text = "Failed deleting a mirror pod"
-                self.kubelet.klog.error("mirror_client.go:138", error.message, text, pod=_reference(mirror))
-                return False
-        return True
-
-
-def _mirror(pod: ApiObject, node: ApiObject) -> Json:
-    mirror = thaw(pod)
-    metadata = mirror["metadata"]
-    metadata["annotations"][MIRROR] = metadata.pop("uid")
-    owner = {"apiVersion": "v1", "kind": "Node", "name": name_of(node), "uid": uid_of(node), "controller": True}
-    metadata["ownerReferences"] = [owner]
-    mirror.pop("status", None)
-    return mirror
+            worker.report.compare(mirror)
 
 
 def _reference(pod: ApiObject) -> str:

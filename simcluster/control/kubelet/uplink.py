@@ -10,21 +10,19 @@ that succeed (far less than any period of the kubelet).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON, Query, User
+from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.engine import SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.kernel.clock import BACKDATED_NS, CERTIFICATE_NS
 from simcluster.models.machine.links.quality import HEALTHY, PathQuality
 from simcluster.models.machine.machine import Machine
-
-if TYPE_CHECKING:
-    from simcluster.api.server import Api
 
 #: kubelet: the client for heartbeats gives up after nodeStatusUpdateFrequency.
 TIMEOUT_NS = 10 * SECOND
@@ -66,7 +64,7 @@ class Uplink(Client):
         if not self.path().cut:
             return False
         if not self._held:
-            self._machine.network.links.told.append(self._link_changed)
+            self._machine.network.links.listeners.append(self._link_changed)
         self._held.append(change)
         return True
 
@@ -97,7 +95,7 @@ class Uplink(Client):
 
     def _link_changed(self) -> None:
         if not self.path().cut:
-            self._machine.network.links.told.remove(self._link_changed)
+            self._machine.network.links.listeners.remove(self._link_changed)
             self._machine.sim.after(RELIST_NS, self._tell)
 
     def _tell(self) -> None:

@@ -16,7 +16,8 @@ from simcluster.control.kubeproxy.proxy import KubeProxy
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Program, WrappedProgram
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 
 _CONTROLLERS = (
     ("config.go:199", "service config"),

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from simcluster.api.backends import Measured, Usage
 from simcluster.api.server import Api
-from simcluster.control.metricsserver.counters import Counters, Usages
+from simcluster.control.pods.counters import Counters, Usages
 from simcluster.engine import SECOND, Shared, Simulation
 
 #: `--metric-resolution` of the deployment (metrics-server 0.7 default).

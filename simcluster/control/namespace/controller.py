@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, condition_status, is_terminating, name_of, thaw, transition_time
 from simcluster.api.server import Api
 from simcluster.api.store import Change
-from simcluster.control.apiservices.availability import API_SERVICES, stale_versions
 from simcluster.control.controller import Controller
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 
+_API_SERVICES = "apiservices.apiregistration.k8s.io"
 #: namespaceDeletionGracePeriod: so that other API servers learn of the deletion first.
 GRACE_PERIOD_NS = 5 * SECOND
 #: finalizerEstimateSeconds: how long content that is held by finalizers may take.
@@ -78,7 +78,7 @@ class NamespaceController(Controller):
         if FINALIZER not in ((current.get("spec") or {}).get("finalizers") or ()):
             return
         failures = self._delete_content(name)
-        stale = stale_versions(self.client.cache.objects(API_SERVICES))
+        stale = _stale_versions(self.client.cache.objects(_API_SERVICES))
         remaining, finalizers, estimate_s = self._take_stock(name)
         current = self._write_conditions(current, failures, stale, remaining, finalizers)
         if stale:
@@ -153,16 +153,13 @@ class NamespaceController(Controller):
         if finalizers:
             verdicts["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", finalizers_text(finalizers))
         changed = thaw(namespace)
-        old = {entry["type"]: entry for entry in (changed["status"].get("conditions") or [])}
+        old = {entry.get("type"): entry for entry in (changed["status"].get("conditions") or [])}
         conditions: list[Json] = []
         for kind, words in _FALSE_WORDS.items():
             status = "True" if kind in verdicts else "False"
             reason, message = verdicts.get(kind, words)
             before = old.get(kind)
-            if before is not None and before["status"] == status:
-                since = before["lastTransitionTime"]
-            else:
-                since = format_rfc3339(self.sim.now)
+            since = transition_time(before, status, format_rfc3339(self.sim.now))
             conditions.append(
                 {"type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message}
             )
@@ -177,3 +174,12 @@ def _grace_s(pod: Mapping[str, Any]) -> int:
     if is_terminal(pod):
         return 0
     return int(pod["spec"].get("terminationGracePeriodSeconds") or 0)
+
+
+def _stale_versions(apis: list[ApiObject]) -> list[str]:
+    """The group versions whose resources nobody can tell now."""
+    found = []
+    for api_service in apis:
+        if api_service["spec"].get("service") and condition_status(api_service, "Available") != "True":
+            found.append(f"{api_service['spec']['group']}/{api_service['spec']['version']}")
+    return sorted(found)

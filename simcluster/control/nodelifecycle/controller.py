@@ -18,8 +18,9 @@ from simcluster.api.objects import ApiObject, Json, condition, is_pod_ready, nam
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.nodelifecycle import taints as t
 from simcluster.control.nodelifecycle.zones import FULL_DISRUPTION, eviction_interval_ns, zone_of, zone_state
+from simcluster.control.nodes import taints as t
+from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
 
 #: --node-monitor-period, --node-monitor-grace-period (50 s since 1.32), --node-startup-grace-period.
@@ -60,18 +61,12 @@ _MIRRORED = (
 )
 
 
-def ready_status(node: Mapping[str, Any]) -> str:
-    """Status of the condition Ready: True, False or Unknown."""
-    entry = condition(node, "Ready")
-    return "Unknown" if entry is None else str(entry["status"])
-
-
 def wanted_no_schedule(node: Mapping[str, Any]) -> list[str]:
     """Keys of the NoSchedule taints that conditions and cordon call for."""
     keys = []
     for kind, by_status in _CONDITION_TAINTS.items():
         entry = condition(node, kind)
-        key = by_status.get(entry["status"]) if entry is not None else None
+        key = by_status.get(entry.get("status")) if entry is not None else None
         if key:
             keys.append(key)
     if (node.get("spec") or {}).get("unschedulable"):
@@ -234,7 +229,7 @@ class NodeLifecycleController(Controller):
         now = format_rfc3339(self.sim.now)
         changed = thaw(node)
         conditions = changed.setdefault("status", {}).setdefault("conditions", [])
-        by_type = {entry["type"]: entry for entry in conditions}
+        by_type = {entry.get("type"): entry for entry in conditions}
         for kind in _WATCHED:
             entry = by_type.get(kind)
             if entry is None:
@@ -249,7 +244,7 @@ class NodeLifecycleController(Controller):
                         "message": NEVER_POSTED,
                     }
                 )
-            elif entry["status"] != "Unknown":
+            elif entry.get("status") != "Unknown":
                 entry.update(
                     status="Unknown", reason=NODE_STATUS_UNKNOWN, message=STOPPED_POSTING, lastTransitionTime=now
                 )
@@ -369,7 +364,7 @@ class NodeLifecycleController(Controller):
     def _mark(self, node: str, pod: ApiObject) -> None:
         changed = thaw(pod)
         for entry in changed["status"]["conditions"]:
-            if entry["type"] == "Ready":
+            if entry.get("type") == "Ready":
                 entry["status"] = "False"
                 entry["lastTransitionTime"] = format_rfc3339(self.sim.now)
         try:

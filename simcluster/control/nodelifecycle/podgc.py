@@ -12,10 +12,10 @@ from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, is_terminating, name_of, namespace_of, uid_of
 from simcluster.api.server import Api
 from simcluster.control.controller import Controller
-from simcluster.control.nodelifecycle.controller import ready_status
 from simcluster.control.nodelifecycle.tainteviction import with_disruption
-from simcluster.control.nodelifecycle.taints import OUT_OF_SERVICE, taints_of
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.nodes.readiness import ready_status
+from simcluster.control.nodes.taints import OUT_OF_SERVICE, taints_of
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import SECOND, Simulation
 
 #: gcCheckPeriod, quarantineTime, --terminated-pod-gc-threshold.

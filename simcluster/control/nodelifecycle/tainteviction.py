@@ -15,8 +15,8 @@ from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, nam
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.nodelifecycle.taints import NO_EXECUTE, Taint, taints_of, tolerates
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.nodes.taints import NO_EXECUTE, Taint, taints_of, tolerates
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 
 EVICTION = "TaintManagerEviction"
@@ -147,7 +147,7 @@ def with_disruption(pod: ApiObject, reason: str, message: str, now_ns: int) -> J
     """A copy of the pod with the condition DisruptionTarget."""
     changed = thaw(pod)
     conditions = changed.setdefault("status", {}).setdefault("conditions", [])
-    conditions[:] = [entry for entry in conditions if entry["type"] != "DisruptionTarget"]
+    conditions[:] = [entry for entry in conditions if entry.get("type") != "DisruptionTarget"]
     conditions.append(
         {
             "type": "DisruptionTarget",

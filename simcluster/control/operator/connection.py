@@ -17,7 +17,8 @@ from simcluster.api.server import Api
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 #: Go's default dialer of client-go gives a connection up after 30 s.

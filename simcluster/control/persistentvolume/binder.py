@@ -13,7 +13,9 @@ from simcluster.api.objects import ApiObject, Json, is_terminating, name_of, nam
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.persistentvolume.matching import (
+from simcluster.control.persistentvolume.recycling import NO_RECYCLER, deletion_failure, is_recyclable, recycled
+from simcluster.control.pods.status import is_terminal
+from simcluster.control.volumes.matching import (
     BETA_STORAGE_PROVISIONER,
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -33,8 +35,6 @@ from simcluster.control.persistentvolume.matching import (
     is_claimed_by,
     requested_bytes,
 )
-from simcluster.control.persistentvolume.recycling import NO_RECYCLER, deletion_failure, is_recyclable, recycled
-from simcluster.control.replicaset.pods import is_terminal
 from simcluster.engine import SECOND, Simulation, format_rfc3339
 
 #: --pvclaimbinder-sync-period: pending claims look again this often, also for new volumes.
@@ -251,7 +251,7 @@ class PersistentVolumeBinder(Controller):
         if not reference or not reference.get("uid"):
             self._set_volume_phase(volume, "Available")
             return
-        claim = self.client.cache.get(CLAIMS, reference["namespace"], reference["name"])
+        claim = self.client.cache.get(CLAIMS, reference.get("namespace", ""), reference.get("name", ""))
         if claim is None or uid_of(claim) != reference["uid"]:
             if (volume.get("status") or {}).get("phase") not in ("Released", "Failed"):
                 volume = self._set_volume_phase(volume, "Released")

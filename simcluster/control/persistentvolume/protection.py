@@ -10,8 +10,8 @@ from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.persistentvolume.binder import uses_claim
-from simcluster.control.persistentvolume.matching import CLAIMS, VOLUMES
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
+from simcluster.control.volumes.matching import CLAIMS, VOLUMES
 from simcluster.engine import Simulation
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"

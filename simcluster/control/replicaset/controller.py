@@ -10,23 +10,21 @@ from __future__ import annotations
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import (
     ApiObject,
-    Json,
     controller_of,
     is_terminating,
     name_of,
     namespace_of,
-    owner_reference,
-    thaw,
     uid_of,
 )
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
 from simcluster.control.controllerref import PodClaims, PodWatch
+from simcluster.control.pods.creation import pod_from_template, slow_start_batches
+from simcluster.control.pods.ranking import pods_to_delete
+from simcluster.control.pods.status import is_active
 from simcluster.control.replicaset.expectations import Expectations
 from simcluster.control.replicaset.facts import FactsByPod, Known
-from simcluster.control.replicaset.pods import is_active
-from simcluster.control.replicaset.ranking import pods_to_delete
 from simcluster.control.replicaset.status import calculate_status
 from simcluster.engine import SECOND, Simulation
 
@@ -39,35 +37,6 @@ SUCCESSFUL_CREATE = "SuccessfulCreate"
 FAILED_CREATE = "FailedCreate"
 SUCCESSFUL_DELETE = "SuccessfulDelete"
 FAILED_DELETE = "FailedDelete"
-
-
-def slow_start_batches(count: int) -> list[int]:
-    """Sizes of the batches in which `count` pods are created: 1, 2, 4, ...
-
-    A quota that refuses all costs one request this way, not `count`.
-
-    >>> slow_start_batches(10)
-    [1, 2, 4, 3]
-    """
-    sizes: list[int] = []
-    size = 1
-    while count > 0:
-        sizes.append(min(size, count))
-        count -= sizes[-1]
-        size *= 2
-    return sizes
-
-
-def pod_from_template(owner: ApiObject) -> Json:
-    """The pod that a ReplicaSet asks the API server to create."""
-    template = thaw(owner["spec"]["template"])
-    metadata: Json = {"generateName": f"{name_of(owner)}-"}
-    for field in ("labels", "annotations", "finalizers"):
-        value = (template.get("metadata") or {}).get(field)
-        if value:
-            metadata[field] = value
-    metadata["ownerReferences"] = [owner_reference(owner)]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
 class ReplicaSetController(Controller):

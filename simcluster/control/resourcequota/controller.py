@@ -13,7 +13,7 @@ from simcluster.api.registry.usage import is_in_scope, usage_of
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
 from simcluster.engine import MINUTE, Simulation
 
 QUOTAS = "resourcequotas"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.objects import ApiObject, labels_of, name_of, namespace_of, uid_of
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
 from simcluster.control.scheduler.table import NodeTable
 

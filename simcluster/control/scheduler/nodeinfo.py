@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.objects import ApiObject, controller_of, labels_of, name_of, namespace_of, uid_of
-from simcluster.control.nodelifecycle.taints import Taint, taints_of
+from simcluster.control.nodes.taints import Taint, taints_of
 from simcluster.control.scheduler.requests import (
     CPU,
     MEMORY,

@@ -17,15 +17,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Informer
-from simcluster.control.persistentvolume.matching import (
-    CLAIMS,
-    SELECTED_NODE,
-    STORAGE_CLASSES,
-    VOLUMES,
-    claim_reference,
-    is_bound,
-)
-from simcluster.control.replicaset.pods import is_terminal
+from simcluster.control.pods.status import is_terminal
 from simcluster.control.scheduler import messages
 from simcluster.control.scheduler.cache import NodeCache
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
@@ -41,6 +33,14 @@ from simcluster.control.scheduler.queue import (
     SchedulingQueue,
 )
 from simcluster.control.scheduler.search import Found, Search
+from simcluster.control.volumes.matching import (
+    CLAIMS,
+    SELECTED_NODE,
+    STORAGE_CLASSES,
+    VOLUMES,
+    claim_reference,
+    is_bound,
+)
 from simcluster.engine import MICROSECOND, MILLISECOND, MINUTE, Simulation, format_rfc3339
 
 #: One scheduling cycle: p50 of a pod from creation to binding is 7 ms, of which the watch
@@ -457,8 +457,8 @@ def _set_condition(pod: Json, new: Json) -> None:
     """Set a condition in place; the transition time stays if the status does."""
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     for position, entry in enumerate(conditions):
-        if entry["type"] == new["type"]:
-            if entry["status"] == new["status"] and "lastTransitionTime" in entry:
+        if entry.get("type") == new["type"]:
+            if entry.get("status") == new["status"] and "lastTransitionTime" in entry:
                 new = {**new, "lastTransitionTime": entry["lastTransitionTime"]}
             conditions[position] = new
             return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.control.nodelifecycle.taints import PREFER_NO_SCHEDULE
+from simcluster.control.nodes.taints import PREFER_NO_SCHEDULE
 from simcluster.control.scheduler.requests import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simcluster.api.objects import ApiObject, Json, labels_of, name_of, namespace_of, thaw
-from simcluster.control.replicaset.controller import pod_from_template
+from simcluster.control.pods.creation import pod_from_template
 
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 POD_INDEX = "apps.kubernetes.io/pod-index"

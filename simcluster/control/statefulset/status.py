@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simcluster.api.objects import Json, is_pod_ready, is_terminating
-from simcluster.control.replicaset.pods import is_available, phase_of
+from simcluster.control.pods.status import is_available, phase_of
 from simcluster.control.statefulset.identity import is_on_delete, replicas_of, revision_of
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, Json, is_terminating
-from simcluster.control.replicaset.pods import is_terminal, phase_of
+from simcluster.control.pods.status import is_terminal, phase_of
 from simcluster.control.statefulset.identity import (
     first_ordinal,
     has_identity,

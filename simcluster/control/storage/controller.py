@@ -19,7 +19,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller, Informer
-from simcluster.control.persistentvolume.matching import (
+from simcluster.control.volumes.matching import (
     CLAIMS,
     SELECTED_NODE,
     STORAGE_CLASSES,
@@ -29,7 +29,7 @@ from simcluster.control.persistentvolume.matching import (
     binds_late,
     class_of,
 )
-from simcluster.control.storage.provisioners import PROVISIONERS, Provisioner, new_volume, refusal, volume_name
+from simcluster.control.volumes.provisioners import PROVISIONERS, Provisioner, new_volume, refusal, volume_name
 from simcluster.engine import MILLISECOND, SECOND, Simulation
 
 #: From taking a claim up to its volume: a helper pod is created, scheduled, started and seen

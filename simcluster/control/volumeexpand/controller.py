@@ -8,22 +8,13 @@ Source: kubernetes pkg/controller/volume/expand/expand_controller.go, 1.32.
 from __future__ import annotations
 
 from simcluster.api.events import EventRecorder
-from simcluster.api.objects import ApiObject
-from simcluster.api.quantity import to_bytes
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
-from simcluster.control.persistentvolume.matching import CLAIMS, requested_bytes
+from simcluster.control.volumes.matching import CLAIMS, grows, requested_bytes
 from simcluster.engine import Simulation
 
 WAITING = "waiting for an external controller to expand this PVC"
-
-
-def grows(claim: ApiObject) -> bool:
-    """Whether a bound claim asks for more than it has."""
-    status = claim.get("status") or {}
-    has = (status.get("capacity") or {}).get("storage")
-    return status.get("phase") == "Bound" and has is not None and to_bytes(has) < requested_bytes(claim)
 
 
 class VolumeExpandController(Controller):

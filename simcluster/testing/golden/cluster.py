@@ -8,10 +8,11 @@ from simcluster.api.client import Client
 from simcluster.api.events import EventRecorder
 from simcluster.api.objects import Json, thaw
 from simcluster.api.store import Store
+from simcluster.apps.registry import applications
 from simcluster.control.kubelet import Kubelet, KubeletConfig
 from simcluster.control.kubelet.kubelet import ContainerUsage, PodUsage
 from simcluster.control.metricsserver import MetricsServer
-from simcluster.control.metricsserver.counters import Counters
+from simcluster.control.pods.counters import Counters
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.machine import Machine
@@ -154,7 +155,7 @@ class RecordedWorld(World):
 
     def build_catalog(self) -> AppCatalog:
         """The conventions of the manifests."""
-        return ConventionCatalog(self.sim, self.traffic)
+        return ConventionCatalog(self.sim, self.traffic, applications())
 
     def build_registry(self) -> ImageRegistry:
         """Registries after the conventions."""

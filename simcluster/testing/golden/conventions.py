@@ -19,11 +19,13 @@ from simcluster.api.server import Api
 from simcluster.engine import MILLISECOND, MINUTE, SECOND, Timer, parse_duration
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.container import EXIT_SIGTERM, Container, Sandbox
+from simcluster.models.machine.hardware import MIB
 from simcluster.models.machine.imagereference import ImageReference
 from simcluster.models.machine.images import ImageRegistry, Manifest, PullError
 from simcluster.models.machine.imagestore import ImageStore
-from simcluster.models.machine.machine import MIB, Machine
-from simcluster.models.machine.program import Answer, Call, Program, ProgramCatalog, StartFailure
+from simcluster.models.machine.linux import LinuxMachine
+from simcluster.models.machine.process import Answer, Call, StartFailure
+from simcluster.models.machine.program import Program, ProgramCatalog
 from simcluster.models.machine.runtime import Runtime, RuntimeFailure
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 
@@ -250,7 +252,7 @@ class ConventionImages(ImageStore):
         return recorded * MILLISECOND if recorded else drawn
 
 
-class ConventionMachine(Machine):
+class ConventionMachine(LinuxMachine):
     """A node whose numbers are those of the scripted cAdvisor."""
 
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:

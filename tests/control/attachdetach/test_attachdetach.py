@@ -11,9 +11,9 @@ from simcluster.api.objects import ApiObject, thaw
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.control.attachdetach import AttachDetachController
-from simcluster.control.attachdetach.attachable import ATTACHMENTS, attachment_name
 from simcluster.control.csi import CsiAttacher, CsiRegistration
 from simcluster.control.persistentvolume import PersistentVolumeBinder
+from simcluster.control.volumes.attachable import ATTACHMENTS, attachment_name
 from simcluster.engine import SECOND, Simulation
 from simcluster.testing.controlplane import node_object, pod_object
 

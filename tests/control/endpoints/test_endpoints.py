@@ -9,8 +9,8 @@ from simcluster.api.objects import ApiObject, is_pod_ready, thaw
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.control.endpoints import EndpointsController
-from simcluster.control.endpoints.ports import find_port
 from simcluster.control.endpointslice import EndpointSliceController
+from simcluster.control.services.ports import find_port
 from simcluster.engine import SECOND, Simulation
 from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object, service_object
 

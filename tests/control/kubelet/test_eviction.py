@@ -2,7 +2,7 @@
 
 import pytest
 
-from simcluster.models.machine.shell.files import FileTree
+from simcluster.models.machine.shell.tree import FileTree
 from simcluster.testing.nodes import NodeBench
 
 MIB = 1 << 20

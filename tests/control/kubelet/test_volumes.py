@@ -2,7 +2,8 @@
 
 import pytest
 
-from simcluster.models.machine.shell.files import FileError, FileTree
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
 from simcluster.testing.nodes import NodeBench
 
 MOUNTS = [

@@ -8,8 +8,8 @@ from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, condition, controller_of, thaw
 from simcluster.api.request import User
 from simcluster.api.server import Api
+from simcluster.control.pods.ranking import pods_to_delete
 from simcluster.control.replicaset import ReplicaSetController
-from simcluster.control.replicaset.ranking import pods_to_delete
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
 from simcluster.testing.controlplane import FakeKubelets, FakeScheduler, pod_object

@@ -12,7 +12,7 @@ import simcluster
 from simcluster import tasks
 from simcluster.engine import SECOND, Streams
 from simcluster.eval.episode import Episode
-from simcluster.eval.runner.execute import agent_for, perform
+from simcluster.eval.runner.execute import agent_for
 
 TASKS = tasks.ids()
 READS = (
@@ -28,9 +28,9 @@ READS = (
 #: The digest of an episode under an agent, printed by another process.
 PROGRAM = """
 import sys, simcluster
-from simcluster.eval.runner.execute import agent_for, perform
+from simcluster.eval.runner.execute import agent_for
 episode = simcluster.start(sys.argv[1], seed=5, noise="default")
-perform(episode, agent_for("runbook", episode))
+agent_for("runbook", episode).run(episode)
 print(episode.finish().digest)
 """
 
@@ -62,7 +62,7 @@ def test_a_fork_at_a_random_instant_has_the_same_future(task: str) -> None:
     episode.world.run_for(Streams(1).stream("test", task).uniform_ns(0, 120 * SECOND))
     twin = episode.fork()
     for each in (episode, twin):
-        perform(each, agent_for("expert", each))
+        agent_for("expert", each).run(each)
         each.finish()
     assert episode.digest == twin.digest
     assert episode.report.to_dict() == twin.report.to_dict()

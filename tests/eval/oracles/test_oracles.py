@@ -9,9 +9,9 @@ from simcluster.api.objects import thaw
 from simcluster.engine import SECOND
 from simcluster.eval.oracles import Baseline, CheckResult, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.check import Context
-from simcluster.eval.oracles.registry import CHECKS
+from simcluster.eval.oracles.registry import checks
 from simcluster.faults.incident import IncidentStep, mechanism_of
-from simcluster.models.machine.program import Answer
+from simcluster.models.machine.process import Answer
 from simcluster.tasks.model import Task
 from simcluster.testing.shop import NAMESPACE, ShopWorld
 
@@ -33,7 +33,7 @@ class Trial:
         self.mechanism = mechanism_of(IncidentStep.model_validate(STEP), NAMESPACE)
 
     def check(self, name: str, **args: Any) -> CheckResult:
-        kind = CHECKS[name]
+        kind = checks()[name]
         now = self.world.sim.now
         context = Context(self.world, NAMESPACE, self.baseline, (self.mechanism,), now)  # type: ignore[arg-type]
         check = kind(name, kind.Args.model_validate(args))

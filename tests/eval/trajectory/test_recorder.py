@@ -10,7 +10,7 @@ from simcluster import tasks
 from simcluster.engine import SECOND, fork
 from simcluster.eval.trajectory import Recorder, verify
 from simcluster.eval.trajectory.recorder import read_jsonl, write_jsonl
-from simcluster.models.machine.program import Answer
+from simcluster.models.machine.process import Answer
 from simcluster.testing.shop import ShopWorld
 
 

@@ -12,6 +12,7 @@ from simcluster.eval.episode.start import Starts
 from simcluster.faults import registry
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
+from simcluster.models.machine.kernel import cgroupfiles
 from simcluster.models.machine.machine import Machine
 from simcluster.tasks import load
 from simcluster.world import World
@@ -123,7 +124,7 @@ def test_zombies_use_up_the_pids_of_a_pod(calm: Snapshot[World], spared: World) 
     zombies = run(machine, "ps", "-eo", "stat,ppid,comm").count("\nZ")
     top = re.search(r"(\d+) zombie", run(machine, "top", "-bn1"))
     container = next(c for c in machine.runtime.containers() if c.spec.pod_uid == uid and c.running)
-    current = machine.os.group_file(container, "pids.current")
+    current = cgroupfiles.read(container, "pids.current")
     assert 20 < zombies == int(top[1] if top else 0) == int(current or 0) - 12
     group = f"/sys/fs/cgroup/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/pids.max"
     assert run(machine, "cat", group) == "1024\n"

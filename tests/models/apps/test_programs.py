@@ -8,7 +8,7 @@ import pytest
 
 from simcluster.engine import MILLISECOND, SECOND, fork
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.program import Call, StartFailure
+from simcluster.models.machine.process import Call, StartFailure
 from simcluster.models.machine.shell.container import ShellProgram
 from simcluster.testing.handmade import HandmadeCluster
 

@@ -3,8 +3,9 @@
 import pytest
 
 from simcluster.engine import SECOND, Simulation
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
-from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
 from simcluster.surface.nodeshell import NodeShell
 
@@ -19,7 +20,7 @@ class Clock:
 @pytest.fixture
 def sh():
     sim = Simulation(0)
-    machine = Machine(sim, "n1", address="172.18.0.2", network=Network(), registry=ImageRegistry(sim), catalog=None)
+    machine = LinuxMachine(sim, MachineSpec("n1", "172.18.0.2"), Network(), ImageRegistry(sim), None)
     machine.files.write("/etc/kubernetes/manifests/a.yaml", "kind: Pod\nname: a\n")
     return NodeShell(machine, Clock())
 

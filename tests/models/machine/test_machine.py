@@ -3,9 +3,10 @@
 import pytest
 
 from simcluster.engine import SECOND, Simulation
-from simcluster.models.machine.container import ContainerSpec
+from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
-from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.runtime import RuntimeFailure
 from simcluster.surface.protocols import Host
@@ -16,15 +17,8 @@ MIB = 1 << 20
 
 def machine(**more):
     sim = Simulation()
-    return Machine(
-        sim,
-        "worker-1",
-        address="172.18.0.3",
-        network=Network(),
-        registry=ImageRegistry(sim),
-        catalog=ScriptedCatalog(),
-        **more,
-    )
+    spec = MachineSpec("worker-1", "172.18.0.3", **more)
+    return LinuxMachine(sim, spec, Network(), ImageRegistry(sim), ScriptedCatalog())
 
 
 def run(node, name, env=(), **spec):

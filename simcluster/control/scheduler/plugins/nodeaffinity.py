@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.control.nodelifecycle.nodeselector import node_selector_matches, term_matches
+from simcluster.control.nodes.nodeselector import node_selector_matches, term_matches
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip, mask_of, normalised
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
 from simcluster.control.scheduler.table import Integers, Mask, NodeTable, Rows

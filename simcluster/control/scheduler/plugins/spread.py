@@ -17,7 +17,7 @@ import numpy as np
 
 from simcluster.api.objects import controller_of, is_terminating
 from simcluster.control.labelselector import selector_matches
-from simcluster.control.nodelifecycle.taints import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from simcluster.control.nodes.taints import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from simcluster.control.scheduler.framework import MAX_SCORE, Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.nodeinfo import NodeInfo
 from simcluster.control.scheduler.plugins.nodeaffinity import requires_node

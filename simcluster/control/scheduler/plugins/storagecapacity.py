@@ -10,7 +10,7 @@ from simcluster.api.objects import ApiObject, labels_of, name_of
 from simcluster.api.quantity import to_bytes
 from simcluster.api.store import Store
 from simcluster.control.labelselector import selector_matches
-from simcluster.control.persistentvolume.matching import requested_bytes
+from simcluster.control.volumes.matching import requested_bytes
 
 CAPACITIES = "csistoragecapacities.storage.k8s.io"
 DRIVERS = "csidrivers.storage.k8s.io"

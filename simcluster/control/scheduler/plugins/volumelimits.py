@@ -9,11 +9,11 @@ from typing import Any
 
 from simcluster.api.objects import ApiObject
 from simcluster.api.store import Store
-from simcluster.control.persistentvolume.matching import CLAIMS, VOLUMES, is_bound
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo
 from simcluster.control.scheduler.plugins.inlinedisks import InlineDisk, are_in_conflict, inline_disks
 from simcluster.control.scheduler.plugins.volumes import claims_of
+from simcluster.control.volumes.matching import CLAIMS, VOLUMES, is_bound
 
 ONE_POD = "ReadWriteOncePod"
 CSI_NODES = "csinodes.storage.k8s.io"

@@ -7,7 +7,10 @@ Source: kubernetes pkg/scheduler/framework/plugins/volumebinding.
 from __future__ import annotations
 
 from simcluster.api.objects import ApiObject, is_terminating, name_of
-from simcluster.control.persistentvolume.matching import (
+from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
+from simcluster.control.scheduler.nodeinfo import NodeInfo
+from simcluster.control.scheduler.plugins.storagecapacity import allows, has_capacity
+from simcluster.control.volumes.matching import (
     CLAIMS,
     NO_PROVISIONER,
     STORAGE_CLASSES,
@@ -18,9 +21,6 @@ from simcluster.control.persistentvolume.matching import (
     is_bound,
     reaches,
 )
-from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
-from simcluster.control.scheduler.nodeinfo import NodeInfo
-from simcluster.control.scheduler.plugins.storagecapacity import allows, has_capacity
 
 #: In `Cycle.volumes`, in place of a volume: a provisioner makes one after the node is chosen.
 PROVISION = ""

@@ -6,17 +6,18 @@ from simcluster.engine import SECOND
 from simcluster.models.apps.behaviour import Application
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.redis import RedisProgram
-from simcluster.models.machine.container import Mount
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
 from simcluster.testing.storebench import StoreBench
 
 
 def bench(*args: str, image: str = "redis:8.2.1", volume: bool = True, memory_limit: int | None = None) -> StoreBench:
     made = StoreBench()
-    operations = ({"name": "put", "cpu_ms": 0.02, "io": {"data": "carts", "reads": 0, "writes": 1, "command": "SET"}},)
+    io = {"data": "carts", "reads": 0, "writes": 1, "command": "SET"}
+    operations = {"put": {"work": {"law": "exponential", "mean": "20us"}, "io": io}}
     data = {"carts": {"size": "20Mi", "document": 1000}}
     entries = tuple({"store": store, "data": data, "operations": operations} for store in ("redis", "memcached"))
-    made.catalog.add(Application.model_validate({"application": "shop", "images": (), "stores": entries}))
+    made.catalog.add(Application.model_validate({"application": "shop", "stores": entries}))
     mounts = (made.volume("/data"),) if volume else ()
     made.run_pod("store", image, args=args, mounts=mounts, memory_limit=memory_limit)
     made.run(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simcluster.models.apps.stores.clients import Place, options_from, url_of
-from simcluster.models.machine.program import ExecResult
+from simcluster.models.machine.process import ExecResult
 from simcluster.testing.storebench import StoreBench
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from simcluster.engine import SECOND
 from simcluster.models.apps.behaviour import Application
 from simcluster.models.apps.stores.postgres import PostgresProgram
-from simcluster.models.machine.container import Mount
+from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.storage import slow
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
 from simcluster.testing.storebench import StoreBench
 
 FOLDER = "/var/local-path-provisioner/data"
 ENV = {"POSTGRES_PASSWORD": "secret", "POSTGRES_DB": "catalog", "POSTGRES_INITDB_ARGS": "--data-checksums"}
+WORK = {"law": "exponential", "mean": "200us"}
 TABLES = {"catalog": {"size": "1Gi", "hot": "300Mi", "tables": ("catalog.products",)}}
 
 
 def loads(store: str) -> Application:
-    read = {"name": "products", "cpu_ms": 0.2, "io": {"data": "catalog", "reads": 2, "command": "SELECT"}}
+    read = {"work": WORK, "io": {"data": "catalog", "reads": 2, "command": "SELECT"}}
     write = {
-        "name": "order",
-        "cpu_ms": 0.2,
+        "work": WORK,
         "io": {"data": "catalog", "reads": 0, "writes": 1, "grow": "2Ki", "command": "INSERT"},
     }
-    entry = {"store": store, "data": TABLES, "operations": (read, write)}
-    return Application.model_validate({"application": "shop", "images": (), "stores": (entry,)})
+    entry = {"store": store, "data": TABLES, "operations": {"products": read, "order": write}}
+    return Application.model_validate({"application": "shop", "stores": (entry,)})
 
 
 def bench(*args: str, env: dict[str, str] | None = None) -> StoreBench:

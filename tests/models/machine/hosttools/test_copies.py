@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.program import Pausing
+from simcluster.models.machine.process import Pausing
 from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import slow
 from simcluster.testing.onemachine import one_machine

@@ -4,7 +4,7 @@ import pytest
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.kernel import cfs, cgroupfiles
-from simcluster.models.machine.shell.files import FileTree
+from simcluster.models.machine.shell.tree import FileTree
 from simcluster.testing.onemachine import one_machine, said, start
 
 MIB = 1 << 20
@@ -19,7 +19,7 @@ def test_slow_cores_do_less_work_for_the_same_cpu_time():
     assert "CPU0: Core temperature is above threshold, cpu clock is throttled (total events = 1)" in said(node)
     server.use_cpu(SECOND)
     assert server.cpu_ns == 2 * SECOND
-    assert "cpu MHz\t\t: 1250.000" in node.os.file("/proc/cpuinfo")
+    assert "cpu MHz\t\t: 1250.000" in node.file("/proc/cpuinfo")
     with pytest.raises(ValueError, match="speed"):
         node.set_cpu_speed(0.0)
 
@@ -100,11 +100,11 @@ def test_a_leak_grows_with_work_until_the_kernel_kills():
 
 def test_proc_files_agree_with_free():
     node = one_machine()
-    text = node.os.file("/proc/meminfo")
+    text = node.file("/proc/meminfo")
     total = int(text.split()[1])
     shown = node.run(["free"]).stdout.splitlines()[1].split()
     assert int(shown[1]) == total == node.memory_bytes >> 10
     assert abs(int(shown[1]) - int(shown[2]) - int(shown[3]) - int(shown[5])) <= 2
     for path in ("/proc/loadavg", "/proc/net/snmp", "/proc/pressure/cpu", "/proc/sys/fs/file-nr"):
-        assert node.os.file(path)
-    assert node.os.file("/proc/what") is None
+        assert node.file(path)
+    assert node.file("/proc/what") is None

@@ -3,7 +3,8 @@
 import pytest
 
 from simcluster.engine import MINUTE, SECOND
-from simcluster.models.machine.storage import IoDemand
+from simcluster.models.machine.kernel import cgroupfiles
+from simcluster.models.machine.storage import IoDemand, load_file
 from simcluster.testing.onemachine import one_machine, said, start
 
 
@@ -15,7 +16,7 @@ def wait_for_drive(node, server, seconds, reads=400.0):
     """A process reads at random from the data drive, more than it can do."""
     files = node.files_at("/var/local-path-provisioner/x")
     for _ in range(seconds):
-        files.load(server.container_id, IoDemand(random_reads=reads, read_bytes=reads * 4096.0, depth=8))
+        load_file(files, server.container_id, IoDemand(random_reads=reads, read_bytes=reads * 4096.0, depth=8))
         node.sim.run_for(SECOND)
 
 
@@ -42,7 +43,7 @@ def test_a_quota_stops_tasks_and_stopped_tasks_are_no_load():
     top = node.run(["top", "-b", "-n", "1"]).stdout
     assert " 50.0 " in next(line for line in top.splitlines() if line.endswith(" app"))
     assert float(top.partition("%Cpu(s):")[2].split()[0]) == pytest.approx(100 * 0.6 * 0.85 / 4, abs=0.1)
-    assert share(node.os.group_file(server, "cpu.pressure"), "avg10") == pytest.approx(50.0, abs=1.0)
+    assert share(cgroupfiles.read(server, "cpu.pressure"), "avg10") == pytest.approx(50.0, abs=1.0)
 
 
 def test_waiting_for_a_drive_is_iowait_load_and_pressure_in_every_tool():
@@ -52,7 +53,7 @@ def test_waiting_for_a_drive_is_iowait_load_and_pressure_in_every_tool():
     assert node.os.load.averages[0] > 3.0
     pressure = node.run(["cat", "/proc/pressure/io"]).stdout
     assert share(pressure, "avg10") > 90.0
-    assert share(node.os.group_file(server, "io.pressure"), "avg60") > 80.0
+    assert share(cgroupfiles.read(server, "io.pressure"), "avg60") > 80.0
     top = node.run(["top", "-b", "-n", "1"]).stdout
     wait = float(top.partition(" id,")[2].split()[0])
     assert wait > 50.0
@@ -60,7 +61,7 @@ def test_waiting_for_a_drive_is_iowait_load_and_pressure_in_every_tool():
     vmstat = node.run(["vmstat"]).stdout.splitlines()[2].split()
     assert int(vmstat[1]) == 8
     assert int(node.run(["cat", "/proc/stat"]).stdout.splitlines()[0].split()[5]) > 1000
-    read = node.os.group_file(server, "io.stat").partition("8:0 rbytes=")[2]
+    read = cgroupfiles.read(server, "io.stat").partition("8:0 rbytes=")[2]
     assert int(read.split()[0]) == 400 * 4096 * 120
 
 

@@ -3,6 +3,7 @@
 from simcluster.engine import SECOND
 from simcluster.engine.clock import DAY
 from simcluster.models.machine.imagetools import execute
+from simcluster.models.machine.kernel import cgroupfiles
 from simcluster.testing.onemachine import one_machine, start
 
 MIB = 1 << 20
@@ -43,23 +44,23 @@ def test_shared_memory_is_bounded():
     assert node.os.shm.used("uid-web") == 900
     assert "No space left on device" in run(server, "printf '%0200d' 1 > /dev/shm/b").stderr
     assert run(server, "rm /dev/shm/a; printf '%0200d' 1 > /dev/shm/b; cat /dev/shm/b | wc -c").stdout == "200\n"
-    assert "shmem 200\n" in node.os.group_file(server, "memory.stat")
+    assert "shmem 200\n" in cgroupfiles.read(server, "memory.stat")
 
 
 def test_a_pod_without_pids_cannot_fork():
     node = one_machine()
     server = start(node, "web")
     assert run(server, "echo a | cat").stdout == "a\n"
-    before = int(node.os.group_file(server, "pids.current"))
+    before = int(cgroupfiles.read(server, "pids.current"))
     node.os.pids.set_limit("uid-web", before)
     refused = run(server, "echo a | cat; echo $?")
     assert "can't fork: Resource temporarily unavailable" in refused.stderr
-    assert node.os.group_file(server, "pids.events") != "max 0\n"
-    assert node.os.group_file(server, "pids.max") == "max\n"
-    assert node.os.file("/sys/fs/cgroup/kubepods.slice/kubepods-poduid_web.slice/pids.max") == f"{before}\n"
+    assert cgroupfiles.read(server, "pids.events") != "max 0\n"
+    assert cgroupfiles.read(server, "pids.max") == "max\n"
+    assert node.file("/sys/fs/cgroup/kubepods.slice/kubepods-poduid_web.slice/pids.max") == f"{before}\n"
     node.os.pids.set_limit("uid-web", None)
     assert run(server, "echo a | cat").stdout == "a\n"
-    assert int(node.os.group_file(server, "pids.current")) == before
+    assert int(cgroupfiles.read(server, "pids.current")) == before
 
 
 def test_a_container_reads_the_clock_of_its_node():

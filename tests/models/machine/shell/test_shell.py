@@ -8,10 +8,12 @@ from typing import Any, cast
 import pytest
 
 from simcluster.engine import SECOND, Simulation, fork
-from simcluster.models.machine.container import Container, ContainerSpec, Mount, Sandbox
+from simcluster.models.machine.container import Container, Sandbox
+from simcluster.models.machine.containerspec import ContainerSpec, Mount
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.network import Network, ServiceKey
-from simcluster.models.machine.program import Answer, Call, Program
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.machine.shell.grammar import compile_script
 from simcluster.models.machine.shell.lexer import ShellSyntaxError

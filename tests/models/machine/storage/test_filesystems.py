@@ -3,7 +3,7 @@
 import pytest
 
 from simcluster.engine import SECOND, Snapshot
-from simcluster.models.machine.storage import IoDemand, slow, usage_of
+from simcluster.models.machine.storage import IoDemand, load_file, slow
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.testing.nodes import NodeBench
 
@@ -142,7 +142,7 @@ def test_a_bad_inode_makes_the_file_system_read_only(machine, system):
     assert any("EXT4-fs error (device sda1): __ext4_get_inode_loc_noinmem" in line for line in lines)
     assert lines[-2:] == ["Aborting journal on device sda1-8.", "EXT4-fs (sda1): Remounting filesystem read-only"]
     assert system.allocate(FILE, 1) == "EROFS"
-    assert system.load("a", IoDemand(FILE, writes=10)).write_error == "EROFS"
+    assert load_file(system, "a", IoDemand(FILE, writes=10)).write_error == "EROFS"
     assert "write-protected" in system.remount()
 
 
@@ -155,17 +155,17 @@ def test_a_dead_drive_aborts_the_journal(machine, system):
     machine.sim.run_for(outcome.delay_ns + 6 * SECOND)
     assert system.aborted
     assert "JBD2: I/O error when updating journal superblock for sda1-8." in kernel(machine)
-    share = system.load("a", IoDemand(FILE, random_reads=10, writes=10))
+    share = load_file(system, "a", IoDemand(FILE, random_reads=10, writes=10))
     assert (share.read_error, share.write_error) == ("EIO", "EROFS")
 
 
 def test_a_tick_meets_bad_blocks_as_often_as_it_reads_them(machine, system):
     system.allocate(FILE, 4096 * 100)
-    assert system.load("a", IoDemand(FILE, random_reads=50)).failed_reads == ()
+    assert load_file(system, "a", IoDemand(FILE, random_reads=50)).failed_reads == ()
     system.spoil_random(FILE, 20, "x")
     seen, stalled = 0, 0
     for _ in range(40):
-        share = system.load("a", IoDemand(FILE, random_reads=50))
+        share = load_file(system, "a", IoDemand(FILE, random_reads=50))
         seen += len(share.failed_reads)
         stalled += share.stalled_ns
         machine.sim.run_for(SECOND)
@@ -173,8 +173,8 @@ def test_a_tick_meets_bad_blocks_as_often_as_it_reads_them(machine, system):
     assert stalled > 20 * SECOND
     assert system.disk.smart.reported_uncorrect >= seen - 1
     twin = Snapshot(machine).restore()
-    assert twin.files_at(FILE).load("a", IoDemand(FILE, random_reads=50)) == system.load(
-        "a", IoDemand(FILE, random_reads=50)
+    assert load_file(twin.files_at(FILE), "a", IoDemand(FILE, random_reads=50)) == load_file(
+        system, "a", IoDemand(FILE, random_reads=50)
     )
 
 
@@ -182,7 +182,7 @@ def test_hot_blocks_are_read_more(system):
     system.allocate(FILE, 4096 * 1000)
     system.heat(FILE, 0.1, 0.9)
     system.corrupt(FILE, 0, 4096 * 1000)
-    share = system.load("a", IoDemand(FILE, random_reads=20_000, depth=32))
+    share = load_file(system, "a", IoDemand(FILE, random_reads=20_000, depth=32))
     counts = sorted((block.count for block in share.corrupt_reads), reverse=True)
     assert sum(counts[:130]) > 0.7 * sum(counts)
     with pytest.raises(ValueError, match="share"):
@@ -217,7 +217,7 @@ def test_iostat_by_intervals(sh, machine, system):
     begin = machine.sim.now
 
     for _ in range(5):
-        system.load("a", IoDemand(FILE, random_reads=50))
+        load_file(system, "a", IoDemand(FILE, random_reads=50))
         machine.sim.run_for(SECOND)
     assert machine.sim.now == begin + 5 * SECOND
     row = next(line for line in sh("iostat -x sda").splitlines() if line.startswith("sda")).split()
@@ -306,7 +306,7 @@ def test_dd_measures(sh, machine, system):
 
 def test_looking_changes_nothing(machine, sh, system):
     system.spoil(FILE, 0)
-    system.load("a", IoDemand(FILE, random_reads=50))
+    load_file(system, "a", IoDemand(FILE, random_reads=50))
     machine.sim.run_for(SECOND // 2)
     sh("df")  # the image store remembers its size until it changes
     before = Snapshot(machine).size_bytes
@@ -345,15 +345,15 @@ def test_a_full_disk_takes_no_images(bench, machine):
 def test_what_is_built_says_the_same_as_what_is_not(bench, machine):
     bench.pod("a")
     bench.run(10)
-    before = usage_of(machine)
+    before = machine.disk_usage()
     assert machine.built_storage is None
     machine.files_at("/")
-    assert usage_of(machine) == before == machine.files_at("/").usage()
+    assert machine.disk_usage() == before == machine.files_at("/").usage()
 
 
 def test_a_new_drive_needs_a_file_system(sh, machine, system):
     machine.disks["sda"].fail_stop()
-    system.load("a", IoDemand(FILE, random_reads=1))
+    load_file(system, "a", IoDemand(FILE, random_reads=1))
     machine.sim.run_for(100 * SECOND)
     machine.disks["sda"].replace()
     assert system.read(FILE, 0, 1).error == "ENOENT"

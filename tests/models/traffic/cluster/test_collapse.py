@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from simcluster.engine import SECOND, Snapshot, fork
-from simcluster.models.apps.behaviour import Application
-from simcluster.models.apps.documents import load_document
+from simcluster.models.apps.behaviour import read_application
 from simcluster.models.traffic.cluster.users import UserStats
 from simcluster.testing.handmade import HandmadeCluster
 
@@ -18,30 +18,38 @@ from simcluster.testing.handmade import HandmadeCluster
 APP = """
 application: chain
 users: {entry: web, rps: 10, mix: {page: 1}}
-images:
-  - name: web
+services:
+  web:
     image: {repository: example.com/web, tags: [v1], size: 20M}
     program: web
     protocol: http
     client: http
     ports: [{number: 80}]
-    operations: [{name: page, path: /, cpu_ms: 1, steps: [{call: {env: MID, operation: get, timeout: 5s}}]}]
-  - name: mid
+    operations:
+      page:
+        path: /
+        work: {law: exponential, mean: 1ms}
+        steps: [{call: {env: MID, operation: get, timeout: 5s}}]
+  mid:
     image: {repository: example.com/mid, tags: [v1], size: 20M}
     program: mid
     protocol: http
     client: http
     ports: [{number: 80}]
     operations:
-      - {name: get, path: /, cpu_ms: 1, steps: [{call: {env: DB, operation: query, timeout: 1s, retries: 3}}]}
-  - name: db
+      get:
+        path: /
+        work: {law: exponential, mean: 1ms}
+        steps: [{call: {env: DB, operation: query, timeout: 1s, retries: {attempts: 4}}}]
+  db:
     image: {repository: example.com/db, tags: [v1], size: 20M}
     program: db
     protocol: http
     ports: [{number: 80}]
-    threads: 1
+    workers: 1
+    blocking: false
     queue: {bound: 400}
-    operations: [{name: query, path: /, cpu_ms: 10}]
+    operations: {query: {path: /, work: {law: exponential, mean: 10ms}}}
 """
 PODS = 2
 MU = 100.0 * PODS
@@ -49,7 +57,7 @@ MU = 100.0 * PODS
 
 def chain(rps: float, seed: int = 0) -> HandmadeCluster:
     cluster = HandmadeCluster(seed)
-    cluster.catalog.add(load_document(APP, Application, "chain.yaml"))
+    cluster.catalog.add(read_application(Path("chain.yaml"), APP))
     for name in ("db", "mid", "web"):
         cluster.service(name, 80, ())
     for number in range(PODS):

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from simcluster.engine import SECOND
-from simcluster.models.apps.behaviour import Application
-from simcluster.models.apps.documents import load_document
+from simcluster.models.apps.behaviour import read_application
 from simcluster.models.traffic.cluster.statistics import EdgeStats
 from simcluster.testing.handmade import HandmadeCluster
 
 WEB = """\
 application: tiny
 users: {{entry: web, rps: 10, mix: {{page: 1}}}}
-images:
-  - name: web
+services:
+  web:
     image: {{repository: example.com/web, tags: [v1], size: 20M}}
     program: web
     protocol: http
     client: {client}
     ports: [{{number: 80}}]
     operations:
-      - name: page
+      page:
         path: /
-        cpu_ms: 1
+        work: {{law: exponential, mean: 1ms}}
         steps: [{{call: {{env: API_ADDR, operation: get, {call}}}}}]
-  - name: api
+  api:
     image: {{repository: example.com/api, tags: [v1], size: 20M}}
     program: api
     protocol: grpc
     ports: [{{number: 9000}}]
     operations:
-      - {{name: other, cpu_ms: 1}}
-      - {{name: get, cpu_ms: 1, latency: 20ms}}
+      other: {{work: {{law: exponential, mean: 1ms}}}}
+      get: {{work: {{law: exponential, mean: 1ms}}, steps: [{{wait: {{law: lognormal, mean: 20ms, cv: 0.5}}}}]}}
 """
 
 
 def tiny(call: str = "timeout: 1s", client: str = "go-grpc", rps: float = 100) -> HandmadeCluster:
     cluster = HandmadeCluster()
-    cluster.catalog.add(load_document(WEB.format(call=call, client=client), Application, "tiny.yaml"))
+    cluster.catalog.add(read_application(Path("tiny.yaml"), WEB.format(call=call, client=client)))
     cluster.service("api", 9000, ())
     cluster.pod("web", "example.com/web:v1", env={"API_ADDR": "api:9000"})
     cluster.service("web", 80, ("web",))
@@ -72,7 +73,7 @@ def test_the_callee_serves_the_operation_that_was_asked_for() -> None:
 
 @pytest.mark.parametrize(("count", "calls"), [("0.25", 0.25), ("3", 3.0), ("1.5", 1.5)])
 def test_a_request_makes_as_many_calls_as_it_is_said_to(count: str, calls: float) -> None:
-    cluster = tiny(f"count: {count}")
+    cluster = tiny(f"times: {count}")
 
     asked, _ = sums(edges(cluster, "people"))
     made, _ = sums(edges(cluster, "web"))
@@ -90,7 +91,7 @@ def test_a_deadline_shorter_than_the_answer_fails_most_calls() -> None:
 
 @pytest.mark.parametrize("retries", [1, 3])
 def test_retries_multiply_the_calls_of_a_failing_backend(retries: int) -> None:
-    cluster = tiny(f"retries: {retries}, timeout: 1s")
+    cluster = tiny(f"retries: {{attempts: {1 + retries}}}, timeout: 1s")
     cluster.service("api", 9000, ())
     cluster.run(20)
 
@@ -100,7 +101,7 @@ def test_retries_multiply_the_calls_of_a_failing_backend(retries: int) -> None:
 
 
 def test_retries_save_requests_from_one_dead_backend_of_two() -> None:
-    cluster = tiny("retries: 3, timeout: 100ms")
+    cluster = tiny("retries: {attempts: 4}, timeout: 100ms")
     cluster.remove("api-2")
     cluster.run(20)
 
@@ -112,7 +113,7 @@ def test_retries_save_requests_from_one_dead_backend_of_two() -> None:
 
 
 def test_a_degraded_call_costs_time_but_no_request() -> None:
-    cluster = tiny("timeout: 200ms, on_failure: degraded")
+    cluster = tiny("timeout: 200ms, required: false")
     for name in ("api-1", "api-2"):
         cluster.remove(name)
     cluster.run(20)

@@ -1,0 +1,1 @@
+"""Nodes whose time is wrong."""

@@ -1,0 +1,1 @@
+"""CPU limits below what is needed."""

@@ -1,0 +1,1 @@
+"""Tables of a node's kernel that are too small."""

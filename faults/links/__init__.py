@@ -1,0 +1,1 @@
+"""Network interfaces that fail in part."""

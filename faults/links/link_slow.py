@@ -1,0 +1,80 @@
+"""A network interface of a node that fails slowly: it loses packets, is narrow, or is late."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from simcluster.engine.content import Content
+from simcluster.faults.host import HostMechanism
+from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.models.machine.links.nic import NOMINAL_BPS, Nic
+
+
+class LinkParams(Content):
+    """How bad it becomes: `loss` of all packets, `big_loss` of full ones besides, `delay_ms`, `bandwidth_bps`."""
+
+    nic: str = "eth0"
+    loss: float = Field(default=0.0, ge=0.0, lt=1.0)
+    big_loss: float = Field(default=0.0, ge=0.0, lt=1.0)
+    delay_ms: float = Field(default=0.0, ge=0.0, le=10_000.0)
+    jitter_ms: float = Field(default=0.0, ge=0.0, le=10_000.0)
+    bandwidth_bps: int = Field(default=NOMINAL_BPS, ge=1, le=NOMINAL_BPS)
+
+    @model_validator(mode="after")
+    def _something(self) -> LinkParams:
+        if not (self.loss or self.big_loss or self.delay_ms or self.jitter_ms or self.bandwidth_bps < NOMINAL_BPS):
+            raise ValueError(
+                "give loss, big_loss, delay_ms, jitter_ms or bandwidth_bps: an interface as new is no fault"
+            )
+        return self
+
+
+class LinkSlow(HostMechanism):
+    """A node's interface, its cable or its port at the switch goes bad and stays up.
+
+    Symptoms: what crosses it is sent again and again by TCP, so calls from and to the node's pods take hundreds of
+    milliseconds to seconds; calls inside the node are as fast as ever. The interface counts errors.
+    Shows in: `ip -s link`, `nstat`, the API's view of a kubelet that is late now and then, latency by node, users.
+    Undone by: cordoning the node and moving the pods; nobody can mend the hardware from a shell.
+    """
+
+    Params = LinkParams
+    params: LinkParams
+
+    @property
+    def part(self) -> str:
+        """What of it is wrong."""
+        return f"interface {self.params.nic}"
+
+    def check(self, target: FaultTarget) -> None:
+        """The node must have the interface, and it must work."""
+        super().check(target)
+        if not self._nic(target).is_healthy:
+            raise ImpossibleTarget(f"{self.params.nic} of {self.ref} does not work as it should already")
+
+    def inject(self, target: FaultTarget) -> None:
+        """From now on it is bad."""
+        params = self.params
+        self._nic(target).degrade(
+            bandwidth_bps=params.bandwidth_bps,
+            loss=params.loss,
+            big_loss=params.big_loss,
+            delay_ns=int(params.delay_ms * 1_000_000),
+            jitter_ns=int(params.jitter_ms * 1_000_000),
+        )
+
+    def still_present(self, target: FaultTarget) -> str:
+        """It is bad, and pods of the application are, or may come, behind it."""
+        machine = self.current(target)
+        nic = None if machine is None else machine.nics.get(self.params.nic)
+        if nic is None or nic.is_healthy or self.left_behind(target):
+            return ""
+        return f"{self.params.nic} of {self.ref} is still bad, and the application may still use it"
+
+    def _nic(self, target: FaultTarget) -> Nic:
+        machine = self.host(target)
+        nic = machine.nics.get(self.params.nic)
+        if nic is None:
+            known = ", ".join(sorted(machine.nics))
+            raise ImpossibleTarget(f"{self.ref} has no interface {self.params.nic}; it has {known}")
+        return nic

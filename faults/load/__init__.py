@@ -1,0 +1,1 @@
+"""More users than the application can serve."""

@@ -1,1 +1,0 @@
-"""The mechanisms of failure, one module each."""

@@ -1,0 +1,1 @@
+"""Others on the same machine that take what the pods need."""

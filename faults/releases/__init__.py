@@ -1,0 +1,1 @@
+"""New versions of programs that use something up as they work."""

@@ -1,0 +1,1 @@
+"""Retries that keep an overload going."""

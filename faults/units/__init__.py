@@ -1,0 +1,1 @@
+"""Services of a node that do not run."""

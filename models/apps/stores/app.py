@@ -1,0 +1,17 @@
+"""Programs of the data stores, by the `data_store` of a behaviour."""
+
+from __future__ import annotations
+
+from simcluster.models.apps.stores.memcached import MemcachedProgram
+from simcluster.models.apps.stores.mongod import MongodProgram
+from simcluster.models.apps.stores.mysqld import MysqldProgram
+from simcluster.models.apps.stores.postgres import PostgresProgram
+from simcluster.models.apps.stores.redis import RedisProgram
+
+PROGRAMS = {
+    "mongod": MongodProgram,
+    "postgres": PostgresProgram,
+    "mysqld": MysqldProgram,
+    "redis": RedisProgram,
+    "memcached": MemcachedProgram,
+}

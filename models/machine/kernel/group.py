@@ -1,0 +1,65 @@
+"""What the kernel knows of a container: a group of processes with a main one, in the namespaces of its pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from simcluster.models.machine.containerspec import ContainerSpec, Mount
+from simcluster.models.machine.shell.files import Layer
+
+
+class Namespaces(Protocol):
+    """What the containers of a pod share."""
+
+    host_network: bool
+
+    @property
+    def containers(self) -> Mapping[str, Group]:
+        """The newest run of each, by name."""
+
+
+class Group(Protocol):
+    """The processes of one container.
+
+    Attributes:
+        state: `created`, `running` or `exited`.
+        memory_bytes: what they hold; memory_full: how often that came close to the limit.
+        throttled_ns: time in which the CFS quota stopped them.
+        written: its writable layer.
+    """
+
+    container_id: str
+    spec: ContainerSpec
+    pid: int
+    state: str
+    memory_bytes: int
+    memory_full: int
+    throttled_ns: int
+    written: Layer | None
+
+    @property
+    def sandbox(self) -> Namespaces:
+        """Its pod's namespaces."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the main process lives."""
+
+    @property
+    def comm(self) -> str:
+        """Name of the main process."""
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        """Its volumes."""
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time used since the start, in nanoseconds of one core."""
+
+    def read_meter(self) -> None:
+        """Take over what somebody else has counted of its CPU time."""
+
+    def exit(self, code: int, reason: str = "", message: str = "") -> None:
+        """The main process ends."""

@@ -1,0 +1,1 @@
+"""ingress-nginx: its manifests, how its process behaves, and the controller in it."""

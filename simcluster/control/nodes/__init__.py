@@ -1,0 +1,1 @@
+"""What several controllers need to know of nodes: selectors, taints and readiness."""

@@ -1,0 +1,1 @@
+"""What several controllers need to know of volumes: which one suits a claim, who provides and attaches it."""

@@ -1,0 +1,74 @@
+"""Hostile agents, more of them at once than there are cores: every run is recorded once and truthfully."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simcluster.eval.runner import Plan, RunDirectory, evaluate
+
+#: A calm task: what is tested here is the runner.
+TASK = "wrong_image_tag_online_boutique"
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the agents."""
+    (tmp_path / "pids").mkdir()
+    monkeypatch.setenv("HOSTILE_HOME", str(Path.cwd()))
+    monkeypatch.setenv("HOSTILE_PIDS", str(tmp_path / "pids"))
+    monkeypatch.syspath_prepend(str(HERE))
+    spec = importlib.util.spec_from_file_location("hostile_agents", HERE / "hostile_agents.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def outcome_of(kind: Any, records: dict[str, Any]) -> tuple[str, bool, int]:
+    record = records[f"hostile_agents:{kind.__name__}"]
+    commands = record["commands"] if kind.commands >= 0 else -1
+    return record["outcome"], kind.ends[1] in record["error"], commands
+
+
+@pytest.mark.slow
+def test_every_hostile_run_is_recorded_once_and_truthfully(hostile: Any, tmp_path: Path) -> None:
+    names = [f"hostile_agents:{kind.__name__}" for kind in hostile.ENDING]
+    plan = Plan((TASK,), (*names, "hostile_import:Quiet"), memory_mib=1024)
+    plan.check()
+    assert len(names) >= 25
+    with RunDirectory(tmp_path / "out", plan) as directory:
+        records = {record["agent"]: record for record in evaluate(plan, directory, jobs=8)}
+        assert Counter(record["agent"] for record in directory.records) == dict.fromkeys(plan.agents, 1)
+    found = {kind.__name__: outcome_of(kind, records) for kind in hostile.ENDING}
+    told = {name: records[f"hostile_agents:{name}"]["error"] for name in found}
+    assert found == {kind.__name__: (kind.ends[0], True, kind.commands) for kind in hostile.ENDING}, told
+    assert not [name for name, record in records.items() if record["passed"]]
+    assert [name for name, record in records.items() if not record["digest"]] == ["hostile_agents:KillWorker"]
+    calm = [kind.__name__ for kind in hostile.ENDING if kind.ends[0] == "done" and kind.commands == 2]
+    assert len({records[f"hostile_agents:{name}"]["digest"] for name in calm}) == 1
+    for kind in hostile.ENDING:
+        path = tmp_path / "out" / "runs" / f"{Path(TASK).stem}.hostile_agents-{kind.__name__}.0.output.txt"
+        if kind.prints:
+            assert path.read_text() == kind.prints
+    assert records["hostile_import:Quiet"]["outcome"] == "done"
+    left = [pid for file in (tmp_path / "pids").iterdir() for pid in file.read_text().split()]
+    assert len(left) == 22
+    assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.slow
+def test_what_does_not_end_is_ended(hostile: Any, tmp_path: Path) -> None:
+    plan = Plan((TASK,), tuple(f"hostile_agents:{kind.__name__}" for kind in hostile.ENDLESS), wall_limit_s=4.0)
+    with RunDirectory(tmp_path / "out", plan) as directory:
+        records = {record["agent"]: record for record in evaluate(plan, directory, jobs=len(plan.agents))}
+    for kind in hostile.ENDLESS:
+        assert outcome_of(kind, records)[:2] == ("timeout", True)
+        assert records[f"hostile_agents:{kind.__name__}"]["digest"]
+    assert not [name for name, record in records.items() if record["passed"]]

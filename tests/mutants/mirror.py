@@ -1,0 +1,38 @@
+"""Which tests mirror a file, the nearest first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+#: Folders of the rooms' sources.
+ROOMS = {
+    **{
+        name: f"simcluster/{name}"
+        for name in ("api", "apps", "cli", "control", "engine", "session", "surface", "telemetry", "world")
+    },
+    **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
+}
+#: Rooms whose promises are also held by recordings of a real cluster or by whole worlds.
+_BESIDE = {
+    "api": ("tests/golden",),
+    "control": ("tests/world", "tests/timeline"),
+    "surface": ("tests/golden",),
+    "apps": ("tests/world",),
+    "models": ("tests/world",),
+}
+
+
+def stages(root: Path, source: str) -> list[tuple[str, ...]]:
+    """Lists of test files and folders, each to be run when those before have noticed nothing."""
+    parts = Path(source.removeprefix("simcluster/")).with_suffix("").parts
+    found: list[tuple[str, ...]] = []
+    folder = root / "tests" / Path(*parts[:-1])
+    own = tuple(path.relative_to(root).as_posix() for path in sorted(folder.glob(f"test_{parts[-1]}*.py")))
+    if own:
+        found.append(own)
+    for depth in range(len(parts) - 1, 0, -1):
+        inner = root / "tests" / Path(*parts[:depth])
+        if inner.is_dir():
+            found.append((inner.relative_to(root).as_posix(),))
+    found.extend((beside,) for beside in _BESIDE.get(parts[0], ()) if (root / beside).is_dir())
+    return found
