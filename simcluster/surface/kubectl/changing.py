@@ -113,12 +113,12 @@ class Change:
 
         Args:
             typed: its JSON has Go's order.
-            plain_text: a dry run is not told.
+            plain_text: nothing is said of a dry run.
         """
-        name = f"{kind_name(resource)}/{obj['metadata'].get('name', '')}"
+        name = f"{kind_name(resource)}/{obj['metadata'].get('name') or '<unknown>'}"
         if self.output.format in ("", "name"):
-            told = "" if plain_text else _SUFFIX[self.mode]
-            text = name if self.output.format == "name" else f"{name} {done}{told}"
+            suffix = "" if plain_text else _SUFFIX[self.mode]
+            text = name if self.output.format == "name" else f"{name} {done}{suffix}"
             self.invocation.line(text)
         elif typed and self.output.format == "json":
             self.show(to_json(ordered(self.output.clean(obj)), sort=False))

@@ -265,7 +265,7 @@ def _variables(invocation: Invocation, pairs: list[str]) -> tuple[dict[str, Json
             )
     for name in removed:
         if name in wanted:
-            raise plain(f"can not both modify and remove env variable {name!r}".replace("'", '"'))
+            raise plain("can not both modify and remove the same environment variable in the same command")
     return wanted, removed
 
 

@@ -354,9 +354,9 @@ def test_an_invalid_edit_opens_the_editor_again(world: World) -> None:
         "apiVersion: v1\nbar: 1\n"
     )
     world.changes = [("resourceVersion: ", "resourceVersion: '1' #")]
-    told = world.err("edit cm c")
-    assert told.startswith('error: configmaps "c" could not be patched: Operation cannot be fulfilled on configmaps')
-    assert "\nYou can run `kubectl replace -f /tmp/kubectl-edit-" in told
+    printed = world.err("edit cm c")
+    assert printed.startswith('error: configmaps "c" could not be patched: Operation cannot be fulfilled on configmaps')
+    assert "\nYou can run `kubectl replace -f /tmp/kubectl-edit-" in printed
 
 
 def test_create_edits_before_it_creates(world: World) -> None:

@@ -76,7 +76,7 @@ def world() -> World:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "printed"),
     [
         ("set image -f d.yaml geo=geo:9 --local", "deployment.apps/geo image updated\n"),
         ("set env -f d.yaml A=1 --local", "deployment.apps/geo env updated\n"),
@@ -90,8 +90,8 @@ def world() -> World:
         ("""patch -f c.yaml --local -p '{"data":{"q":"1"}}'""", "configmap/c patched\n"),
     ],
 )
-def test_a_local_change_asks_no_server(world: World, line: str, told: str) -> None:
-    assert world.ok(line) == told
+def test_a_local_change_asks_no_server(world: World, line: str, printed: str) -> None:
+    assert world.ok(line) == printed
     assert not world.requests
 
 
@@ -138,7 +138,7 @@ def test_label_and_patch_print_a_local_object_as_the_file_has_it(world: World) -
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "printed"),
     [
         ("set image deploy/geo geo=x --local", FILES_ONLY),
         ("set selector svc/s a=b --local", FILES_ONLY),
@@ -165,13 +165,13 @@ def test_label_and_patch_print_a_local_object_as_the_file_has_it(world: World) -
         ),
     ],
 )
-def test_local_refusals(world: World, line: str, told: str) -> None:
-    assert world.run(line) == CommandResult("", told, 1)
+def test_local_refusals(world: World, line: str, printed: str) -> None:
+    assert world.run(line) == CommandResult("", printed, 1)
     assert not world.requests
 
 
 @pytest.mark.parametrize(
-    ("line", "told", "cause"),
+    ("line", "printed", "cause"),
     [
         ("apply -f d.yaml --record", "created", "kubectl apply --filename=d.yaml --record=true"),
         ("set image deploy/geo geo=g --record", "image updated", "kubectl set image deploy/geo geo=g --record=true"),
@@ -181,11 +181,11 @@ def test_local_refusals(world: World, line: str, told: str) -> None:
         ("patch deploy geo -p '{}' --record", "patched", "kubectl patch deploy geo --patch={} --record=true"),
     ],
 )
-def test_record_notes_the_command_down(world: World, line: str, told: str, cause: str) -> None:
+def test_record_notes_the_command_down(world: World, line: str, printed: str, cause: str) -> None:
     if not line.startswith("apply"):
         world.ok("apply -f d.yaml")
     result = world.run(line)
-    assert result.stdout.startswith(f"deployment.apps/geo {told}")
+    assert result.stdout.startswith(f"deployment.apps/geo {printed}")
     assert result.stderr == "Flag --record has been deprecated, --record will be removed in the future\n"
     path = "{.metadata.annotations.kubernetes\\.io/change-cause}"
     assert world.ok(f"get deploy geo -o jsonpath='{path}'") == cause
@@ -215,10 +215,10 @@ def test_requests_are_told_at_verbosity_six(world: World) -> None:
         "configmaps?limit=500 200 OK in 1 milliseconds\n"
         "No resources found in default namespace.\n"
     )
-    told = world.run("get cm nope -v=6").stderr
-    assert "configmaps/nope 404 Not Found in 1 milliseconds\n" in told
-    assert 'helpers.go:246] server response object: %s[{\n  "kind": "Status",\n' in told
-    assert told.endswith('}]\nError from server (NotFound): configmaps "nope" not found\n')
+    printed = world.run("get cm nope -v=6").stderr
+    assert "configmaps/nope 404 Not Found in 1 milliseconds\n" in printed
+    assert 'helpers.go:246] server response object: %s[{\n  "kind": "Status",\n' in printed
+    assert printed.endswith('}]\nError from server (NotFound): configmaps "nope" not found\n')
     assert "Request Headers:\n" in world.run("get cm -v=7").stderr
     assert "Response Body" in world.run("get cm -v=8").stderr
     assert world.run("get cm -v=3").stderr == "No resources found in default namespace.\n"
