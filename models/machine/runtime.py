@@ -54,8 +54,8 @@ class Runtime:
 
     Attributes:
         up: whether the daemon answers.
-        on_change: told the pod uid whenever a sandbox or container of it changed state.
-        on_stop: told when the daemon stops.
+        on_change: called with the pod uid whenever a sandbox or container of it changed state.
+        on_stop: called when the daemon stops.
     """
 
     def __init__(

@@ -21,7 +21,10 @@ class FieldTerm(NamedTuple):
     value: str
 
 
-_FIELD_TERM = re.compile(r"((?:[^\\=!,]|\\.|!(?!=))*)(==|!=|=)((?:[^\\,]|\\.)*)")
+#: Terms stand between commas that no backslash precedes.
+_PART = re.compile(r"(?:^|(?<=,))(?:[^\\,]|\\.|\\$)*(?=,|$)", re.S)
+_FIELD_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.S)
+_LETTER = re.compile(r"(\\.|\\$)|([^\\])", re.S)
 
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -63,21 +66,31 @@ def parse_fields(
         selectable: the fields of a custom resource that its definition lets be selected; None for built-in ones.
     """
     terms: list[FieldTerm] = []
-    for part in _split_terms(text):
+    for part in sorted(_PART.findall(text)):
         match = _FIELD_TERM.fullmatch(part)
+        if not part:
+            continue
         if match is None:
             raise errors.bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
-        path = match[1]
+        terms.append(FieldTerm(match[1], match[2] != "!=", _unescaped(match[3])))
+    for path, _, _ in terms:
         if selectable is not None and path not in (*_EVERYWHERE, *selectable):
             raise errors.bad_request(f"field label not supported: {path}")
         if selectable is None and path not in _EVERYWHERE and path not in _FIELDS.get(resource, ()):
             raise errors.bad_request(_unknown_field(resource, kind, path))
-        terms.append(FieldTerm(path, match[2] != "!=", re.sub(r"\\(.)", r"\1", match[3])))
     return tuple(terms)
 
 
-def _split_terms(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<!\\),", text) if part]
+def _unescaped(value: str) -> str:
+    """A value without the backslashes before backslashes, commas and equals signs. Raises ApiError 400."""
+    found = ""
+    for escaped, letter in _LETTER.findall(value):
+        if escaped not in ("", "\\\\", "\\,", "\\="):
+            raise errors.bad_request(f"invalid field selector: invalid escape sequence: {escaped}")
+        if letter in (",", "="):
+            raise errors.bad_request(f"invalid field selector: unescaped character in value: {ord(letter)}")
+        found += letter or escaped[1]
+    return found
 
 
 def _unknown_field(resource: str, kind: str, path: str) -> str:

@@ -34,7 +34,7 @@ _ROLLOUT_VERBS = ("history", "pause", "restart", "resume", "status", "undo")
 
 
 class Operator:
-    """Whoever made the objects of the recording and changed them.
+    """Who made the objects of the recording and changed them.
 
     Args:
         lines: what is seen of the simulated cluster, as it grows.

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simcluster.api.authorization.bootstrap import enforce
+from simcluster.api.backends import WebhookCall, WebhookReply
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
 from simcluster.api.events import EventRecorder
@@ -51,6 +52,18 @@ class Counting(GatedApi):
         return super().handle(request)
 
 
+class Receiver:
+    """The server of a webhook: keeps what it is asked, and answers in no form that is known."""
+
+    def __init__(self) -> None:
+        self.reviews: list[str] = []
+
+    def call(self, call: WebhookCall) -> WebhookReply:
+        request = call.review["request"]
+        self.reviews.append(f"{request['operation']} {request['resource']} {request.get('name')}")
+        return WebhookReply(status=200, body="{}")
+
+
 class Side:
     """One cluster, written on one of the two ways."""
 
@@ -58,6 +71,8 @@ class Side:
         self.kind = kind
         self.api = Counting(Simulation(3))
         self.admin = Client(self.api, ADMIN, "kubectl")
+        self.receiver = Receiver()
+        self.api.reach_webhooks(self.receiver)
         for name in ("default", SPACE, NODE_LEASES, "kube-system"):
             self.admin.create("namespaces", "", {"metadata": {"name": name}})
             self.admin.create("serviceaccounts", name, {"metadata": {"name": "default"}})
@@ -95,10 +110,17 @@ class Side:
         return pods[index % len(pods)] if pods else None
 
     def state(self) -> Any:
-        """What anybody can see: bytes, events of watches, counts."""
+        """What anybody can see: bytes, events of watches, counts, reviews."""
         events = [[(e["type"], list(e["object"].items())) for e in stream.poll()] for stream in self.streams]
         written = {key: client.writes for key, client in self.clients.items()}
-        return self.api.sim.digest.hex(), self.api.store.version, events, self.api.served.counts, written
+        return (
+            self.api.sim.digest.hex(),
+            self.api.store.version,
+            events,
+            self.api.served.counts,
+            written,
+            self.receiver.reviews,
+        )
 
 
 def conditions(minute: int, ready: str) -> list[Json]:
@@ -192,6 +214,12 @@ def remove(side: Side, client: Client, index: int) -> Any:
     return side.admin.delete("pods", SPACE, pod["metadata"]["name"]) if pod is not None else None
 
 
+def hold(side: Side, client: Client, index: int) -> Any:
+    pod = side.pod(index)
+    held = {"metadata": {"finalizers": ["example.com/held"]}}
+    return side.admin.patch("pods", SPACE, pod["metadata"]["name"], held) if pod is not None else None
+
+
 def end(side: Side, client: Client, name: str) -> Any:
     return side.admin.delete("namespaces", "", name)
 
@@ -270,6 +298,7 @@ hindrances = st.one_of(
     step(wait, st.integers(1, 40)),
     step(hook, st.sampled_from(("validatingwebhookconfigurations", "mutatingwebhookconfigurations"))),
     step(limit, st.sampled_from(("resourcequotas", "limitranges"))),
+    step(hold, indexes),
     step(remove, indexes),
     step(end, st.sampled_from((SPACE, NODE_LEASES))),
     step(outage, st.sampled_from(("serving", "storing"))),
@@ -304,6 +333,56 @@ def test_short_ways_lead_where_requests_lead(request: pytest.FixtureRequest) -> 
             assert short.state() == long.state(), one
 
     compare()
+
+
+def each(turn: int) -> list[Step]:
+    """One of every write, with other values at every turn."""
+    seconds, ready = 10 + turn, "True" if turn % 2 else "False"
+    return [
+        (copied, ("web",)),
+        *[(bind, (index, "n1")) for index in range(3)],
+        (renew, ("n1", f"2026-03-02T09:00:{seconds}.000000Z")),
+        (beat, ("n1", conditions(seconds, "True"))),
+        (report, (0, {"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]}, turn % 3 == 0)),
+        (tally, ("replicasets.apps", "web", {"replicas": turn})),
+        *[(record, (pod_named(f"web-{turn}", space), "one")) for space in (SPACE, "absent")],
+    ]
+
+
+def pod_named(name: str, space: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": space, "uid": "8f3d"}}
+
+
+HINDRANCES: dict[str, list[Step]] = {
+    "calm": [],
+    "webhooks that validate": [(hook, ("validatingwebhookconfigurations",)), (wait, (5,))],
+    "webhooks that change": [(hook, ("mutatingwebhookconfigurations",)), (wait, (5,))],
+    "a quota": [(limit, ("resourcequotas",))],
+    "a limit range": [(limit, ("limitranges",))],
+    "pods that end": [(hold, (0,)), (remove, (0,)), (hold, (1,)), (remove, (1,))],
+    "a namespace that ends": [(end, (SPACE,))],
+    "leases that end": [(end, (NODE_LEASES,))],
+    "no server": [(outage, ("serving",))],
+    "no etcd": [(outage, ("storing",))],
+}
+
+
+@pytest.mark.parametrize("authorized", [False, True])
+@pytest.mark.parametrize("hindrance", HINDRANCES)
+def test_everybody_gets_the_answer_of_a_request(hindrance: str, authorized: bool) -> None:
+    short, long = Side(Client, authorized=authorized), Side(Requesting, authorized=authorized)
+    before = [
+        (one, "admin", "kubelet") for one in [*each(0), (copied, ("web",)), (copied, ("web",)), *HINDRANCES[hindrance]]
+    ]
+    after = [
+        (one, user, agent)
+        for agent in ("kubelet", "kube-controller-manager")
+        for turn, user in enumerate(USERS, 1)
+        for one in each(turn)
+    ]
+    for taken in before + after:
+        assert answer(short, taken) == answer(long, taken), taken
+        assert short.state() == long.state(), taken
 
 
 def test_components_of_a_calm_cluster_make_no_requests() -> None:
