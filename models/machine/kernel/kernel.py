@@ -143,9 +143,9 @@ class Kernel:
         """Write so many bytes to files in /dev/shm that nobody removes: "" or ENOSPC once it is full."""
         return self.shm.litter(container, size_bytes)
 
-    def shared_memory(self, container: Group, size_bytes: int) -> str:
-        """The container's segments in /dev/shm are to be so large together: "" or ENOSPC."""
-        return self.shm.set(container, size_bytes)
+    def shared_memory(self, container: Group, size_bytes: int, owner: str = "") -> str:
+        """Segments in /dev/shm of the container (or another owner) are to be so large together: "" or ENOSPC."""
+        return self.shm.set(container, size_bytes, owner)
 
     def connections(
         self, container: Group, new_per_s: float, concurrent: float, *, outgoing_per_s: float = 0.0
