@@ -91,6 +91,12 @@ def test_a_loop_of_commands_that_never_waits_lets_time_pass() -> None:
     assert server.cpu_ns > 5 * SECOND
 
 
+def test_a_function_that_substitutes_itself_runs_out_of_processes() -> None:
+    server = script(one_machine(), "f() { x=$(f); }; f; echo end")
+    server.sim.run_for(SECOND)
+    assert lines(server) == ["sh: can't fork: Resource temporarily unavailable", "end"]
+
+
 def test_patterns_and_replacements_of_sed() -> None:
     machine = one_machine()
     server = script(machine, r'echo abc | sed "s/\(a\)b/\1/"; echo $?')
