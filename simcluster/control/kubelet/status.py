@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcluster.api.objects import Json
+from simcluster.api.objects import Json, transition_time
 from simcluster.control.kubelet.podspec import (
     Pod,
     containers_of,
     ephemeral_containers_of,
+    image_of,
     init_containers_of,
     is_sidecar,
     qos_class,
@@ -104,7 +105,7 @@ def _container(pod: Pod, container: Json, old: Json | None, seen: Observed, *, i
         ready = started and seen.ready.get(name, False)
     status: Json = {"name": name, "state": state, "lastState": last_state, "ready": ready}
     status["restartCount"] = max(run.attempt if run else 0, old["restartCount"] if old else 0)
-    status["image"] = run.image_name if run else container["image"]
+    status["image"] = run.image_name if run else image_of(container)
     status["imageID"] = run.image_id if run else ""
     if run is not None:
         status["containerID"] = f"containerd://{run.container_id}"
@@ -245,13 +246,13 @@ def _conditions(
         "ContainersReady": ready,
         "PodScheduled": ("True", "", ""),
     }
-    old = {entry["type"]: entry for entry in last.get("conditions") or ()}
+    old = {entry.get("type"): entry for entry in last.get("conditions") or ()}
     result = [_condition(kind, value, old.get(kind), seen.now_ns) for kind, value in wanted.items()]
     return result + [entry for kind, entry in old.items() if kind not in wanted]
 
 
 def _gates(pod: Pod, last: Json) -> tuple[str, str, str]:
-    true = {c["type"] for c in last.get("conditions") or () if c["status"] == "True"}
+    true = {c.get("type") for c in last.get("conditions") or () if c.get("status") == "True"}
     missing = [g["conditionType"] for g in pod["spec"].get("readinessGates") or () if g["conditionType"] not in true]
     if not missing:
         return ("True", "", "")
@@ -262,8 +263,7 @@ def _gates(pod: Pod, last: Json) -> tuple[str, str, str]:
 def _condition(kind: str, value: tuple[str, str, str], old: Json | None, now_ns: int) -> Json:
     status, reason, message = value
     entry: Json = {"type": kind, "status": status, "lastProbeTime": None}
-    same = old is not None and old["status"] == status
-    entry["lastTransitionTime"] = old["lastTransitionTime"] if old is not None and same else format_rfc3339(now_ns)
+    entry["lastTransitionTime"] = transition_time(old, status, format_rfc3339(now_ns))
     if reason:
         entry["reason"] = reason
     if message:
