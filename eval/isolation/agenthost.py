@@ -161,7 +161,7 @@ class AgentHost:
             finally:
                 status = self._end(pid, grace_s)
             _drain(read, sink)
-        return ending if ending is not None else _told_by_kernel(status)
+        return ending if ending is not None else _by_status(status)
 
     def _spawn(self, job: Job, alert: str, descriptors: Sequence[int]) -> int:
         """Process id of a new agent; `descriptors` are its session and its output, the second is closed here."""
@@ -191,7 +191,7 @@ class AgentHost:
         return status
 
 
-def _told_by_kernel(status: int | None) -> Ending:
+def _by_status(status: int | None) -> Ending:
     """How a process ended that said nothing."""
     if status is None:
         return Ending(AGENT_ERROR, "the agent closed the connection to its session")
