@@ -64,7 +64,7 @@ def test_every_hostile_run_is_recorded_once_and_truthfully(hostile: Any, tmp_pat
         if kind.prints:
             assert path.read_text() == kind.prints
     assert records["hostile_import:Quiet"]["outcome"] == "done"
-    for name in ("Exit", "Interrupt", "KillItself", "OddDiagnoses"):
+    for name in ("Exit", "Interrupt", "KillItself", "OddDiagnoses", "Spend"):
         assert same_when_replayed(tmp_path / "out", name), name
     left = [pid for file in (tmp_path / "pids").iterdir() for pid in file.read_text().split()]
     assert len(left) == 22
