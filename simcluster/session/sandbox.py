@@ -6,7 +6,7 @@ from simcluster.engine import fork
 from simcluster.session.clock import Clock
 from simcluster.session.live import Live
 from simcluster.surface.protocols import CommandResult
-from simcluster.world import UserLoad, World
+from simcluster.world import UserLoad, World, bootstrap
 
 
 class Sandbox(Live):
@@ -43,9 +43,14 @@ class Sandbox(Live):
 def sandbox(nodes: int = 3, *, seed: int = 0) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers of 4 CPU and 8 GiB.
 
+    With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
+    directory of a node, by the default StorageClass `standard`.
+
     Raises:
-        ValueError: `nodes` is not above zero.
+        ValueError: `nodes` is below zero.
     """
-    if nodes < 1:
-        raise ValueError(f"a sandbox needs at least one worker, not {nodes}")
-    return Sandbox(World(seed, workers=nodes), Clock())
+    if nodes < 0:
+        raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
+    world = World(seed, workers=nodes)
+    world.apply(bootstrap.manifest("default-storage.yaml"))
+    return Sandbox(world, Clock())
