@@ -108,6 +108,8 @@ class SelectingController(Controller):
             self._by_label.setdefault((namespace, *next(iter(selector.items()))), {})[name] = None
             pods = self.client.cache.objects("pods", namespace)
             members[name] = {name_of(pod): None for pod in pods if matches_labels(pod, selector)}
+        if not known:
+            del self._selectors[namespace], self._members[namespace]
         self.enqueue(namespace, name)
 
     def _on_pod(self, change: Change) -> None:

@@ -69,11 +69,11 @@ def claims_for(stateful_set: ApiObject, pod_name: str) -> dict[str, Json]:
             metadata["labels"] = labels
         if given.get("annotations"):
             metadata["annotations"] = dict(given["annotations"])
-        claims[template["metadata"]["name"]] = {
+        claims[str(given.get("name", ""))] = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": metadata,
-            "spec": thaw(template["spec"]),
+            "spec": thaw(template.get("spec") or {}),
         }
     return claims
 
