@@ -24,7 +24,7 @@ def check_app(app: str, seed: int = 0, *, library: Library | None = None) -> Pro
 
     Raises:
         UnknownName: there is none of this name; the nearest are listed.
-        ContentError, DocumentError: one of its files is wrong.
+        ContentError: one of its files is wrong.
     """
     known = {folder.behaviour.application: folder for folder in applications(library)}
     if app not in known:

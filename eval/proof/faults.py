@@ -56,8 +56,8 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
         yield Finding("its cause stands afterwards", bool(after), after)
         yield _refused("a second time", mechanism, world)
     words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
-    told = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
-    yield Finding("nothing readable tells of it", not told, "; ".join(told[:3]))
+    found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
+    yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
 
 
 def _refusals(spec: FaultSpec, case: FaultCase, world: World, right: Mechanism) -> Iterator[Finding]:

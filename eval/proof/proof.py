@@ -87,7 +87,7 @@ def check(target: str, seed: int = 0, *, library: Library | None = None, opener:
         return check_task(target, seed, library=library, opener=opener)
     known = known_ids(library)
     if target not in known:
-        raise UnknownName(f"{', '.join(KINDS[:-1])} or {KINDS[-1]}", target, list(known))
+        raise UnknownName("app, task, fault or noise", target, list(known))
     if known[target] == "task":
         return check_task(target, seed, library=library, opener=opener)
     if known[target] == "fault":
@@ -124,7 +124,7 @@ def check_task(
     task = tasks.load(task_id, library)
     _validate(task, task_id, library)
     try:
-        episode = (opener or start)(task_id, seed)
+        episode = opener(task_id, seed) if opener is not None else start(task_id, seed, library=library)
     except ImpossibleTarget as error:
         path = tasks.path_of(task_id, library)
         place = ("incident", error.step, "target") if error.step is not None else ("incident",)

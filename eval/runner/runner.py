@@ -94,6 +94,7 @@ class _Pool:
         """Work off the list."""
         waiting = list(waiting)
         while waiting or any(worker.run for worker in self._workers):
+            self._workers = [w if w.run or w.process.is_alive() else self._new() for w in self._workers]
             for worker in self._workers:
                 if worker.run is None and waiting:
                     worker.give(waiting.pop(self._choose(worker, waiting)), self._plan.wall_limit_s)

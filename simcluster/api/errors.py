@@ -1,4 +1,4 @@
-"""What a client of the API server can be told: the `Status` object as an exception.
+"""What an API server answers when it refuses: the `Status` object as an exception.
 
 Texts are those of k8s.io/apimachinery/pkg/api/errors.
 """
@@ -107,7 +107,7 @@ def forbidden(resource: str, name: str, why: str) -> ApiError:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
     """422: what validation found. `kind` is the Kind, as in `Deployment`."""
-    texts = [f"{c.field}: {c.message}" for c in causes]
+    texts = list(dict.fromkeys(f"{c.field}: {c.message}" for c in causes))  # the message says nothing twice
     listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     qualified = f"{kind}.{group}" if group else kind
     details: dict[str, Any] = {"name": name} if name else {}

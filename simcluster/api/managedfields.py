@@ -80,8 +80,12 @@ def compare(old: Mapping[str, Any] | None, new: Mapping[str, Any], schema: TypeS
             left = {k: v for k, v in (left or {}).items() if k not in _UNTRACKED}
             right = {k: v for k, v in (right or {}).items() if k not in _UNTRACKED}
             _node(left, right, shape, name, changed, removed, old is None)
+        elif key not in new:
+            removed[name] = _whole(left, shape)
+        elif key not in before:
+            changed[name] = _whole(right, shape)
         else:
-            _descend(left, right, key in before, key in new, shape, name, changed, removed, old is None)
+            _node(left, right, shape, name, changed, removed, old is None)
     return Comparison(changed, removed)
 
 
@@ -112,26 +116,6 @@ class _Fields(dict[str, tuple[str, Shape]]):
 @functools.cache
 def _fields(schema: TypeSchema | None) -> _Fields:
     return _Fields(schema)
-
-
-def _descend(
-    left: Any,
-    right: Any,
-    in_left: bool,
-    in_right: bool,
-    shape: Shape,
-    name: str,
-    changed: Json,
-    removed: Json,
-    creating: bool,
-) -> None:
-    if not in_right:
-        if not creating:
-            removed[name] = _whole(left, shape)
-    elif not in_left:
-        changed[name] = _whole(right, shape)
-    elif left is not right:
-        _node(left, right, shape, name, changed, removed, creating)
 
 
 def _is_inner(value: Any, shape: Shape) -> bool:
@@ -396,7 +380,7 @@ def intersection(a: Json, b: Json) -> Json:
 
 
 def named(fields: Json) -> Json:
-    """The set with every inner node a field of it: whoever names a part holds the whole in place."""
+    """The set with every inner node a field of it: who names a part holds the whole in place."""
     found = {key: named(node) for key, node in fields.items() if key != _SELF}
     return {_SELF: {}, **found} if found else {}
 

@@ -22,6 +22,8 @@ _VALUE = f"({_QUALIFIED})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _PERCENT = "[0-9]+%"
 
+_HEADER = "[-A-Za-z0-9]+"
+
 _LABEL_RE = re.compile(_LABEL)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
 _DNS1035_RE = re.compile(_DNS1035)
@@ -182,6 +184,12 @@ def port_name(name: str) -> tuple[str, ...]:
 def port_number_or_name(port: int | str) -> tuple[str, ...]:
     """A port given by number or by name."""
     return port_number(port) if isinstance(port, int) else port_name(port)
+
+
+def http_header(name: str) -> tuple[str, ...]:
+    """Names of headers of HTTP."""
+    error = _regex_error("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")
+    return () if re.fullmatch(_HEADER, name) else (error,)
 
 
 def percent(text: str) -> tuple[str, ...]:

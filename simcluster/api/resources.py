@@ -132,11 +132,10 @@ def _grouped(
     sub: str = "",
     namespaced: bool = True,
     category: str = "",
-    version: str = "v1",
     verbs: tuple[str, ...] = ALL_VERBS,
 ) -> Resource:
     return Resource(
-        group, version, kind, plural, kind.lower(), namespaced, _names(short), _names(category), _names(sub), verbs
+        group, "v1", kind, plural, kind.lower(), namespaced, _names(short), _names(category), _names(sub), verbs
     )
 
 
@@ -218,8 +217,7 @@ _GROUPED = (
             "hpa",
             sub="status",
             category="all",
-            version=version,
-        )
+        )._replace(version=version)
         for version in ("v2", "v1")
     ),
     _grouped("batch", "CronJob", "cronjobs", "cj", sub="status", category="all"),
@@ -237,10 +235,10 @@ _GROUPED = (
     _grouped("events.k8s.io", "Event", "events", "ev")._replace(storage_name="events"),
     _grouped(_FLOW, "FlowSchema", "flowschemas", sub="status", namespaced=False),
     _grouped(_FLOW, "PriorityLevelConfiguration", "prioritylevelconfigurations", sub="status", namespaced=False),
-    _grouped("metrics.k8s.io", "NodeMetrics", "nodes", namespaced=False, version="v1beta1", verbs=_READ)._replace(
-        singular=""
+    _grouped("metrics.k8s.io", "NodeMetrics", "nodes", namespaced=False, verbs=_READ)._replace(
+        version="v1beta1", singular=""
     ),
-    _grouped("metrics.k8s.io", "PodMetrics", "pods", version="v1beta1", verbs=_READ)._replace(singular=""),
+    _grouped("metrics.k8s.io", "PodMetrics", "pods", verbs=_READ)._replace(version="v1beta1", singular=""),
     _grouped("networking.k8s.io", "IngressClass", "ingressclasses", namespaced=False),
     _grouped("networking.k8s.io", "Ingress", "ingresses", "ing", sub="status"),
     _grouped("networking.k8s.io", "NetworkPolicy", "networkpolicies", "netpol"),

@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 class Subscriber(Protocol):
-    """Somebody who is told of every change of a resource, synchronously, at commit."""
+    """Somebody who is notified of every change of a resource, synchronously, at commit."""
 
     def notify(self, change: Change) -> None:
         """Take the change. Must not write to the API from within: schedule a timer."""

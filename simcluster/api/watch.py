@@ -4,7 +4,7 @@ A watch is a position in the store's history; polling it reads on from there, so
 watch costs nothing while nobody looks, and changes nothing in the world.
 
 Source: k8s.io/apiserver/pkg/storage/cacher (bookmarks about once a minute, 410 when the
-history is gone, an object that leaves the selection is told as DELETED).
+history is gone, an object that leaves the selection is reported as DELETED).
 """
 
 from __future__ import annotations

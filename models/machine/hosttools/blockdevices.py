@@ -19,9 +19,8 @@ def on_bus(machine: Machine) -> list[Disk]:
 def disk_of(machine: Machine, path: str) -> Disk | None:
     """The drive of `/dev/sda`, `/dev/sda1`, `/dev/nvme0` or `/dev/nvme0n1`; None if there is none."""
     name = path.removeprefix("/dev/")
-    for disk in on_bus(machine):
-        parts = [part.name for part in disk.partitions]
-        if path.startswith("/dev/") and (name == disk.name or name in parts or name == disk.controller):
+    for disk in on_bus(machine) if path.startswith("/dev/") else ():
+        if name in (disk.name, disk.controller, *(part.name for part in disk.partitions)):
             return disk
     return None
 
@@ -29,6 +28,13 @@ def disk_of(machine: Machine, path: str) -> Disk | None:
 def part_of(disk: Disk, path: str) -> Partition | None:
     """The partition that a device path names."""
     return next((part for part in disk.partitions if f"/dev/{part.name}" == path), None)
+
+
+def numbers_of(disk: Disk, path: str) -> tuple[int, int]:
+    """Major and minor number of a drive or of one of its partitions."""
+    major, minor = numbers(disk)
+    parts = [f"/dev/{part.name}" for part in disk.partitions]
+    return major, minor + (parts.index(path) + 1 if path in parts else 0)
 
 
 def overwritten(disk: Disk, lba: int, sectors: int) -> None:

@@ -267,3 +267,43 @@ def apply_custom_resource_definition(definition: Json) -> None:
         names.setdefault("singular", names["kind"].lower())
         names.setdefault("listKind", names["kind"] + "List")
     spec.setdefault("conversion", {"strategy": "None"})
+
+
+def apply_csi_driver(driver: Json) -> None:
+    """storage.k8s.io/v1 CSIDriver."""
+    spec = driver.setdefault("spec", {})
+    for key, value in (
+        ("attachRequired", True),
+        ("podInfoOnMount", False),
+        ("volumeLifecycleModes", ["Persistent"]),
+        ("storageCapacity", False),
+        ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+        ("requiresRepublish", False),
+        ("seLinuxMount", False),
+    ):
+        spec.setdefault(key, value)
+
+
+def apply_flow_schema(schema: Json) -> None:
+    """flowcontrol.apiserver.k8s.io/v1 FlowSchema."""
+    spec = schema.setdefault("spec", {})
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
+
+
+def apply_priority_level(level: Json) -> None:
+    """flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration."""
+    spec = level.get("spec") or {}
+    if spec.get("exempt") is not None:
+        spec["exempt"].setdefault("nominalConcurrencyShares", 0)
+        spec["exempt"].setdefault("lendablePercent", 0)
+    limited = spec.get("limited")
+    if limited is None:
+        return
+    limited.setdefault("nominalConcurrencyShares", 30)
+    limited.setdefault("lendablePercent", 0)
+    queuing = (limited.get("limitResponse") or {}).get("queuing")
+    if queuing is not None:
+        for key, value in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
+            if not queuing.get(key):
+                queuing[key] = value

@@ -61,7 +61,7 @@ def serve(request: Request, path: str, failing: Sequence[str] = ()) -> Response 
     """Answer `livez?verbose&exclude=etcd`, `livez/etcd`, ...; None if there is no such check.
 
     Args:
-        failing: names of checks that do not pass; why is not told to clients.
+        failing: names of checks that do not pass; clients do not learn why.
     """
     endpoint, _, name = path.partition("/")
     checks = _CHECKS[endpoint]

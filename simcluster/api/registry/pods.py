@@ -42,7 +42,7 @@ class PodStrategy(Strategy):
     """Pods."""
 
     def prepare_for_create(self, attributes: Attributes, state: Any) -> None:
-        """A pod starts Pending; a scheduling gate is told in a condition."""
+        """A pod starts Pending; a scheduling gate shows in a condition."""
         obj = attributes.new
         status: Json = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
         if obj["spec"].get("schedulingGates"):

@@ -18,7 +18,7 @@ from simcluster.api.objects import ApiObject, Json
 from simcluster.api.request import User
 from simcluster.api.serving import Serving
 
-#: Whoever could change or refuse a write besides the built-in plugins.
+#: Objects by which others could change or refuse a write besides the built-in plugins.
 _OBSERVERS = (
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",

@@ -12,6 +12,7 @@ from typing import Any
 from simcluster.api import names
 from simcluster.api.cel import CelSyntaxError, compile_expression
 from simcluster.api.validation.causes import Causes, Obj
+from simcluster.api.validation.metadata import validate_selector
 
 _OBJECTS = ("object", "oldObject", "request", "namespaceObject", "authorizer")
 _POLICY = (*_OBJECTS, "params", "variables")
@@ -44,7 +45,17 @@ def validate_policy(policy: Obj, causes: Causes) -> None:
         causes.required("spec.auditAnnotations", detail)
     _validate_conditions(spec.get("matchConditions") or (), "spec.matchConditions", _POLICY, causes)
     for index, variable in enumerate(spec.get("variables") or ()):
+        if variable.get("name", "") in ("", "_"):
+            causes.required(f"spec.variables[{index}].name", "name is not specified")
         _validate_expression(variable.get("expression"), f"spec.variables[{index}].expression", _POLICY, causes)
+    for index, annotation in enumerate(spec.get("auditAnnotations") or ()):
+        path, key = (
+            f"spec.auditAnnotations[{index}]",
+            f"{policy['metadata'].get('name', '')}/{annotation.get('key', '')}",
+        )
+        causes.checked(f"{path}.key", key, names.qualified_name(key))
+        if not annotation.get("valueExpression", "").strip():
+            causes.required(f"{path}.valueExpression", "valueExpression is not specified")
     for index, validation in enumerate(validations):
         path = f"spec.validations[{index}]"
         _validate_expression(validation.get("expression"), f"{path}.expression", _POLICY, causes)
@@ -79,6 +90,7 @@ def validate_policy_binding(binding: Obj, causes: Causes) -> None:
             causes.required("spec.paramRef", "one of name or selector must be specified")
         if reference.get("name") and reference.get("selector") is not None:
             causes.forbidden("spec.paramRef.name", "name and selector are mutually exclusive")
+        validate_selector(reference.get("selector"), "spec.paramRef.selector", causes)
         action = reference.get("parameterNotFoundAction")
         causes.one_of("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow"))
     if spec.get("matchResources") is not None:
@@ -86,6 +98,8 @@ def validate_policy_binding(binding: Obj, causes: Causes) -> None:
 
 
 def _validate_rules(match: Obj, path: str, causes: Causes) -> None:
+    for field in ("namespaceSelector", "objectSelector"):
+        validate_selector(match.get(field), f"{path}.{field}", causes)
     for field in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(field) or ()):
             _validate_rule(rule, f"{path}.{field}[{index}]", causes)
@@ -120,6 +134,8 @@ def _validate_webhook(webhook: Obj, path: str, causes: Causes, *, mutating: bool
         )
     for position, rule in enumerate(webhook.get("rules") or ()):
         _validate_rule(rule, f"{path}.rules[{position}]", causes)
+    for key in ("namespaceSelector", "objectSelector"):
+        validate_selector(webhook.get(key), f"{path}.{key}", causes)
     causes.one_of(f"{path}.failurePolicy", webhook.get("failurePolicy"), ("Fail", "Ignore"), required=False)
     causes.one_of(f"{path}.matchPolicy", webhook.get("matchPolicy"), ("Equivalent", "Exact"), required=False)
     if not webhook.get("sideEffects"):

@@ -1,6 +1,6 @@
-"""Nodes, storage, configuration, quota, access and events.
+"""Nodes, configuration, quota, access and events.
 
-Source: pkg/apis/{core,rbac,storage,scheduling,coordination}/validation.
+Source: pkg/apis/{core,rbac,scheduling,coordination}/validation.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ from simcluster.api.encoding.jsontext import syntax_error
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, quoted
 from simcluster.api.validation.metadata import validate_selector
 from simcluster.api.validation.resources import validate_amount, validate_quota_name
-from simcluster.api.validation.scheduling import validate_node_selector, validate_taints
-from simcluster.api.validation.volumes import validate_source_body
-
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES = ("Block", "Filesystem")
+from simcluster.api.validation.scheduling import validate_taints
 
 #: Largest content of a ConfigMap or a Secret. Source: core.MaxSecretSize.
 MAX_DATA_BYTES = 1024 * 1024
@@ -45,117 +41,6 @@ def _ranges(spec: Obj) -> list[str]:
     """A node's pod ranges; the older single field, if it says something else, wins."""
     single, several = spec.get("podCIDR"), spec.get("podCIDRs") or []
     return [single] if single and (not several or several[0] != single) else several
-
-
-def validate_claim(claim: Obj, causes: Causes) -> None:
-    """core/v1 PersistentVolumeClaim."""
-    spec = claim.get("spec") or {}
-    modes = spec.get("accessModes") or ()
-    if not modes:
-        causes.required("spec.accessModes", "at least 1 access mode is required")
-    for mode in modes:
-        if mode not in _ACCESS_MODES:
-            causes.not_supported("spec.accessModes", mode, _ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        causes.forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
-    validate_selector(spec.get("selector"), "spec.selector", causes)
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        causes.required("spec.resources[storage]")
-    elif quantity.parse(storage).nano <= 0:
-        causes.invalid("spec.resources[storage]", storage, "must be greater than zero")
-    if spec.get("storageClassName"):
-        name = spec["storageClassName"]
-        causes.checked("spec.storageClassName", name, names.dns_subdomain(name))
-    causes.one_of("spec.volumeMode", spec.get("volumeMode"), _VOLUME_MODES, required=False)
-
-
-def validate_claim_update(claim: Obj, old: Obj, causes: Causes) -> None:
-    """core/v1 PersistentVolumeClaim after a write: once bound only its request may grow."""
-    validate_claim(claim, causes)
-    spec, before = claim["spec"], old["spec"]
-    bound = bool(before.get("volumeName")) and (old.get("status") or {}).get("phase") == "Bound"
-    # The volume's name may be filled in once; the request of a bound claim may change.
-    free = ("volumeAttributesClassName",) + (("volumeName",) if not before.get("volumeName") else ())
-    request, was = _storage(spec), _storage(before)
-    if bound and request is not None and was is not None:
-        if request < was:
-            held = ((old.get("status") or {}).get("capacity") or {}).get("storage")
-            if held is not None and request <= quantity.parse(held):
-                causes.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
-        free += ("resources",)
-    if {k: v for k, v in spec.items() if k not in free} != {k: v for k, v in before.items() if k not in free}:
-        detail = (
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-        )
-        causes.forbidden("spec", detail + "\n")
-
-
-def _storage(spec: Obj) -> quantity.Quantity | None:
-    text = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    return None if text is None else quantity.parse(text)
-
-
-_NO_SOURCE = (
-    "accessModes",
-    "capacity",
-    "claimRef",
-    "mountOptions",
-    "nodeAffinity",
-    "persistentVolumeReclaimPolicy",
-    "storageClassName",
-    "volumeAttributesClassName",
-    "volumeMode",
-)
-
-
-def validate_volume(volume: Obj, causes: Causes) -> None:
-    """core/v1 PersistentVolume."""
-    spec = volume.get("spec") or {}
-    if not spec.get("accessModes"):
-        causes.required("spec.accessModes")
-    for mode in spec.get("accessModes") or ():
-        if mode not in _ACCESS_MODES:
-            causes.not_supported("spec.accessModes", mode, _ACCESS_MODES)
-    capacity = spec.get("capacity") or {}
-    if not capacity:
-        causes.required("spec.capacity")
-    if list(capacity) != ["storage"]:
-        causes.not_supported("spec.capacity", GoText(_go_capacity(capacity)), ("storage",))
-    elif quantity.parse(capacity["storage"]).nano <= 0:
-        causes.invalid("spec.capacity[storage]", capacity["storage"], "must be greater than zero")
-    policy = spec.get("persistentVolumeReclaimPolicy")
-    causes.one_of("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"), required=False)
-    sources = [key for key, value in spec.items() if key not in _NO_SOURCE and value is not None]
-    if not sources:
-        causes.required("spec", "must specify a volume type")
-    for source in sources[1:]:
-        causes.forbidden(f"spec.{source}", "may not specify more than 1 volume type")
-    for source in sources[:1]:
-        validate_source_body(source, spec[source], f"spec.{source}", causes)
-    affinity = (spec.get("nodeAffinity") or {}).get("required")
-    if affinity is not None:
-        validate_node_selector(affinity, "spec.nodeAffinity.required", causes)
-    elif "local" in sources:
-        causes.required("spec.nodeAffinity", "Local volume requires node affinity")
-    causes.one_of("spec.volumeMode", spec.get("volumeMode"), _VOLUME_MODES, required=False)
-
-
-def _go_capacity(capacity: Obj) -> str:
-    inner = ", ".join(f"{quoted(name)}:{capacity[name]}" for name in sorted(capacity))
-    return f"core.ResourceList{{{inner}}}"
-
-
-def validate_volume_update(volume: Obj, old: Obj, causes: Causes) -> None:
-    """core/v1 PersistentVolume after a write: its source stays."""
-    validate_volume(volume, causes)
-    spec, before = volume["spec"], old["spec"]
-    if {k: v for k, v in spec.items() if k not in _NO_SOURCE} != {
-        k: v for k, v in before.items() if k not in _NO_SOURCE
-    }:
-        causes.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation\n")
-    if spec.get("volumeMode") != before.get("volumeMode"):
-        causes.invalid("volumeMode", spec.get("volumeMode"), IMMUTABLE)
 
 
 def validate_config_map(config_map: Obj, causes: Causes) -> None:
@@ -252,6 +137,34 @@ def validate_quota(quota: Obj, causes: Causes) -> None:
         if all(scope in scopes for scope in pair):
             shown = GoText("[]core.ResourceQuotaScope{" + ", ".join(quoted(scope) for scope in scopes) + "}")
             causes.invalid("spec.scopes", shown, "conflicting scopes")
+    for term in ((quota.get("spec") or {}).get("scopeSelector") or {}).get("matchExpressions") or ():
+        _validate_scope(term, "spec.scopeSelector.matchExpressions", causes)
+
+
+_SCOPES = ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity")
+
+
+def _validate_scope(term: Obj, path: str, causes: Causes) -> None:
+    name, operator, values = term.get("scopeName", ""), term.get("operator", ""), term.get("values") or []
+    if name not in _SCOPES:
+        causes.invalid(f"{path}.scopeName", name, "unsupported scope")
+    elif name != "PriorityClass" and operator != "Exists":
+        scopes = [f"ResourceQuotaScope{scope}" for scope in _SCOPES if scope != "PriorityClass"]
+        detail = f"must be 'Exist' when scope is any of {', '.join(scopes[:-1])} or {scopes[-1]}"
+        causes.invalid(f"{path}.operator", operator, detail)
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            causes.required(f"{path}.values", detail)
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            causes.invalid(f"{path}.values", values, detail)
+    else:
+        causes.invalid(f"{path}.operator", operator, "not a valid selector operator")
+
+
+_LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 
 
 def validate_limit_range(limit_range: Obj, causes: Causes) -> None:
@@ -259,6 +172,10 @@ def validate_limit_range(limit_range: Obj, causes: Causes) -> None:
     seen: dict[str, None] = {}
     for index, item in enumerate((limit_range.get("spec") or {}).get("limits") or ()):
         path, kind = f"spec.limits[{index}]", item.get("type", "")
+        problems = names.qualified_name(kind)
+        causes.checked(f"{path}.type", kind, problems)
+        if not problems and "/" not in kind and kind not in _LIMIT_TYPES:
+            causes.invalid(f"{path}.type", kind, "must be a standard limit type or fully qualified")
         if kind in seen:
             causes.duplicate(f"{path}.type", kind)
         seen[kind] = None
@@ -267,6 +184,12 @@ def validate_limit_range(limit_range: Obj, causes: Causes) -> None:
             for key in ("default", "defaultRequest"):
                 if item.get(key):
                     causes.forbidden(f"{path}.{key}", "may not be specified when `type` is 'Pod'")
+        if kind == "PersistentVolumeClaim" and not any("storage" in (item.get(key) or ()) for key in ("min", "max")):
+            detail = "either minimum or maximum storage value is required, but neither was provided"
+            causes.required(f"{path}.limits", detail)
+        for name, ratio in (item.get("maxLimitRequestRatio") or {}).items():
+            if quantity.parse(ratio) < quantity.parse("1"):
+                causes.invalid(f"{path}.maxLimitRequestRatio[{name}]", ratio, f"ratio {ratio} is less than 1")
         resources = sorted({name for key in bounds for name in item.get(key) or ()})
         for name in resources:
             _validate_order(item, name, path, causes)
@@ -319,6 +242,13 @@ def validate_role(role: Obj, causes: Causes) -> None:
             causes.required(f"{path}.apiGroups", "resource rules must supply at least one api group")
         if not rule.get("resources"):
             causes.required(f"{path}.resources", "resource rules must supply at least one resource")
+    gathered = role.get("aggregationRule")
+    if gathered is not None:
+        path, selectors = "aggregationRule.clusterRoleSelectors", gathered.get("clusterRoleSelectors") or ()
+        if not selectors:
+            causes.required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
+        for index, selector in enumerate(selectors):
+            validate_selector(selector, f"{path}[{index}]", causes)
 
 
 def validate_role_binding(binding: Obj, causes: Causes) -> None:
@@ -373,27 +303,6 @@ def validate_event(event: Obj, causes: Causes) -> None:
     # Events about cluster-scoped objects lie in `default`.
     if (about or "default") != namespace and not (not about and namespace == "kube-system"):
         causes.invalid("involvedObject.namespace", about, "does not match event.namespace")
-
-
-def validate_storage_class(storage_class: Obj, causes: Causes) -> None:
-    """storage.k8s.io/v1 StorageClass."""
-    if not storage_class.get("provisioner"):
-        causes.required("provisioner")
-    causes.one_of("reclaimPolicy", storage_class.get("reclaimPolicy"), ("Delete", "Retain"), required=False)
-    mode = storage_class.get("volumeBindingMode")
-    causes.one_of("volumeBindingMode", mode, ("Immediate", "WaitForFirstConsumer"))
-
-
-def validate_storage_class_update(storage_class: Obj, old: Obj, causes: Causes) -> None:
-    """storage.k8s.io/v1 StorageClass after a write."""
-    for key in ("parameters", "provisioner", "reclaimPolicy"):
-        if storage_class.get(key) != old.get(key):
-            if key == "reclaimPolicy":
-                causes.invalid(key, storage_class.get(key), IMMUTABLE)
-            else:
-                causes.forbidden(key, f"updates to {key} are forbidden.")
-    if storage_class.get("volumeBindingMode") != old.get("volumeBindingMode"):
-        causes.invalid("volumeBindingMode", storage_class.get("volumeBindingMode"), IMMUTABLE)
 
 
 #: Highest value of a user's PriorityClass. Source: scheduling.HighestUserDefinablePriority.

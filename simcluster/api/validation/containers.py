@@ -121,6 +121,7 @@ def _validate_common(container: Obj, volumes: Mapping[str, Obj], path: str, caus
     _validate_env(container.get("env") or (), f"{path}.env", causes)
     _validate_env_from(container.get("envFrom") or (), f"{path}.envFrom", causes)
     _validate_mounts(container.get("volumeMounts") or (), volumes, f"{path}.volumeMounts", causes)
+    _validate_devices(container.get("volumeDevices") or (), volumes, f"{path}.volumeDevices", causes)
     causes.one_of(f"{path}.imagePullPolicy", container.get("imagePullPolicy"), _PULL_POLICIES)
     validate_requirements(container.get("resources") or {}, f"{path}.resources", causes)
     _validate_security(container.get("securityContext"), f"{path}.securityContext", causes)
@@ -270,6 +271,28 @@ def _validate_mounts(mounts: Sequence[Obj], volumes: Mapping[str, Obj], path: st
             )
 
 
+def _validate_devices(devices: Sequence[Obj], volumes: Mapping[str, Obj], path: str, causes: Causes) -> None:
+    """Volumes that a container has as block devices."""
+    taken: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for index, device in enumerate(devices):
+        where, name, target = f"{path}[{index}]", device.get("name", ""), device.get("devicePath", "")
+        if not name:
+            causes.required(f"{where}.name")
+        if name not in volumes:
+            causes.not_found(f"{where}.name", name)
+        elif "persistentVolumeClaim" not in volumes[name] and "ephemeral" not in volumes[name]:
+            detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            causes.invalid(f"{where}.name", name, detail)
+        if not target:
+            causes.required(f"{where}.devicePath")
+        elif ".." in target.split("/"):
+            causes.invalid(f"{where}.devicePath", target, "can not contain backsteps ('..')")
+        for key, value, known in (("name", name, taken[0]), ("devicePath", target, taken[1])):
+            if value in known:
+                causes.invalid(f"{where}.{key}", value, "must be unique")
+            known[value] = None
+
+
 def _validate_local_path(target: str, path: str, causes: Causes) -> None:
     if target.startswith("/"):
         causes.invalid(path, target, "must be a relative path")
@@ -330,6 +353,8 @@ def _validate_action(key: str, action: Obj, path: str, grace_s: int, causes: Cau
         port: Any = action.get("port", 0)
         causes.checked(f"{path}.port", port, names.port_number_or_name(port))
         causes.one_of(f"{path}.scheme", action.get("scheme"), ("HTTP", "HTTPS"), required=False)
+        for header in action.get("httpHeaders") or ():
+            causes.checked(f"{path}.httpHeaders", header.get("name", ""), names.http_header(header.get("name", "")))
     elif key == "tcpSocket":
         port = action.get("port", 0)
         causes.checked(f"{path}.port", port, names.port_number_or_name(port))
@@ -341,9 +366,30 @@ def _validate_action(key: str, action: Obj, path: str, grace_s: int, causes: Cau
         causes.invalid(path, action.get("seconds", 0), why)
 
 
+_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+
+
+def validate_profiles(security: Obj, path: str, causes: Causes) -> None:
+    """The seccomp and AppArmor profiles of a container or a pod."""
+    for key in ("seccompProfile", "appArmorProfile"):
+        profile, where, short = security.get(key), f"{path}.{key}", key.removesuffix("Profile").replace("appA", "AppA")
+        if profile is None:
+            continue
+        kind, local = profile.get("type", ""), profile.get("localhostProfile")
+        if not kind:
+            causes.required(f"{where}.type", f"type is required when {key} is set")
+        else:
+            causes.one_of(f"{where}.type", kind, _PROFILES)
+        if kind == "Localhost" and not local:
+            causes.required(f"{where}.localhostProfile", f"must be set when {short} type is Localhost")
+        elif kind != "Localhost" and local is not None:
+            causes.invalid(f"{where}.localhostProfile", local, f"can only be set when {short} type is Localhost")
+
+
 def _validate_security(security: Obj | None, path: str, causes: Causes) -> None:
     if not security:
         return
+    validate_profiles(security, path, causes)
     for key in ("runAsUser", "runAsGroup"):
         value = security.get(key)
         if value is not None and not 0 <= value < 2**31:

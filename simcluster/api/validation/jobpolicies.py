@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from simcluster.api import names
 from simcluster.api.validation.causes import Causes, GoText, Obj
 
 _NEVER = 'only "Never" is supported when {} is specified'
@@ -83,7 +84,8 @@ def _validate_rule(rule: Obj, spec: Obj, containers: list[str], path: str, cause
     if codes is not None:
         _validate_codes(codes, containers, f"{path}.onExitCodes", causes)
     for index, condition in enumerate(conditions):
-        where = f"{path}.onPodConditions[{index}].status"
+        where, kind = f"{path}.onPodConditions[{index}].status", condition.get("type", "")
+        causes.checked(f"{path}.onPodConditions[{index}].type", kind, names.qualified_name(kind))
         status = condition.get("status", "")
         if not status:
             causes.required(where, f"valid values: {_listed(_STATUSES)}")

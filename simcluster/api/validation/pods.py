@@ -6,6 +6,7 @@ Left out: Windows, SELinux and AppArmor profiles, dynamic resource claims.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,12 +16,15 @@ from simcluster.api.validation.containers import (
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
+    validate_profiles,
 )
 from simcluster.api.validation.metadata import validate_labels, validate_template_metadata
 from simcluster.api.validation.podchanges import pod_spec_difference
 from simcluster.api.validation.scheduling import validate_affinity, validate_spread, validate_tolerations
 from simcluster.api.validation.volumes import validate_volumes
 
+#: Source: sysctlContainSlashRegexp.
+_SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 
@@ -50,6 +54,11 @@ def validate_template(template: Obj, path: str, causes: Causes) -> None:
         causes.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
+def validate_pod_template(template: Obj, causes: Causes) -> None:
+    """core/v1 PodTemplate."""
+    validate_template(template.get("template") or {}, "template", causes)
+
+
 def validate_pod_spec(spec: Obj, path: str, causes: Causes) -> None:
     """A PodSpec."""
     volumes = validate_volumes(spec.get("volumes") or (), f"{path}.volumes", causes)
@@ -70,7 +79,7 @@ def validate_pod_spec(spec: Obj, path: str, causes: Causes) -> None:
     validate_labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
     if spec.get("os") is not None:
         causes.one_of(f"{path}.os.name", spec["os"].get("name"), ("linux", "windows"))
-    _validate_users(spec.get("securityContext") or {}, f"{path}.securityContext", causes)
+    _validate_security(spec.get("securityContext") or {}, f"{path}.securityContext", causes)
     _validate_pull_secrets(spec.get("imagePullSecrets") or (), f"{path}.imagePullSecrets", causes)
     validate_affinity(spec.get("affinity"), f"{path}.affinity", causes)
     _validate_dns(spec, path, causes)
@@ -82,6 +91,21 @@ def validate_pod_spec(spec: Obj, path: str, causes: Causes) -> None:
     for key in ("priorityClassName", "runtimeClassName"):
         if spec.get(key):
             causes.checked(f"{path}.{key}", spec[key], names.dns_subdomain(spec[key]))
+
+
+def _validate_security(security: Obj, path: str, causes: Causes) -> None:
+    _validate_users(security, path, causes)
+    validate_profiles(security, path, causes)
+    seen: dict[str, None] = {}
+    for index, setting in enumerate(security.get("sysctls") or ()):
+        where, name = f"{path}.sysctls[{index}].name", setting.get("name", "")
+        if not name:
+            causes.required(where)
+        elif len(name) > 253 or not _SYSCTL.fullmatch(name):
+            causes.invalid(where, name, f"must have at most 253 characters and match regex ^{_SYSCTL.pattern}$")
+        elif name in seen:
+            causes.duplicate(where, name)
+        seen[name] = None
 
 
 def _validate_users(security: Obj, path: str, causes: Causes) -> None:

@@ -219,6 +219,8 @@ def validate_ingress(ingress: Obj, causes: Causes) -> None:
             if not names.ip_address(host):
                 causes.invalid(f"spec.rules[{index}].host", host, "must be a DNS name, not an IP address")
             causes.checked(f"spec.rules[{index}].host", host, names.dns_subdomain(plain))
+        if rule.get("http") is not None and not rule["http"].get("paths"):
+            causes.required(f"spec.rules[{index}].http.paths")
         for position, path in enumerate((rule.get("http") or {}).get("paths") or ()):
             _validate_path(path, f"spec.rules[{index}].http.paths[{position}]", causes)
     if spec.get("ingressClassName"):
@@ -247,6 +249,9 @@ def _validate_path(entry: Obj, path: str, causes: Causes) -> None:
 
 def _validate_backend(backend: Obj, path: str, causes: Causes) -> None:
     service, resource = backend.get("service"), backend.get("resource")
+    for key in ("kind", "name"):
+        if resource is not None and not resource.get(key):
+            causes.required(f"{path}.resource.{key}", f"{key} is required")
     if service is None and resource is None:
         causes.required(path, "resource or service backend is required")
     elif service is not None and resource is not None:

@@ -8,33 +8,50 @@ from typing import Any
 from simcluster.api import names
 from simcluster.api.errors import Cause
 from simcluster.api.schema import KindOf
-from simcluster.api.validation import admission, classes, cluster, definitions, pods, services, workloads
+from simcluster.api.validation import (
+    admission,
+    claims,
+    classes,
+    cluster,
+    definitions,
+    flowcontrol,
+    pods,
+    scaling,
+    services,
+    storage,
+    workloads,
+)
 from simcluster.api.validation.causes import Causes, Obj
 from simcluster.api.validation.metadata import NameRule, validate_metadata, validate_metadata_update
 
 _RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
+_FLOWCONTROL = "flowcontrol.apiserver.k8s.io"
 _EXTENSIONS = "apiextensions.k8s.io"
 
 CREATE: dict[tuple[str, str], Callable[[Obj, Causes], None]] = {
     ("", "Pod"): pods.validate_pod,
+    ("", "PodTemplate"): pods.validate_pod_template,
+    ("", "ReplicationController"): workloads.validate_replication_controller,
     ("", "Service"): services.validate_service,
     ("", "Endpoints"): services.validate_endpoints,
     ("", "Node"): cluster.validate_node,
-    ("", "PersistentVolumeClaim"): cluster.validate_claim,
-    ("", "PersistentVolume"): cluster.validate_volume,
+    ("", "PersistentVolumeClaim"): claims.validate_claim,
+    ("", "PersistentVolume"): storage.validate_volume,
     ("", "ConfigMap"): cluster.validate_config_map,
     ("", "Secret"): cluster.validate_secret,
     ("", "ResourceQuota"): cluster.validate_quota,
     ("", "LimitRange"): cluster.validate_limit_range,
     ("", "Event"): cluster.validate_event,
+    ("apiregistration.k8s.io", "APIService"): classes.validate_api_service,
+    ("apps", "ControllerRevision"): workloads.validate_revision,
     ("apps", "Deployment"): workloads.validate_deployment,
     ("apps", "ReplicaSet"): workloads.validate_replicaset,
     ("apps", "StatefulSet"): workloads.validate_statefulset,
     ("apps", "DaemonSet"): workloads.validate_daemonset,
     ("batch", "Job"): workloads.validate_job,
     ("batch", "CronJob"): workloads.validate_cronjob,
-    ("autoscaling", "HorizontalPodAutoscaler"): workloads.validate_autoscaler,
+    ("autoscaling", "HorizontalPodAutoscaler"): scaling.validate_autoscaler,
     ("policy", "PodDisruptionBudget"): workloads.validate_budget,
     ("networking.k8s.io", "Ingress"): services.validate_ingress,
     ("networking.k8s.io", "IngressClass"): classes.validate_ingress_class,
@@ -42,7 +59,14 @@ CREATE: dict[tuple[str, str], Callable[[Obj, Causes], None]] = {
     ("networking.k8s.io", "NetworkPolicy"): services.validate_network_policy,
     ("discovery.k8s.io", "EndpointSlice"): services.validate_endpointslice,
     ("coordination.k8s.io", "Lease"): cluster.validate_lease,
-    ("storage.k8s.io", "StorageClass"): cluster.validate_storage_class,
+    (_FLOWCONTROL, "FlowSchema"): flowcontrol.validate_flow_schema,
+    (_FLOWCONTROL, "PriorityLevelConfiguration"): flowcontrol.validate_priority_level,
+    ("node.k8s.io", "RuntimeClass"): classes.validate_runtime_class,
+    ("storage.k8s.io", "CSIDriver"): storage.validate_driver,
+    ("storage.k8s.io", "CSINode"): storage.validate_csi_node,
+    ("storage.k8s.io", "CSIStorageCapacity"): storage.validate_storage_capacity,
+    ("storage.k8s.io", "StorageClass"): storage.validate_storage_class,
+    ("storage.k8s.io", "VolumeAttachment"): storage.validate_attachment,
     ("scheduling.k8s.io", "PriorityClass"): cluster.validate_priority_class,
     (_RBAC, "Role"): cluster.validate_role,
     (_RBAC, "ClusterRole"): cluster.validate_role,
@@ -60,10 +84,11 @@ UPDATE: dict[tuple[str, str], Callable[[Obj, Obj, Causes], None]] = {
     ("", "Pod"): pods.validate_pod_update,
     ("", "Service"): services.validate_service_update,
     ("", "Node"): cluster.validate_node_update,
-    ("", "PersistentVolumeClaim"): cluster.validate_claim_update,
-    ("", "PersistentVolume"): cluster.validate_volume_update,
+    ("", "PersistentVolumeClaim"): claims.validate_claim_update,
+    ("", "PersistentVolume"): storage.validate_volume_update,
     ("", "ConfigMap"): cluster.validate_config_map_update,
     ("", "Secret"): cluster.validate_secret_update,
+    ("apps", "ControllerRevision"): workloads.validate_revision_update,
     ("apps", "Deployment"): workloads.validate_deployment_update,
     ("apps", "ReplicaSet"): workloads.validate_replicaset_update,
     ("apps", "StatefulSet"): workloads.validate_statefulset_update,
@@ -71,7 +96,9 @@ UPDATE: dict[tuple[str, str], Callable[[Obj, Obj, Causes], None]] = {
     ("batch", "Job"): workloads.validate_job_update,
     ("discovery.k8s.io", "EndpointSlice"): services.validate_endpointslice_update,
     ("networking.k8s.io", "IngressClass"): classes.validate_ingress_class_update,
-    ("storage.k8s.io", "StorageClass"): cluster.validate_storage_class_update,
+    ("node.k8s.io", "RuntimeClass"): classes.validate_runtime_class_update,
+    ("storage.k8s.io", "StorageClass"): storage.validate_storage_class_update,
+    ("storage.k8s.io", "VolumeAttachment"): storage.validate_attachment_update,
     ("scheduling.k8s.io", "PriorityClass"): cluster.validate_priority_class_update,
     (_RBAC, "RoleBinding"): cluster.validate_role_binding_update,
     (_RBAC, "ClusterRoleBinding"): cluster.validate_role_binding_update,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from simcluster.api import names, quantity
 from simcluster.api.validation.causes import Causes, Obj
+from simcluster.api.validation.claims import validate_claim_spec
 
 _HOST_PATH_TYPES = (
     "",
@@ -32,6 +33,21 @@ _REQUIRED = {
     "gcePersistentDisk": ("pdName",),
     "awsElasticBlockStore": ("volumeID",),
     "image": ("reference",),
+    "azureDisk": ("diskName", "diskURI"),
+    "azureFile": ("secretName", "shareName"),
+    "cephfs": ("monitors",),
+    "cinder": ("volumeID",),
+    "flexVolume": ("driver",),
+    "gitRepo": ("repository",),
+    "glusterfs": ("endpoints", "path"),
+    "iscsi": ("targetPortal", "iqn"),
+    "local": ("path",),
+    "photonPersistentDisk": ("pdID",),
+    "portworxVolume": ("volumeID",),
+    "quobyte": ("registry", "volume"),
+    "rbd": ("monitors", "image"),
+    "scaleIO": ("gateway", "system", "volumeName"),
+    "vsphereVolume": ("volumePath",),
 }
 
 
@@ -87,6 +103,14 @@ def validate_source_body(source: str, body: Obj, path: str, causes: Causes) -> N
             causes.forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
     elif source == "projected":
         _validate_projected(body, path, causes)
+    elif source == "downwardAPI":
+        _validate_files(body.get("items") or (), f"{path}.items", causes)
+    elif source == "ephemeral":
+        template, where = body.get("volumeClaimTemplate"), f"{path}.volumeClaimTemplate"
+        if template is None:
+            causes.required(where)
+        else:
+            validate_claim_spec(template.get("spec") or {}, f"{where}.spec", causes)
 
 
 def _validate_items(items: Sequence[Obj], path: str, causes: Causes) -> None:
@@ -103,6 +127,31 @@ def _validate_items(items: Sequence[Obj], path: str, causes: Causes) -> None:
             causes.invalid(f"{where}.path", target, "must not contain '..'")
 
 
+def _validate_files(files: Sequence[Obj], path: str, causes: Causes) -> None:
+    """What the downward API writes."""
+    for index, file in enumerate(files):
+        where, target = f"{path}[{index}]", file.get("path", "")
+        if not target:
+            causes.required(f"{where}.path")
+        elif target.startswith("/"):
+            causes.invalid(f"{where}.path", target, "must be a relative path")
+        if ".." in target.split("/"):
+            causes.invalid(f"{where}.path", target, "must not contain '..'")
+        field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
+        if field is not None:
+            if not field.get("fieldPath"):
+                causes.required(f"{where}.fieldRef.fieldPath")
+            if resource is not None:
+                detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+                causes.invalid(where, "resource", detail)
+        elif resource is None:
+            causes.required(where, "one of fieldRef and resourceFieldRef is required")
+        else:
+            for key in ("containerName", "resource"):
+                if not resource.get(key):
+                    causes.required(f"{where}.resourceFieldRef.{key}")
+
+
 def _validate_projected(body: Obj, path: str, causes: Causes) -> None:
     for index, source in enumerate(body.get("sources") or ()):
         where = f"{path}.sources[{index}]"
@@ -110,8 +159,12 @@ def _validate_projected(body: Obj, path: str, causes: Causes) -> None:
         if len(kinds) > 1:
             causes.forbidden(where, "may not specify more than 1 volume type per source")
         for kind in kinds[:1]:
-            if kind in ("secret", "configMap") and not source[kind].get("name"):
-                causes.required(f"{where}.{kind}.name")
+            if kind in ("secret", "configMap"):
+                if not source[kind].get("name"):
+                    causes.required(f"{where}.{kind}.name")
+                _validate_items(source[kind].get("items") or (), f"{where}.{kind}.items", causes)
+            elif kind == "downwardAPI":
+                _validate_files(source[kind].get("items") or (), f"{where}.{kind}.items", causes)
             if kind == "serviceAccountToken":
                 token = source[kind]
                 seconds = token.get("expirationSeconds", 3600)

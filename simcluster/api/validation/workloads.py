@@ -1,6 +1,6 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, autoscalers, budgets.
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, budgets.
 
-Source: pkg/apis/{apps,batch,autoscaling,policy}/validation.
+Source: pkg/apis/{apps,batch,core,policy}/validation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from simcluster.api.validation.metadata import (
     validate_template_metadata,
 )
 from simcluster.api.validation.pods import validate_template
-from simcluster.api.validation.scaling import validate_behavior
 
 _MISMATCH = "`selector` does not match template `labels`"
 
@@ -134,6 +133,38 @@ def validate_replicaset_update(replicaset: Obj, old: Obj, causes: Causes) -> Non
     """apps/v1 ReplicaSet after a write."""
     validate_replicaset(replicaset, causes)
     validate_selector_update(replicaset["spec"].get("selector"), old["spec"].get("selector"), "spec.selector", causes)
+
+
+def validate_replication_controller(controller: Obj, causes: Causes) -> None:
+    """core/v1 ReplicationController."""
+    spec = controller.get("spec") or {}
+    selector, template = spec.get("selector"), spec.get("template")
+    causes.not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    if not selector:
+        causes.required("spec.selector")
+    causes.not_negative("spec.replicas", spec.get("replicas"))
+    if template is None:
+        causes.required("spec.template")
+        return
+    labels = (template.get("metadata") or {}).get("labels")
+    if selector and not is_matching({"matchLabels": selector}, labels):
+        causes.invalid("spec.template.metadata.labels", GoText(go_map(labels)), _MISMATCH)
+    validate_template(template, "spec.template", causes)
+    _validate_always(template, "ReplicationController", causes)
+
+
+def validate_revision(revision: Obj, causes: Causes) -> None:
+    """apps/v1 ControllerRevision."""
+    if revision.get("data") is None:
+        causes.required("data", "data is mandatory")
+    causes.not_negative("revision", revision.get("revision"))
+
+
+def validate_revision_update(revision: Obj, old: Obj, causes: Causes) -> None:
+    """apps/v1 ControllerRevision after a write: its data stay."""
+    validate_revision(revision, causes)
+    if revision.get("data") != old.get("data"):
+        causes.invalid("data", None, IMMUTABLE)
 
 
 def validate_statefulset(statefulset: Obj, causes: Causes) -> None:
@@ -284,6 +315,13 @@ def validate_cronjob(cronjob: Obj, causes: Causes) -> None:
     causes.not_negative("spec.successfulJobsHistoryLimit", spec.get("successfulJobsHistoryLimit"))
     causes.not_negative("spec.failedJobsHistoryLimit", spec.get("failedJobsHistoryLimit"))
     _validate_job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec", causes)
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    if job.get("selector") is not None:
+        causes.invalid(
+            "spec.jobTemplate.spec.selector", go_selector(job["selector"]), "`selector` will be auto-generated"
+        )
+    if job.get("manualSelector"):
+        causes.not_supported("spec.jobTemplate.spec.manualSelector", True, ("nil", "false"))
     name = cronjob["metadata"].get("name", "")
     if len(name) > _MAX_CRONJOB_NAME:
         causes.invalid("metadata.name", name, "must be no more than 52 characters")
@@ -340,56 +378,6 @@ def _cron_part_problem(part: str, low: int, high: int) -> str:
 
 def _quote(text: str) -> str:
     return f'"{text}"'
-
-
-def validate_autoscaler(autoscaler: Obj, causes: Causes) -> None:
-    """autoscaling/v2 HorizontalPodAutoscaler."""
-    spec = autoscaler.get("spec") or {}
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if least is not None and least < 1:
-        causes.invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
-        causes.invalid("spec.maxReplicas", most, "must be greater than 0")
-    if least is not None and most < least:
-        causes.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    target = spec.get("scaleTargetRef") or {}
-    for key in ("kind", "name"):
-        if not target.get(key):
-            causes.required(f"spec.scaleTargetRef.{key}")
-    for index, metric in enumerate(spec.get("metrics") or ()):
-        _validate_metric(metric, f"spec.metrics[{index}]", causes)
-    if spec.get("behavior"):
-        validate_behavior(spec["behavior"], "spec.behavior", causes)
-
-
-_METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-
-
-def _validate_metric(metric: Obj, path: str, causes: Causes) -> None:
-    kind = metric.get("type", "")
-    if not kind:
-        causes.required(f"{path}.type", "must specify a metric source type")
-        return
-    if kind not in _METRIC_TYPES:
-        causes.not_supported(f"{path}.type", kind, _METRIC_TYPES)
-        return
-    field = kind[:1].lower() + kind[1:]
-    body = metric.get(field)
-    if body is None:
-        causes.required(f"{path}.{field}", "must populate information for the given metric source")
-        return
-    target = body.get("target") or {}
-    if not target.get("type"):
-        causes.required(f"{path}.{field}.target.type", "must specify a metric target type")
-    if kind in ("Resource", "ContainerResource"):
-        if not body.get("name"):
-            causes.required(f"{path}.{field}.name", "must specify a resource name")
-        used = target.get("averageUtilization")
-        if used is not None and used < 1:
-            causes.invalid(f"{path}.{field}.target.averageUtilization", used, "must be greater than 0")
-        if used is None and target.get("averageValue") is None:
-            detail = "must set either a target raw value or a target utilization"
-            causes.required(f"{path}.{field}.target.averageUtilization", detail)
 
 
 def validate_budget(budget: Obj, causes: Causes) -> None:

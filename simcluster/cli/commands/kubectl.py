@@ -16,6 +16,7 @@ from simcluster.cli.output import console
 from simcluster.eval.episode import Episode
 from simcluster.session import log as replay_log
 from simcluster.session import sandbox
+from simcluster.session.replay import repeat
 from simcluster.session.sandbox import Sandbox
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
@@ -38,17 +39,7 @@ _MANIFESTS = (".json", ".yaml", ".yml")
 @click.option("--script", default=None, help="A file of command lines; - reads standard input.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def command(
-    task: str | None,
-    empty: bool,
-    nodes: int,
-    seed: int,
-    noise: str | None,
-    session: Path | None,
-    script: str | None,
-    folders: tuple[str, ...],
-    words: tuple[str, ...],
-) -> int:
+def command(**given: Any) -> int:
     """Run `kubectl WORDS` in a simulated cluster; the exit status is kubectl's own.
 
     \b
@@ -65,23 +56,45 @@ def command(
     line, with or without the word kubectl; `<<END` gives it the lines up to END as standard
     input; `wait 30s` lets simulated time pass; lines that begin with # are skipped.
     """
-    header: dict[str, Any] = {"task": task, "nodes": nodes, "seed": seed, "noise": noise, "content": list(folders)}
-    if script is not None and words:
+    options = Options(**given)
+    if options.script is not None and options.words:
         raise click.UsageError("give either --script or a command, not both")
-    lines = list(_script(script)) if script is not None else [_typed(words)]
-    past: list[replay_log.Command] = []
+    lines = list(_script(options.script)) if options.script is not None else [_typed(options.words)]
+    header, past, session = options.header(), None, options.session
     if session is not None and session.exists() and session.stat().st_size:
-        if task or empty:
+        if options.task or options.empty:
             raise click.UsageError(f"{session} has begun already: leave out --task and --sandbox")
-        header, past, _ = replay_log.read(session)
-    elif bool(task) == empty:
+        past = replay_log.read(session)
+        header = past.header
+    elif bool(options.task) == options.empty:
         raise click.UsageError("give one of --task TASK and --sandbox")
     live = _open(header)
-    _repeat(live, past)
-    code = _run(live, lines, echo=script is not None)
+    differences = repeat(live, past) if past is not None else []
+    if differences:
+        raise CheckFailed(f"{session}: this is not the session that was recorded: {differences[0]}")
+    code = _run(live, lines, echo=options.script is not None)
     if session is not None:
-        replay_log.write(session, header, live.commands, live.digest)
+        live.write_log(session, task=header["task"], content=header.get("content", []))
     return code
+
+
+class Options(NamedTuple):
+    """What was asked for on the command line."""
+
+    task: str | None
+    empty: bool
+    nodes: int
+    seed: int
+    noise: str | None
+    session: Path | None
+    script: str | None
+    folders: tuple[str, ...]
+    words: tuple[str, ...]
+
+    def header(self) -> dict[str, Any]:
+        """What a new session says it began with."""
+        begun = {"task": self.task, "nodes": self.nodes, "seed": self.seed, "noise": self.noise}
+        return {**begun, "content": list(self.folders)}
 
 
 class Line(NamedTuple):
@@ -95,7 +108,7 @@ def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
         return sandbox(header["nodes"], seed=header["seed"])
     remarks = console(stderr=True)
-    return open_episode(header["task"], header["seed"], header["noise"], tuple(header["content"]), remarks)
+    return open_episode(header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks)
 
 
 def _typed(words: Sequence[str]) -> Line:
@@ -162,14 +175,6 @@ def _do(live: Episode | Sandbox, line: Line) -> CommandResult:
         live.wait(rest)
         return CommandResult("")
     return live.kubectl(rest if first == "kubectl" else line.text, line.stdin)
-
-
-def _repeat(live: Episode | Sandbox, past: Sequence[replay_log.Command]) -> None:
-    """Do again what a session did so far. Raises CheckFailed if this version answers otherwise."""
-    for done in past:
-        result = _do(live, Line(f"wait {done.text}" if done.tool == "wait" else done.text, done.stdin))
-        if done.tool == "kubectl" and replay_log.answer_digest(result) != done.answer:
-            raise CheckFailed(f"`kubectl {done.text}` is answered otherwise than when the session was recorded")
 
 
 def _run(live: Episode | Sandbox, lines: Sequence[Line], *, echo: bool) -> int:

@@ -141,7 +141,16 @@ class Invocation:
             StatusError: the answer is no success.
         """
         response = self._handle(
-            Request(method, path, query, body, content_type=content_type, accept=accept, user_agent=USER_AGENT)
+            Request(
+                method,
+                path,
+                query,
+                body,
+                content_type=content_type,
+                accept=accept,
+                user_agent=USER_AGENT,
+                patience_ns=getattr(self.clock, "left_ns", None),
+            )
         )
         if response.latency_ns:  # admission webhooks took their time
             self.clock.advance(response.latency_ns)

@@ -54,6 +54,36 @@ def secret(kind: str, **data: str) -> tuple[str, Json]:
     return "/api/v1/namespaces/default/secrets", {"type": f"kubernetes.io/{kind}", "stringData": data}
 
 
+def workload(resource: str, **spec: Any) -> tuple[str, Json]:
+    return f"/api/v1/namespaces/default/{resource}", {"spec": spec}
+
+
+def storage(resource: str, **body: Any) -> tuple[str, Json]:
+    return f"/apis/storage.k8s.io/v1/{resource}", body
+
+
+def flow(resource: str, **spec: Any) -> tuple[str, Json]:
+    return f"/apis/flowcontrol.apiserver.k8s.io/v1/{resource}", {"spec": spec}
+
+
+def metric(kind: str, **body: Any) -> tuple[str, Json]:
+    path, made = autoscaler()
+    field = kind[:1].lower() + kind[1:]
+    return path, {"spec": {**made["spec"], "metrics": [{"type": kind, field: body}]}}
+
+
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [CONTAINER]}}
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+QUALIFIED = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
 CASES: list[tuple[tuple[str, Json], str]] = [
     (pod(os={"name": "mac"}), 'spec.os.name: Unsupported value: "mac": supported values: "linux", "windows"'),
     (
@@ -135,6 +165,125 @@ CASES: list[tuple[tuple[str, Json], str]] = [
             {"spec": {"minAvailable": 1, "unhealthyPodEvictionPolicy": "X"}},
         ),
         'spec.unhealthyPodEvictionPolicy: Unsupported value: "X": supported values: "AlwaysAllow", "IfHealthyBudget"',
+    ),
+    (
+        workload("limitranges", limits=[{"max": {"cpu": "1"}}]),
+        '[spec.limits[0].type: Invalid value: "": name part must be non-empty, spec.limits[0].type: Invalid value: "": '
+        f"{QUALIFIED}]",
+    ),
+    (
+        workload("limitranges", limits=[{"type": "Box"}]),
+        'spec.limits[0].type: Invalid value: "Box": must be a standard limit type or fully qualified',
+    ),
+    (
+        workload("limitranges", limits=[{"type": "PersistentVolumeClaim", "max": {"cpu": "1"}}]),
+        "spec.limits[0].limits: Required value: either minimum or maximum storage value is required, but neither was "
+        "provided",
+    ),
+    (workload("replicationcontrollers", selector={"app": "a"}), "spec.template: Required value"),
+    (
+        workload("replicationcontrollers", selector={"app": "b"}, template=TEMPLATE),
+        'spec.template.metadata.labels: Invalid value: map[string]string{"app":"a"}: `selector` does not match '
+        "template `labels`",
+    ),
+    (
+        ("/api/v1/namespaces/default/podtemplates", {"template": {"spec": {"containers": []}}}),
+        "template.spec.containers: Required value",
+    ),
+    (
+        ("/apis/apps/v1/namespaces/default/controllerrevisions", {"revision": -1}),
+        "[data: Required value: data is mandatory, revision: Invalid value: -1: must be greater than or equal to 0]",
+    ),
+    (
+        storage("volumeattachments", spec={}),
+        "[spec.attacher: Required value, spec.source: Required value: must specify exactly one of inlineVolumeSpec and "
+        f'persistentVolumeName, spec.nodeName: Invalid value: "": {SUBDOMAIN}, spec.attacher: Invalid value: "": '
+        f"{SUBDOMAIN}]",
+    ),
+    (
+        storage("volumeattachments", spec={"attacher": "a.b", "source": {"persistentVolumeName": "v"}}),
+        f'spec.nodeName: Invalid value: "": {SUBDOMAIN}',
+    ),
+    (
+        storage("storageclasses", provisioner="a.b/c", allowedTopologies=[{}]),
+        'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""',
+    ),
+    (
+        storage(
+            "storageclasses", provisioner="a.b/c", allowedTopologies=[{"matchLabelExpressions": [{"key": "zone"}]}]
+        ),
+        "allowedTopologies[0].matchLabelExpressions[0].values: Required value",
+    ),
+    (
+        storage("csinodes", spec={"drivers": [{"name": "a.b"}]}),
+        "spec.drivers[0].nodeID: Required value",
+    ),
+    (
+        storage("csidrivers", spec={"fsGroupPolicy": "All"}),
+        'spec.fsGroupPolicy: Unsupported value: "All": supported values: "File", "None", "ReadWriteOnceWithFSType"',
+    ),
+    (
+        storage("namespaces/default/csistoragecapacities", capacity="1Gi"),
+        f'storageClassName: Invalid value: "": {SUBDOMAIN}',
+    ),
+    (
+        ("/apis/apiregistration.k8s.io/v1/apiservices", {"spec": {"group": "a.b", "version": "v1"}}),
+        '[metadata.name: Invalid value: "x": must be `spec.version+"."+spec.group`: "v1.a.b", '
+        "spec.groupPriorityMinimum: Invalid value: 0: must be positive and less than 20000, "
+        "spec.versionPriority: Invalid value: 0: must be positive and less than 1000]",
+    ),
+    (
+        flow("flowschemas", rules=[{"subjects": [{"kind": "Robot"}]}]),
+        "[spec.priorityLevelConfiguration.name: Required value: must reference a priority level, "
+        'spec.rules[0].subjects[0].kind: Unsupported value: "Robot": supported values: "Group", "ServiceAccount", '
+        '"User", spec.rules[0]: Required value: at least one of resourceRules and nonResourceRules has to be '
+        "non-empty]",
+    ),
+    (
+        flow("prioritylevelconfigurations", type="Limited", limited={"limitResponse": {"type": "Queue"}}),
+        "spec.limited.limitResponse.queuing: Required value: must not be empty if limited.limitResponse.type is "
+        "Limited",
+    ),
+    (
+        metric("ContainerResource", name="cpu", target={"type": "Utilization", "averageUtilization": 50}),
+        "spec.metrics[0].containerResource.container: Required value: must specify a container",
+    ),
+    (
+        metric("Pods", metric={"name": "m"}, target={"type": "AverageValue", "averageValue": "0"}),
+        '[spec.metrics[0].pods.target.averageValue: Invalid value: "0": must be positive, '
+        "spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue]",
+    ),
+    (
+        metric("External", target={}),
+        "[spec.metrics[0].external.metric.name: Required value: must specify a metric name, "
+        "spec.metrics[0].external.target.type: Required value: must specify a metric target type, "
+        'spec.metrics[0].external.target.type: Invalid value: "": must be either Utilization, Value, or AverageValue, '
+        "spec.metrics[0].external.target.averageValue: Required value: must set either a target value for metric or a "
+        "per-pod target]",
+    ),
+    (
+        pod(securityContext={"seccompProfile": {}, "sysctls": [{"value": "1"}]}),
+        "[spec.securityContext.seccompProfile.type: Required value: type is required when seccompProfile is set, "
+        "spec.securityContext.sysctls[0].name: Required value]",
+    ),
+    (
+        pod(containers=[{**CONTAINER, "volumeDevices": [{"name": "d"}]}]),
+        '[spec.containers[0].volumeDevices[0].name: Not found: "d", '
+        "spec.containers[0].volumeDevices[0].devicePath: Required value]",
+    ),
+    (
+        pod(volumes=[{"name": "v", "downwardAPI": {"items": [{"path": "p"}]}}]),
+        "spec.volumes[0].downwardAPI.items[0]: Required value: one of fieldRef and resourceFieldRef is required",
+    ),
+    (
+        pod(
+            volumes=[{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}}}]
+        ),
+        "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value",
+    ),
+    (
+        workload("resourcequotas", scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass"}]}),
+        'spec.scopeSelector.matchExpressions.operator: Invalid value: "": not a valid selector operator',
     ),
 ]
 

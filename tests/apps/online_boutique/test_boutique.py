@@ -215,7 +215,6 @@ def test_a_cpu_limit_far_too_low_makes_the_shop_unusable(healthy: Snapshot[Handm
         "us-central1-docker.pkg.dev/google-samples/microservices-demo/currencyservice:v0.10.3",
         env={"PORT": "7000"},
         cpu_limit=0.02,
-        namespace="boutique",
     )
     cluster.run(20)
     assert not cluster.pods["currencyservice"].listens_on(7000)  # .9 s of work take 45 s

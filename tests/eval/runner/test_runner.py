@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.eval.episode import replay
-from simcluster.eval.runner import Plan, RunDirectory, evaluate
+from simcluster.eval.runner import Plan, RunDirectory, evaluate, runner
 from simcluster.session import log as replay_log
 
 #: A calm task: what is tested here is the runner.
@@ -45,6 +45,11 @@ class Print(Base):
     def run(self, session):
         print("} printed")
         os.write(1, b"} written")
+
+class StopWorker(Base):
+    def run(self, session):
+        worker = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+        os.kill(int(worker), signal.SIGSTOP)
 
 class Stay(Base):
     def run(self, session):
@@ -84,6 +89,17 @@ def test_an_agent_is_handed_a_session_and_nothing_else(tmp_path: Path) -> None:
     with RunDirectory(tmp_path / "out", plan) as directory:
         (record,) = evaluate(plan, directory, jobs=1)
     assert (record["outcome"], record["error"], record["commands"]) == ("done", "", 3)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agents")
+def test_a_worker_that_does_not_come_back_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "GRACE_S", 20.0)
+    plan = Plan((TASK,), ("some_agents:StopWorker", "noop"), wall_limit_s=20.0)
+    with RunDirectory(tmp_path / "out", plan) as directory:
+        stopped, noop = evaluate(plan, directory, jobs=1)
+    assert (stopped["outcome"], stopped["passed"], noop["outcome"]) == ("error", False, "done")
+    assert "the worker did not come back within" in stopped["error"]
 
 
 @pytest.mark.slow
