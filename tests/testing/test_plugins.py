@@ -45,14 +45,14 @@ application: kiosk
 description: A kiosk
 namespace: kiosk
 users: {entry: kiosk, rps: 20, mix: {index: 1}}
-images:
-  - name: kiosk
+services:
+  kiosk:
     image: {repository: example.com/kiosk, tags: [v1], size: 20M}
     program: kiosk
     logic: kiosk
     protocol: http
     ports: [{number: 8080}]
-    operations: [{name: index, path: /, cpu_ms: 1}]
+    operations: {index: {path: /, work: {law: exponential, mean: 1ms}}}
 """,
     "acme/kiosk/manifests.yaml": """\
 apiVersion: apps/v1
