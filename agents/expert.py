@@ -42,7 +42,7 @@ class Expert:
         self.steps = tuple(Act(step.kubectl, step.node, step.sh, step.wait, step.stdin) for step in steps)
 
     def run(self, session: Session) -> None:
-        """Find out what is wrong, say it, mend it. Whoever finds nothing says nothing and touches nothing."""
+        """Find out what is wrong, say it, mend it. Who finds nothing says nothing and touches nothing."""
         inspection = Inspection(session, guesses=False)
         for number in range(ROUNDS_MAX):
             if number:

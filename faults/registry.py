@@ -82,6 +82,11 @@ def _files(library: Library | None) -> dict[str, Path]:
     return (library or Library()).files("faults", *specs)
 
 
+def family_of(fault_id: str) -> str:
+    """The family that has a fault's spec; empty for one of a folder that was given."""
+    return next((name for name in families() if (folder_of(name) / "specs" / f"{fault_id}.yaml").is_file()), "")
+
+
 def ids(library: Library | None = None) -> list[str]:
     """Ids of all faults, sorted."""
     return sorted(_files(library))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Nanoseconds, nearest
 from simcluster.faults.incident import IncidentStep
@@ -22,17 +23,6 @@ TARGET = "<target>"
 
 #: Attempts that every task must refuse, each made on a fork of the faulty world.
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
-
-
-class Users(Content):
-    """Who uses the application: `rps` requests a second to the Service `entry`.
-
-    They come `after` the application has become available: one that is cold is not given its whole load at once.
-    """
-
-    entry: str
-    rps: float = Field(gt=0)
-    after: Nanoseconds = 0
 
 
 class Truth(Content):

@@ -62,8 +62,8 @@ def broken_drives(reading: Reading) -> list[Finding]:
 
 def _device(reading: Reading, node: str) -> str:
     """The drive on which volumes lie."""
-    told = reading.session.node(node).sh("df --output=source /var/local-path-provisioner | tail -1").stdout.strip()
-    found = re.search(r"/dev/([a-z]+)", told)
+    source = reading.session.node(node).sh("df --output=source /var/local-path-provisioner | tail -1").stdout.strip()
+    found = re.search(r"/dev/([a-z]+)", source)
     return found[1] if found else "sda"
 
 

@@ -59,8 +59,8 @@ def _left_behind(reading: Reading, pod: Json, container: str) -> str:
         if rejected or zombies >= _ZOMBIES_MIN:
             return "PID exhaustion in the new version: zombies that it never reaps use up its PIDs until fork fails"
     if _NO_SPACE.search(words):
-        told = session.kubectl(f"exec {where} -- cat /sys/fs/cgroup/memory.stat").stdout
-        shared = re.search(r"^shmem (\d+)$", told, re.MULTILINE)
+        stat = session.kubectl(f"exec {where} -- cat /sys/fs/cgroup/memory.stat").stdout
+        shared = re.search(r"^shmem (\d+)$", stat, re.MULTILINE)
         if shared and int(shared[1]) >= _SHARED_MIN:
             return "shared memory is full: the new version leaves files in /dev/shm"
     return ""
@@ -72,8 +72,8 @@ def starved_versions(reading: Reading) -> list[Finding]:
     for deployment in _deployments(reading):
         where = f"deployment/{deployment['metadata']['name']} -n {deployment['metadata']['namespace']}"
         for name, image in _changed(reading, deployment):
-            told = reading.session.kubectl(f"logs {where} -c {name} --since={SINCE} --tail={LINES}").stdout
-            if _TOO_MANY in told:
+            log = reading.session.kubectl(f"logs {where} -c {name} --since={SINCE} --tail={LINES}").stdout
+            if _TOO_MANY in log:
                 mechanism = "file descriptor limit too low in the new version: too many open files"
                 findings.append(_back(deployment, name, image, mechanism))
     return findings

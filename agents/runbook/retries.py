@@ -15,7 +15,7 @@ MANY = 20
 #: How long nobody is let in where retries cannot be switched off: queues are seconds long.
 SHED = "30s"
 
-_TOLD = re.compile(r"attempts_per_(?:request|call)[=:]\s*(\d+(?:\.\d+)?)")
+_REPORTED = re.compile(r"attempts_per_(?:request|call)[=:]\s*(\d+(?:\.\d+)?)")
 _COUNTS = re.compile(r"\brequests[=:]\s*(\d+).*?\battempts[=:]\s*(\d+)")
 _GIVEN_UP = re.compile(r"giving up after (\d+) attempts?\b")
 _VARIABLE = re.compile(r".*(ATTEMPTS|RETRIES|RETRY_COUNT|MAX_RETRY)")
@@ -32,8 +32,8 @@ def retry_storms(reading: Reading) -> list[Finding]:
             name = deployment["metadata"]["name"]
             if not any(_VARIABLE.fullmatch(entry["name"]) for entry in _environment(deployment)):
                 continue  # nothing to read about attempts in the logs of programs that make one
-            told = reading.session.kubectl(f"logs deployment/{name} -n {namespace} --since={SINCE} --tail={LINES}")
-            if amplification(told.stdout) >= AMPLIFIED:
+            logs = reading.session.kubectl(f"logs deployment/{name} -n {namespace} --since={SINCE} --tail={LINES}")
+            if amplification(logs.stdout) >= AMPLIFIED:
                 findings.append(_finding(reading, deployment))
     return findings
 
@@ -63,9 +63,9 @@ def amplification(log: str) -> float:
 
 
 def _reported(line: str) -> float:
-    told = _TOLD.search(line)
-    if told:
-        return float(told[1])
+    stated = _REPORTED.search(line)
+    if stated:
+        return float(stated[1])
     counts = _COUNTS.search(line)
     return int(counts[2]) / int(counts[1]) if counts and int(counts[1]) else 0.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcluster.engine import Snapshot, fork
+from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.pager import Pager
 from simcluster.eval.episode.report import Report
@@ -16,9 +16,9 @@ from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
 from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, Profile
+from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
-from simcluster.session.log import versions
-from simcluster.surface.protocols import CommandResult
+from simcluster.session.log import Command, End
 from simcluster.tasks.model import Task
 from simcluster.world import World
 
@@ -39,8 +39,9 @@ class Episode(Live):
     Attributes:
         baseline: what was there before the incident.
         alert: the page, as text; empty until the pager has fired.
-        answer: the last diagnosis that was submitted.
     """
+
+    tools = (*Live.tools, "diagnose")
 
     def __init__(self, world: World, task: Task, seed: int, noise: Profile | None, library: Library | None) -> None:
         super().__init__(world, task.clock, task.budget)
@@ -48,13 +49,13 @@ class Episode(Live):
         self.seed = seed
         self.noise_name = noise.id if noise is not None else None
         self.alert = ""
-        self.answer: str | dict[str, Any] | None = None
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
         self.pager = Pager(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None
+        self._worked_until_ns: int | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
         spared: dict[str, tuple[str, ...]] = {}
         for ref in self.incident.faulted():
@@ -73,23 +74,7 @@ class Episode(Live):
         """The operator is called: from here on commands and time are counted."""
         self.recorder.mark("paged")
         self.alert = self.pager.text()
-        self.opened_ns = self.world.sim.now
-
-    def diagnose(self, answer: str | dict[str, Any]) -> None:
-        """Submit the diagnosis: a free text, or `{component, mechanism, details, scope}`. The last one counts.
-
-        Raises:
-            ValueError: the answer is neither a text nor a dictionary.
-        """
-        if not isinstance(answer, (str, dict)):
-            raise ValueError(f"a diagnosis is a text or a dictionary, not {type(answer).__name__}")
-        self._open()
-        self.answer = answer
-        self._answered(self.world.sim.now, "diagnose", "", repr(answer), "", CommandResult(""))
-
-    def fork(self) -> Episode:
-        """A second episode with the same past; both futures are real."""
-        return fork(self)
+        self.inbox.opened_ns = self.world.sim.now
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""
@@ -109,16 +94,15 @@ class Episode(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        return {
-            "task": self.task.id,
-            "seed": self.seed,
-            "noise": self.noise_name,
-            "clock": self.policy.model_dump(),
-            "versions": versions(),
-        }
+        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
+
+    def end(self, outcome: str = "done") -> End:
+        """The last line of the replay log."""
+        end = super().end(outcome)
+        return end if self._worked_until_ns is None else end._replace(at_ns=self._worked_until_ns, graded=True)
 
     def _grade(self) -> Report:
-        worked_ns = self.world.sim.now - self.opened_ns
+        self._worked_until_ns = self.world.sim.now
         self.recorder.mark("finished")
         if self.noise is not None:
             self.noise.silence()
@@ -128,11 +112,11 @@ class Episode(Live):
             task=self.task.id,
             seed=self.seed,
             noise=self.noise_name,
-            diagnosis=judge(self.answer, self.task.truth, self.baseline.inventory()),
+            diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
             trajectory=self._trajectory(),
             commands=len(self.commands),
-            simulated_s=worked_ns / 1e9,
+            simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
         )
 
@@ -147,21 +131,17 @@ class Episode(Live):
             self.recorder.unattended = recorder.left_alone(begun_ns)
         return verify(self.recorder.header(), records)
 
-    def _before_write(self) -> None:
-        if self._untouched is None and self.alert:
-            self._untouched = Snapshot((self.world, self.recorder))
-
-    def _open(self) -> None:
+    def admit(self, request: Request) -> None:
+        """Nothing is taken any more once it has been graded. Raises Finished."""
         if self.finished:
             raise Finished("this episode has been graded: fork it before finish() to try something else")
 
-    def _check_budget(self) -> None:
-        self._open()
-        super()._check_budget()
+    def before_write(self) -> None:
+        """Remember the world before the first write after the page."""
+        if self._untouched is None and self.alert:
+            self._untouched = Snapshot((self.world, self.recorder))
 
-    def _answered(
-        self, at_ns: int, tool: str, target: str, text: str, stdin: str, result: CommandResult, *, write: bool = False
-    ) -> CommandResult:
-        if tool in ("kubectl", "node"):
-            self.recorder.command(tool, write=write, at_ns=at_ns)
-        return super()._answered(at_ns, tool, target, text, stdin, result, write=write)
+    def answered(self, command: Command, effect: Effect) -> None:
+        """Tag the record with what was done."""
+        if command.tool in ("kubectl", "node", "container"):
+            self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)

@@ -1,15 +1,16 @@
-"""Replays an episode from its log: same task, seed and commands, and the answers must be the same."""
+"""Replays a log: the same start and the same requests, and answers, world and grade must be the same."""
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
-from simcluster.session import log
-from simcluster.surface.protocols import CommandResult
+from simcluster.session import Sandbox, log, sandbox
+from simcluster.session.replay import repeat
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,11 @@ class Replay:
     """What a replay found.
 
     Attributes:
-        episode: the replayed episode, after its last command (finished if the log was).
-        differences: one text for every command whose instant or answer is not that of the log.
+        live: the replayed episode or sandbox, as it was when the log ended (graded if the log was).
+        differences: one text for every command whose instant, answer or world is not that of the log.
     """
 
-    episode: Episode
+    live: Episode | Sandbox
     differences: tuple[str, ...]
 
     @property
@@ -30,39 +31,37 @@ class Replay:
         return not self.differences
 
 
-def replay(path: Path) -> Replay:
+def replay(path: Path, library: Library | None = None) -> Replay:
     """Run the commands of a log again.
+
+    Args:
+        library: where its task is looked for.
 
     Raises:
         ValueError: the file is no replay log.
         UnknownName: its task no longer exists.
     """
-    header, commands, digest = log.read(path)
-    episode = start(header["task"], header["seed"], header["noise"])
-    differences = []
-    for number, command in enumerate(commands, start=1):
-        result = _again(episode, command)
-        made = episode.commands[len(episode.commands) - 1]
-        if made.at_ns != command.at_ns:
-            differences.append(f"command {number} ({command.text}) took effect at {made.at_ns} ns, not {command.at_ns}")
-        elif not log.same_answer(command, result):
-            differences.append(f"command {number} ({command.text}) answered differently")
-    if digest:
-        episode.finish()
-        if episode.digest != digest:
-            differences.append(f"the final digest is {episode.digest}, not {digest}")
-    return Replay(episode, tuple(differences))
+    found = log.read(path)
+    live = begun(found.header, library)
+    differences = repeat(live, found)
+    if found.end is not None:
+        if found.end.graded and isinstance(live, Episode):
+            live.finish()
+        if live.digest != found.end.digest:
+            differences.append(f"the final digest is {live.digest}, not {found.end.digest}")
+    return Replay(live, tuple(differences))
 
 
-def _again(episode: Episode, command: log.Command) -> CommandResult:
-    if command.tool == "kubectl":
-        return episode.kubectl(command.text, command.stdin)
-    if command.tool == "node":
-        return episode.node(command.target).sh(command.text)
-    if command.tool == "wait":
-        episode.wait(command.text)
-    elif command.tool == "diagnose":
-        episode.diagnose(ast.literal_eval(command.text))
-    else:
-        raise ValueError(f"unknown tool {command.tool!r} in a replay log")
-    return CommandResult("")
+def begun(header: dict[str, Any], library: Library | None = None) -> Episode | Sandbox:
+    """What the header of a log says was started.
+
+    Raises:
+        ValueError: the header lacks something.
+        UnknownName: its task no longer exists.
+    """
+    try:
+        if header["task"] is None:
+            return sandbox(header["nodes"], seed=header["seed"])
+        return start(header["task"], header["seed"], header["noise"], library)
+    except KeyError as missing:
+        raise ValueError(f"the header of the log lacks {missing}") from None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from simcluster import tasks
+from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.pager import REQUESTS_MIN
 from simcluster.faults.incident import Incident, IncidentStep
+from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.noise import plan
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
@@ -28,6 +31,14 @@ class NotAnIncident(Exception):
     """The task does not work in this world: the application is not healthy before, or nobody is paged after."""
 
 
+class Place(NamedTuple):
+    """An application in a namespace, and who uses it."""
+
+    app: str
+    namespace: str
+    users: Users | None = None
+
+
 class Starts:
     """Starts episodes, and remembers the instants that many of them share.
 
@@ -37,8 +48,8 @@ class Starts:
 
     def __init__(self, keep: int = 4) -> None:
         self._keep = keep
-        self._healthy: dict[tuple[str, str, str, int], Snapshot[World]] = {}
-        self._paged: dict[tuple[str, int, str | None], Snapshot[Episode]] = {}
+        self._healthy: dict[tuple[object, ...], Snapshot[World]] = {}
+        self._paged: dict[tuple[object, ...], Snapshot[Episode]] = {}
 
     def start(
         self, task: str | Path | Task, seed: int = 0, noise: str | None = None, library: Library | None = None
@@ -57,7 +68,7 @@ class Starts:
             NotAnIncident: the application was not healthy, or nobody was paged.
         """
         loaded = task if isinstance(task, Task) else tasks.load(str(task), library)
-        key = (loaded.model_dump_json(), seed, noise)
+        key = (loaded.model_dump_json(), seed, noise, library)
         if key not in self._paged:
             self._remember(self._paged, key, Snapshot(self._run(loaded, seed, noise, library)))
         return self._paged[key].restore()
@@ -68,10 +79,20 @@ class Starts:
         What is latent in a task with resolved targets is in it already.
         """
         latent = tuple(step for step in task.incident if step.latent) if task.resolved else ()
-        hidden = "".join(step.model_dump_json() for step in latent)
-        key = (task.app, task.namespace, task.users.model_dump_json() + hidden, seed)
+        return self.deployed(Place(task.app, task.namespace, task.users), seed, library, latent)
+
+    def deployed(
+        self, place: Place, seed: int, library: Library | None = None, latent: tuple[IncidentStep, ...] = ()
+    ) -> World:
+        """A world in which an application serves its users.
+
+        Raises:
+            ValueError: there is no such application, or the API server refuses its manifests.
+            NotAnIncident: it does not become healthy.
+        """
+        key = (*place, "".join(step.model_dump_json() for step in latent), seed, library)
         if key not in self._healthy:
-            self._remember(self._healthy, key, Snapshot(_healthy_world(task, seed, latent, library)))
+            self._remember(self._healthy, key, Snapshot(_healthy_world(place, seed, latent, library)))
         return self._healthy[key].restore()
 
     def _run(self, task: Task, seed: int, noise: str | None, library: Library | None) -> Episode:
@@ -99,34 +120,39 @@ class Starts:
             del memory[next(iter(memory))]
 
 
-def _healthy_world(task: Task, seed: int, latent: tuple[IncidentStep, ...], library: Library | None) -> World:
-    world = World(seed)
-    Incident(world, task.namespace, latent, library).plant()
-    world.deploy(task.app, task.namespace)
+def _healthy_world(place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None) -> World:
+    world, namespace, crowd = World(seed, library=library), place.namespace, place.users
+    Incident(world, namespace, latent, library).plant()
+    world.deploy(place.app, namespace)
     limit = world.sim.now + HEALTHY_LIMIT_NS
-    if task.users.after:
-        while not world.available(task.namespace) and world.sim.now < limit:
+    if crowd is None or crowd.after:
+        while not world.available(namespace) and world.sim.now < limit:
             world.run_for(STEP_NS)
-        world.run_for(task.users.after)
-    users = world.add_users(task.namespace, task.users.entry, task.users.rps)
+    if crowd is not None:
+        world.run_for(crowd.after)
+    users = world.add_users(namespace, crowd.entry, crowd.rps) if crowd is not None else None
     healthy_since: int | None = None
     while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:
         world.run_for(STEP_NS)
-        stats = users.window(world.sim.now - STEP_NS, world.sim.now)
-        ready = world.available(task.namespace)
-        if ready and stats.sent >= min(REQUESTS_MIN, task.users.rps) and stats.ok >= HEALTHY_RATIO * stats.sent:
+        if world.available(namespace) and (users is None or _served(users, world.sim.now)):
             healthy_since = world.sim.now if healthy_since is None else healthy_since
         else:
             healthy_since = None
         if world.sim.now >= limit:
-            raise NotAnIncident(f"{task.app} does not become healthy within {HEALTHY_LIMIT_NS // SECOND} s")
+            raise NotAnIncident(f"{place.app} does not become healthy within {HEALTHY_LIMIT_NS // SECOND} s")
     return world
 
 
+def _served(users: UserLoad, now_ns: int) -> bool:
+    """Whether the users of the last step came, and nearly all of them got what they asked for."""
+    stats = users.window(now_ns - STEP_NS, now_ns)
+    return stats.sent >= min(REQUESTS_MIN, users.rps) and stats.ok >= HEALTHY_RATIO * stats.sent
+
+
 #: One per process: starting is the same for everybody, and the snapshots are immutable.
-_STARTS = Starts()
+STARTS = Starts()
 
 
 def start(task: str | Path | Task, seed: int = 0, noise: str | None = None, library: Library | None = None) -> Episode:
     """An episode at the instant at which the operator is paged: see `Starts.start`."""
-    return _STARTS.start(task, seed, noise, library)
+    return STARTS.start(task, seed, noise, library)

@@ -142,13 +142,16 @@ def _characterization(reading: Reading, truth: Truth) -> _Decided:
     family = family_of(truth)
     allowed = (family, *vocabulary().families[family].consequences)
     others = [name for name in reading.families if name not in allowed]
-    told = ", ".join(reading.families) or "no known mechanism"
+    heard = ", ".join(reading.families) or "no known mechanism"
     missing = [f"{key}={value}" for key, value in truth.details.items() if not _has_detail(reading.text, value)]
     enough = 2 * len(missing) < len(truth.details) or not truth.details
     return [
-        (family in reading.families and len(others) <= 1, f"claims {told}"),
+        (family in reading.families and len(others) <= 1, f"claims {heard}"),
         (enough, f"lacks {', '.join(missing)}" if missing else "has every changed value"),
-        (bool(reading.families) and not others, f"claims besides: {', '.join(others)}" if others else f"claims {told}"),
+        (
+            bool(reading.families) and not others,
+            f"claims besides: {', '.join(others)}" if others else f"claims {heard}",
+        ),
     ]
 
 

@@ -9,18 +9,21 @@ read holds the answer's words. Each attempt and each fix starts from a fork of o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from simcluster import tasks
+from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
 from simcluster.eval.episode.start import NotAnIncident, start
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
+from simcluster.eval.proof.apps import check_app
 from simcluster.eval.proof.attempts import REACTION_NS, attempt
+from simcluster.eval.proof.faults import case_findings
+from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.trajectory import Recorder
 from simcluster.faults import registry as faults
@@ -65,53 +68,13 @@ class Provable(Protocol):
 Opener = Callable[[str, int], Provable]
 
 
-class Finding(NamedTuple):
-    """One thing that was proved, or not."""
-
-    name: str
-    passed: bool
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class ProofReport:
-    """The proof of one piece of content."""
-
-    kind: str  # task, fault or noise
-    id: str
-    seed: int
-    findings: tuple[Finding, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether everything was proved."""
-        return all(finding.passed for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form of `simcluster check --json`."""
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "seed": self.seed,
-            "passed": self.passed,
-            "findings": [finding._asdict() for finding in self.findings],
-        }
-
-    def explain(self) -> str:
-        """One line a finding."""
-        return "\n".join(
-            f"{'pass' if f.passed else 'FAIL'} {f.name}{': ' if f.why else ''}{f.why}" for f in self.findings
-        )
-
-
 def check(target: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None) -> ProofReport:
-    """Prove a task, a fault or a noise profile, by id or by file.
+    """Prove an application, a task, a fault or a noise profile, by id or by file.
 
     Raises:
         UnknownName: nothing has this id; the nearest are listed.
         ContentError: a file is wrong.
     """
-    known_tasks, known_faults, known_noises = tasks.ids(library), faults.ids(library), noise.ids(library)
     path = Path(target)
     if target.endswith((".yaml", ".yml")):
         keys = read_document(path).data
@@ -122,14 +85,28 @@ def check(target: str, seed: int = 0, *, library: Library | None = None, opener:
             profile = load_content(path, noise.Profile)
             return ProofReport("noise", profile.id, seed, (Finding("the file is right", True),))
         return check_task(target, seed, library=library, opener=opener)
-    if target in known_tasks:
+    known = known_ids(library)
+    if target not in known:
+        raise UnknownName("app, task, fault or noise", target, list(known))
+    if known[target] == "task":
         return check_task(target, seed, library=library, opener=opener)
-    if target in known_faults:
+    if known[target] == "fault":
         return check_fault(target, seed, library=library, opener=opener)
-    if target in known_noises:
-        noise.load(target, library)
-        return ProofReport("noise", target, seed, (Finding("the file is right", True),))
-    raise UnknownName("task, fault or noise", target, [*known_tasks, *known_faults, *known_noises])
+    if known[target] == "app":
+        return check_app(target, seed, library=library)
+    noise.load(target, library)
+    return ProofReport("noise", target, seed, (Finding("the file is right", True),))
+
+
+#: What can be proved by its id.
+KINDS = ("app", "task", "fault", "noise")
+
+
+def known_ids(library: Library | None = None) -> dict[str, str]:
+    """Id -> kind of everything that can be proved; of two that share one, the first kind of `KINDS` counts."""
+    apps = [folder.behaviour.application for folder in applications(library)]
+    found = zip(KINDS, (apps, tasks.ids(library), faults.ids(library), noise.ids(library)), strict=True)
+    return {one: kind for kind, ids in reversed(list(found)) for one in ids}
 
 
 def check_task(
@@ -147,7 +124,7 @@ def check_task(
     task = tasks.load(task_id, library)
     _validate(task, task_id, library)
     try:
-        episode = (opener or start)(task_id, seed)
+        episode = opener(task_id, seed) if opener is not None else start(task_id, seed, library=library)
     except ImpossibleTarget as error:
         path = tasks.path_of(task_id, library)
         place = ("incident", error.step, "target") if error.step is not None else ("incident",)
@@ -161,14 +138,14 @@ def check_task(
 def check_fault(
     fault_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
 ) -> ProofReport:
-    """Prove a fault by a task that has it. Raises UnknownName, ContentError."""
-    spec = faults.load(fault_id, library)
+    """Prove a fault by its case, and by a task that has it. Raises UnknownName, ContentError."""
+    found = case_findings(fault_id, seed, library)
     for task_id in tasks.ids(library):
         if any(step.fault == fault_id for step in tasks.load(task_id, library).incident):
             proof = check_task(task_id, seed, library=library, opener=opener)
-            used = Finding("a task uses it", True, task_id)
-            return ProofReport("fault", spec.id, seed, (used, *proof.findings))
-    return ProofReport("fault", spec.id, seed, (Finding("a task uses it", False, "no task has this fault"),))
+            found = [*found, Finding("a task uses it", True, task_id), *proof.findings]
+            break
+    return ProofReport("fault", fault_id, seed, tuple(found) or (Finding("a case or a task shows it", False),))
 
 
 def _validate(task: Task, task_id: str, library: Library | None) -> None:

@@ -13,7 +13,6 @@ from simcluster.eval.episode import Episode, start
 from simcluster.eval.isolation.agenthost import AgentHost, Ending, Job
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
-from simcluster.session import log as replay_log
 
 #: Bytes of what an agent prints that are kept with its run.
 OUTPUT_MAX = 2**20
@@ -37,7 +36,7 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     ending = host.run(job_of(run.agent, episode, plan), episode, lambda data: _keep(printed, data))
     report = episode.finish().to_dict()
     try:
-        write_files(folder, run, episode)
+        write_files(folder, run, episode, ending.outcome)
         if printed:
             (folder / f"{run.name}.output.txt").write_bytes(printed)
     except OSError as problem:  # a full disk takes the files, not the grade
@@ -61,10 +60,9 @@ def reference_steps(episode: Episode) -> tuple[ReferenceStep, ...]:
     return tuple(ReferenceStep(step.kubectl, step.stdin, step.node, step.sh, step.wait) for step in steps)
 
 
-def write_files(folder: Path, run: Run, episode: Episode) -> None:
+def write_files(folder: Path, run: Run, episode: Episode, outcome: str) -> None:
     """Write the replay log and the trajectory of a graded episode. Raises OSError."""
-    header = {**episode.log_header(), "agent": run.agent}
-    replay_log.write(folder / f"{run.name}.log.jsonl", header, episode.commands, episode.digest)
+    episode.write_log(folder / f"{run.name}.log.jsonl", outcome, agent=run.agent)
     recorder = episode.recorder
     write_jsonl(folder / f"{run.name}.trajectory.jsonl", recorder.header(), recorder.records)
 

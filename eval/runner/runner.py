@@ -7,6 +7,7 @@ its worker; a worker that is killed nevertheless, or does not come back, is repl
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
@@ -58,7 +59,8 @@ class _Worker:
         context.set_forkserver_preload([work.__module__])
         self.pipe: Connection
         self.pipe, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=work, args=(theirs, plan, folder), daemon=True)
+        arguments = (theirs, plan, folder, dict(os.environ))
+        self.process: BaseProcess = context.Process(target=work, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
         self.run: Run | None = None
@@ -92,6 +94,7 @@ class _Pool:
         """Work off the list."""
         waiting = list(waiting)
         while waiting or any(worker.run for worker in self._workers):
+            self._workers = [w if w.run or w.process.is_alive() else self._new() for w in self._workers]
             for worker in self._workers:
                 if worker.run is None and waiting:
                     worker.give(waiting.pop(self._choose(worker, waiting)), self._plan.wall_limit_s)

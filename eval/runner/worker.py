@@ -20,13 +20,18 @@ from simcluster.eval.runner.execute import execute, record_of
 from simcluster.eval.runner.plan import Plan, Run
 
 
-def work(pipe: Connection, plan: Plan, folder: str) -> None:
+def work(pipe: Connection, plan: Plan, folder: str, environment: dict[str, str]) -> None:
     """Serve runs until the pipe is closed.
+
+    Args:
+        environment: of the evaluation; workers are forked from a process that may be older.
 
     What fails outside the agent (a task whose incident nobody notices) is a record too, with
     the outcome `error`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
+    os.environ.clear()
+    os.environ.update(environment)
     die_with_parent()
     threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True).start()
     adopt_orphans()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.faults.releases.release import Release, ReleaseParams
-from simcluster.models.apps.catalog import Defects
+from simcluster.models.apps import defects
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
 
 
@@ -27,6 +27,6 @@ class KernelDescriptors(Release):
     Params = DescriptorParams
     params: DescriptorParams
 
-    def defects(self) -> Defects:
+    def defect(self) -> defects.Defect:
         """What the version does."""
-        return Defects(nofile=self.params.nofile)
+        return defects.DescriptorLimit(limit=self.params.nofile)

@@ -7,7 +7,7 @@ from pydantic import Field
 from simcluster.control.kubelet.thresholds import configured_pids
 from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.apps.catalog import Defects
+from simcluster.models.apps import defects
 from simcluster.models.machine.machine import Machine
 
 #: A program that starts more children in a second of CPU does nothing else (a fork and an exec cost about 1 ms).
@@ -35,9 +35,9 @@ class ProcessLitter(Release):
     Params = ProcessParams
     params: ProcessParams
 
-    def defects(self) -> Defects:
+    def defect(self) -> defects.Defect:
         """What the version does."""
-        return Defects(litter_processes=self.params.children)
+        return defects.ProcessLitter(children=self.params.children)
 
     def check(self, target: FaultTarget) -> None:
         """There must be a limit of a pod's tasks to run into."""
@@ -66,6 +66,6 @@ class SharedLitter(Release):
     Params = SharedParams
     params: SharedParams
 
-    def defects(self) -> Defects:
+    def defect(self) -> defects.Defect:
         """What the version does."""
-        return Defects(litter_bytes=int(self.params.mib * (1 << 20)))
+        return defects.SharedMemoryLitter(bytes=int(self.params.mib * (1 << 20)))

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.apps.catalog import Defects
+from simcluster.models.apps import defects
 
 #: A program that leaks more for each second of CPU does nothing else.
 MOST_LEAK_MIB = 4096
@@ -30,9 +30,9 @@ class MemoryLeak(Release):
     Params = LeakParams
     params: LeakParams
 
-    def defects(self) -> Defects:
+    def defect(self) -> defects.Defect:
         """What the version does."""
-        return Defects(leak_bytes=int(self.params.mib * (1 << 20)))
+        return defects.MemoryLeak(bytes=int(self.params.mib * (1 << 20)))
 
     def check(self, target: FaultTarget) -> None:
         """There must be a memory limit to run into."""

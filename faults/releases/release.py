@@ -11,7 +11,8 @@ from simcluster.engine.content import Content
 from simcluster.faults.deployer import redeploy
 from simcluster.faults.mechanism import ContainerMechanism, container_named
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.apps.catalog import AppCatalog, Defects, tag_of
+from simcluster.models.apps.catalog import AppCatalog, tag_of
+from simcluster.models.apps.defects import Defect
 from simcluster.models.machine.images import ImageRegistry
 
 
@@ -28,7 +29,7 @@ class Release(ContainerMechanism):
     params: ReleaseParams
 
     @abstractmethod
-    def defects(self) -> Defects:
+    def defect(self) -> Defect:
         """What the version does that the others do not."""
 
     @property
@@ -45,12 +46,12 @@ class Release(ContainerMechanism):
         if facts is None:
             raise ImpossibleTarget(f"nothing is known of the program of {image}, so it can have no such version")
         if self.params.tag in facts.tags:
-            raise ImpossibleTarget(f"{image}: the tag {self.params.tag} is a version without fault")
+            raise ImpossibleTarget(f"{image}: there is a version {self.params.tag} already")
 
     def inject(self, target: FaultTarget) -> None:
         """Publish the version and deploy it."""
         catalog, registry = _workshop(target)
-        catalog.release(registry, self.container(target)["image"], self.params.tag, self.defects())
+        catalog.release(registry, self.container(target)["image"], self.params.tag, self.defect())
         redeploy(target, self.deployer, self.namespace, self.ref, self._edit)
 
     def _edit(self, manifest: Json) -> None:

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 
 from simcluster.engine import MILLISECOND
 from simcluster.engine.content import model_of, parsed, read_document
+from simcluster.models.apps.defects import AnyDefect
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
 from simcluster.models.traffic.cluster.compilation import compiled
 from simcluster.models.traffic.cluster.messages import MESSAGE_NS
@@ -235,10 +236,7 @@ class Behaviour(Service):
         settings: variables that set keys of the program.
         report: what it says of itself from time to time.
         warm_up: how slow it is in the beginning, if that is worth telling.
-        leak, descriptor_leak: bytes, and descriptors, that it never gives back for each second of CPU it uses.
-        nofile: the limit of descriptors that its start script sets (`ulimit -n`); 0 is what the runtime gives.
-        process_litter, shm_litter: children that it never asks after, and bytes in files of /dev/shm that it never
-            removes, for each second of CPU it uses.
+        defects: what it does with its work that it should not.
     """
 
     name: str = ""
@@ -264,11 +262,7 @@ class Behaviour(Service):
     settings: tuple[Setting, ...] = ()
     report: Report | None = None
     warm_up: WarmUp | None = None
-    leak: Bytes = 0
-    descriptor_leak: float = Field(default=0.0, ge=0.0)
-    nofile: int = Field(default=0, ge=0)
-    process_litter: float = Field(default=0.0, ge=0.0)
-    shm_litter: Bytes = 0
+    defects: tuple[AnyDefect, ...] = ()
     operations: Annotated[dict[str, AppOperation], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from simcluster.engine import FlatDict, Simulation
 from simcluster.engine.content import UnknownName
 from simcluster.engine.discovery import packages_in
 from simcluster.models.apps.behaviour import Application, Behaviour, StoreLoad
+from simcluster.models.apps.defects import Defect
 from simcluster.models.apps.folder import AppFolder
 from simcluster.models.apps.generic import LISTENS, GenericProgram
 from simcluster.models.apps.server import ServerProgram
@@ -33,8 +34,6 @@ _SERVERS = (
 )
 
 
-#: What a release's defects are called in a behaviour.
-_DEFECTS = ("leak", "descriptor_leak", "nofile", "process_litter", "shm_litter")
 #: A behaviour, and the users' mix if it is their entry.
 _Described = tuple[Behaviour, tuple[tuple[str, float], ...]]
 
@@ -44,23 +43,6 @@ class ImageFacts(NamedTuple):
 
     tags: tuple[str, ...]
     size: int
-
-
-class Defects(NamedTuple):
-    """What a release of a program does that the others do not.
-
-    Attributes:
-        leak_bytes, leak_descriptors: what it never gives back for each second of CPU it uses.
-        nofile: descriptors to which its start script limits it; 0 leaves the runtime's limit.
-        litter_processes, litter_bytes: children that it never asks after, and bytes in files of /dev/shm that it
-            never removes, for each second of CPU it uses.
-    """
-
-    leak_bytes: int = 0
-    leak_descriptors: float = 0.0
-    nofile: int = 0
-    litter_processes: float = 0.0
-    litter_bytes: int = 0
 
 
 class ImageRepositories(Protocol):
@@ -87,7 +69,7 @@ class AppCatalog:
         self.applications: dict[str, Application] = {}
         self._behaviours: dict[str, _Described] = FlatDict()
         self._programs: dict[tuple[str, str], _Described] = FlatDict()  # by repository and program
-        self._releases: dict[tuple[str, str], Defects] = {}  # by repository and tag
+        self._releases: dict[tuple[str, str], tuple[Defect, ...]] = {}  # by repository and tag
         self._loads: dict[str, list[StoreLoad]] = {}  # what applications ask of stores, by kind
         for folder in (*generic_folders(), *folders):
             self.bring(folder)
@@ -141,9 +123,13 @@ class AppCatalog:
         return found[0] if found is not None else None
 
     def describe(self, repository: str) -> ImageFacts | None:
-        """Tags and size of a described repository; None if nobody described it."""
-        found = self._behaviours.get(repository_of(repository))
-        return ImageFacts(found[0].image.tags, found[0].image.size) if found is not None else None
+        """Tags, released ones too, and size of a described repository; None if nobody described it."""
+        known = repository_of(repository)
+        found = self._behaviours.get(known)
+        if found is None:
+            return None
+        released = (tag for name, tag in self._releases if name == known)
+        return ImageFacts((*found[0].image.tags, *released), found[0].image.size)
 
     def tags(self, repository: str) -> tuple[str, ...] | None:
         """Tags that exist in a described repository; None if nobody described it."""
@@ -162,7 +148,7 @@ class AppCatalog:
                 )
                 registry.describe(full, image.tags, image.size)
 
-    def release(self, registry: ImageRepositories, image: str, tag: str, defects: Defects) -> None:
+    def release(self, registry: ImageRepositories, image: str, tag: str, *defects: Defect) -> None:
         """A new version of a described program comes out, and the registries have it.
 
         Args:
@@ -175,7 +161,7 @@ class AppCatalog:
         facts = self.describe(repository)
         if facts is None:
             raise ValueError(f"nothing is known of how {repository} behaves")
-        if tag in facts.tags or (repository, tag) in self._releases:
+        if tag in facts.tags:
             raise ValueError(f"{repository} has a tag {tag} already")
         self._releases[repository, tag] = defects
         full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
@@ -225,8 +211,7 @@ class AppCatalog:
             behaviour = self._loaded(behaviour)
         defects = self._releases.get((behaviour.image.repository, tag_of(container.spec.image)))
         if defects is not None:
-            told = dict(zip(_DEFECTS, defects, strict=True))
-            behaviour = behaviour.model_copy(update=told)
+            behaviour = behaviour.model_copy(update={"defects": defects})
         kind = self._logic.get(behaviour.logic or behaviour.data_store, ServerProgram)
         return kind(container, self._traffic, behaviour, mix, environment)
 

@@ -96,16 +96,8 @@ class ServerProgram(Program):
         self.container.set_memory(self.behaviour.memory)
         if not self.container.running:
             return
-        if self.behaviour.leak:
-            self.container.leak(self.behaviour.leak)
-        if self.behaviour.nofile:
-            self.container.machine.os.descriptors.set_limit(self.container, self.behaviour.nofile)
-        if self.behaviour.descriptor_leak:
-            self.container.machine.os.descriptors.leak(self.container, self.behaviour.descriptor_leak)
-        if self.behaviour.process_litter:
-            self.container.litter("fork", self.behaviour.process_litter)
-        if self.behaviour.shm_litter:
-            self.container.litter("write", float(self.behaviour.shm_litter))
+        for defect in self.behaviour.defects:
+            defect.begin(self.container)
         self._work_ns = int(startup.cpu_seconds * SECOND)
         self._load()
 

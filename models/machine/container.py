@@ -58,7 +58,7 @@ class Meter(Protocol):
     def take(self, row: int, speed: float) -> int:
         """The same; from now on the container knows of it."""
 
-    def heed(self, row: int, leaky: bool) -> None:
+    def set_leaky(self, row: int, leaky: bool) -> None:
         """A container leaks as it works: it wants to know of its work soon. Or it does not."""
 
 
@@ -134,7 +134,7 @@ class Container(Parted):
         self.read_meter()
         self._meter = None if meter is None else (meter, row)
         if meter is not None:
-            meter.heed(row, self.leaky)
+            meter.set_leaky(row, self.leaky)
 
     def read_meter(self) -> None:
         """Take over what its meter has counted, and leak what that makes it leak."""
@@ -270,7 +270,7 @@ class Container(Parted):
     def _note_leaks(self) -> None:
         self.leaky = bool(self._leak[0] or self._litter)
         if self._meter is not None:
-            self._meter[0].heed(self._meter[1], self.leaky)
+            self._meter[0].set_leaky(self._meter[1], self.leaky)
 
     def leaked(self) -> int:
         """Bytes it has leaked so far."""

@@ -127,15 +127,15 @@ class Cooling:
         now, cores = host.sim.now, range(host.cpu_cores)
         if not hot:
             self._hot = False
-            told = "temperature/speed normal (total events = "
+            said = "temperature/speed normal (total events = "
         elif now - self._told_ns >= TELL_NS:
             self._hot, self._told_ns = True, now
-            told = "temperature is above threshold, cpu clock is throttled (total events = "
+            said = "temperature is above threshold, cpu clock is throttled (total events = "
         else:
             return
         host.kernel(
-            *(f"CPU{core}: Core {told}{self.events})" for core in cores),
-            *(f"CPU{core}: Package {told}{self.events})" for core in cores),
+            *(f"CPU{core}: Core {said}{self.events})" for core in cores),
+            *(f"CPU{core}: Package {said}{self.events})" for core in cores),
         )
 
 

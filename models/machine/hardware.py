@@ -22,7 +22,7 @@ from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.shell.files import ERROR_TEXTS, Layer
-from simcluster.models.machine.storage import Disk, FileSystem, MountTable, Storage, Usage
+from simcluster.models.machine.storage import TMPFS, Disk, FileSystem, MountTable, Storage, Usage
 from simcluster.models.machine.storage.usage import RESERVED_KIB, TOTAL_INODES, TOTAL_KIB, root_base
 from simcluster.models.machine.units import UnitTable
 
@@ -163,8 +163,22 @@ class Hardware(ABC):
         total, reserved = TOTAL_KIB << 10, RESERVED_KIB << 10
         return Usage(total, used, max(0, total - reserved - used), TOTAL_INODES, max(0, TOTAL_INODES - inodes))
 
+    def tmpfs_at(self, path: str) -> str:
+        """The mount point of the file system in memory on which a path lies; "" if it lies on a drive."""
+        return next((point for point in TMPFS if path == point or path.startswith(point + "/")), "")
+
+    def tmpfs_bytes(self, point: str) -> tuple[int, int]:
+        """Size of a file system in memory, and how much of it is used."""
+        size = {"/run": self.memory_bytes // 10, "/dev/shm": self.memory_bytes // 2}.get(point, 5 * MIB)
+        inner = self.files.size_below("/run/lock") - 2 * MIB if point == "/run" else 0  # 2 MiB are systemd's
+        return size, self.files.size_below(point) - inner
+
     def disk_refusal(self, path: str, size_bytes: int) -> str:
         """Why a path of the host cannot be written, as a program prints it, or "": read-only, dead, full."""
+        point = self.tmpfs_at(path)
+        if point:
+            size, used = self.tmpfs_bytes(point)
+            return ERROR_TEXTS["ENOSPC"] if used + size_bytes > size else ""
         if self.built_storage is not None:
             refused = self.built_storage.mounts.at(path).refusal(size_bytes)
             return ERROR_TEXTS.get(refused, "")

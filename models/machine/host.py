@@ -17,8 +17,10 @@ from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
 from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.process import ExecResult
+from simcluster.models.machine.storage import TMPFS
 
 EXIT_SIGKILL = 137
+_GLOBAL = "NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg="
 
 
 class Boot(NamedTuple):
@@ -35,7 +37,7 @@ class Host(Hardware):
     os: Kernel
     boots: list[Boot]
     login_shell: LoginShell | None = None  # of whoever lets people in
-    on_oom: Callable[[str, int], None] | None = None  # told of a process killed for the whole machine's sake
+    on_oom: Callable[[str, int], None] | None = None  # hears of a process killed for the whole machine's sake
 
     @abstractmethod
     def run(self, argv: Sequence[str], stdin: str = "") -> ExecResult | None:
@@ -53,6 +55,8 @@ class Host(Hardware):
         self.identity = replace(self.identity, boot_id=uuid_of(digits))
         self.boots.append(Boot(self.booted_ns, self.identity.boot_id, self.os.clock.offset_ns()))
         self.os.load.booted()
+        for point in TMPFS:
+            self.files.remove_folder(point)
 
     # CPU.
 
@@ -135,21 +139,24 @@ class Host(Hardware):
 
     def out_of_memory(self, container: Group) -> None:
         """The container exceeded its limit: the kernel kills its largest process."""
-        comm = container.comm
-        score = self.oom_score(container)
-        held_kb = container.memory_bytes >> 10
-        slice_name = f"/kubepods.slice/kubepods-pod{container.spec.pod_uid.replace('-', '_')}.slice"
-        scope = f"{slice_name}/cri-containerd-{container.container_id}.scope"
-        self.kernel(
-            f"{comm} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj={score}",
-            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-containerd-{container.container_id}.scope,"
-            f"mems_allowed=0,oom_memcg={scope},task_memcg={scope},task={comm},pid={container.pid},uid=0",
-            f"Memory cgroup out of memory: Killed process {container.pid} ({comm}) total-vm:{held_kb * 3}kB, "
-            f"anon-rss:{held_kb}kB, file-rss:{held_kb // 40}kB, shmem-rss:0kB, UID:0 "
-            f"pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
-        )
+        uid, scope = container.spec.pod_uid.replace("-", "_"), f"cri-containerd-{container.container_id}.scope"
+        group = f"/kubepods.slice/kubepods-pod{uid}.slice/{scope}"
+        where = f"MEMCG,nodemask=(null),cpuset={scope},mems_allowed=0,oom_memcg={group},task_memcg={group}"
+        self._say_killed(container, where, self.oom_score(container), "Memory cgroup out of memory")
         self.os.count_kill(container)
         container.exit(EXIT_SIGKILL, "OOMKilled")
+
+    def _say_killed(self, task: Group | HostProcess, where: str, score: int, why: str = "Out of memory") -> None:
+        """What mm/oom_kill.c prints of a process that it kills."""
+        comm, kib = task.comm, task.memory_bytes >> 10
+        virtual, files = (kib * 2, 0) if isinstance(task, HostProcess) else (kib * 3, kib // 40)
+        asked = "0xcc0(GFP_KERNEL)" if where.startswith("MEMCG") else "0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP)"
+        self.kernel(
+            f"{comm} invoked oom-killer: gfp_mask={asked}, order=0, oom_score_adj={score}",
+            f"oom-kill:constraint=CONSTRAINT_{where},task={comm},pid={task.pid},uid=0",
+            f"{why}: Killed process {task.pid} ({comm}) total-vm:{virtual}kB, anon-rss:{kib}kB, file-rss:{files}kB, "
+            f"shmem-rss:0kB, UID:0 pgtables:{kib // 128 + 64}kB oom_score_adj:{score}",
+        )
 
     def check_memory(self) -> None:
         """All processes together hold more than there is: the kernel kills the worst of them."""
@@ -170,16 +177,8 @@ class Host(Hardware):
         return container.memory_bytes * 1000 // self.memory_bytes + self.oom_score(container)
 
     def _kill_for_all(self, container: Group) -> None:
-        comm, score, held_kb = container.comm, self.oom_score(container), container.memory_bytes >> 10
-        self.kernel(
-            f"{comm} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, "
-            f"oom_score_adj={score}",
-            "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
-            f"task_memcg=/kubepods.slice,task={comm},pid={container.pid},uid=0",
-            f"Out of memory: Killed process {container.pid} ({comm}) total-vm:{held_kb * 3}kB, anon-rss:{held_kb}kB, "
-            f"file-rss:{held_kb // 40}kB, shmem-rss:0kB, UID:0 pgtables:{held_kb // 128 + 64}kB oom_score_adj:{score}",
-        )
-        pid = container.pid
+        comm, pid = container.comm, container.pid
+        self._say_killed(container, f"{_GLOBAL}/kubepods.slice", self.oom_score(container))
         self.os.count_kill(container)
         container.exit(EXIT_SIGKILL, "OOMKilled")
         if self.on_oom is not None:
@@ -187,19 +186,10 @@ class Host(Hardware):
 
     def _kill_process(self, process: HostProcess) -> None:
         """A process that is no container's has oom_score_adj 0."""
-        held_kb = process.memory_bytes >> 10
-        self.kernel(
-            f"{process.name[:15]} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, "
-            "oom_score_adj=0",
-            "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
-            f"task_memcg=/system.slice/{process.name}.service,task={process.name[:15]},pid={process.pid},uid=0",
-            f"Out of memory: Killed process {process.pid} ({process.name[:15]}) total-vm:{held_kb * 2}kB, "
-            f"anon-rss:{held_kb}kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:{held_kb // 128 + 64}kB "
-            "oom_score_adj:0",
-        )
+        self._say_killed(process, f"{_GLOBAL}/system.slice/{process.name}.service", 0)
         self.unburden(process.name)
         if self.on_oom is not None:
-            self.on_oom(process.name[:15], process.pid)
+            self.on_oom(process.comm, process.pid)
 
     def oom_score(self, container: Group) -> int:
         """oom_score_adj of a container's processes, by quality of service.

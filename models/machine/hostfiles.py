@@ -2,7 +2,7 @@
 
 It holds what matters to the node's agents (`/etc/kubernetes`, the kubelet's configuration)
 and to a person who looks around; everything else of an operating system is left out, and so
-are owners, permissions and links. A watcher of a folder is told of every change in it, as
+are owners, permissions and links. A watcher of a folder hears of every change in it, as
 inotify does.
 """
 
@@ -21,7 +21,8 @@ _FOLDERS = (
     *("/etc/kubernetes", "/etc/kubernetes/manifests", "/var/lib/kubelet", "/var/lib/containerd", "/lib/modules"),
     *("/etc/ssl/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"),
     *("/run/containerd", "/var/run", "/var/log/pods", "/var/log/containers", "/etc/cni/net.d", "/opt/cni/bin"),
-    *("/var/local-path-provisioner", "/etc/chrony"),
+    *("/var/local-path-provisioner", "/etc/chrony", "/dev/shm", "/run/lock", "/etc/ssl", "/etc/cni", "/opt/cni"),
+    "/usr/local/share",
 )
 
 
@@ -45,13 +46,13 @@ class HostFiles:
         self._watchers: list[tuple[str, Callable[[str], None]]] = []
         self.guard: Callable[[str, int], str] | None = None  # why the disk refuses a write to a path, or ""
 
-    def watch(self, folder: str, told: Callable[[str], None]) -> None:
-        """Have `told` called with the path of every file in the folder that changes, appears or goes."""
-        self._watchers.append((folder, told))
+    def watch(self, folder: str, listener: Callable[[str], None]) -> None:
+        """Have `listener` called with the path of every file in the folder that changes, appears or goes."""
+        self._watchers.append((folder, listener))
 
-    def unwatch(self, told: Callable[[str], None]) -> None:
+    def unwatch(self, listener: Callable[[str], None]) -> None:
         """Tell nothing more."""
-        self._watchers = [entry for entry in self._watchers if entry[1] != told]
+        self._watchers = [entry for entry in self._watchers if entry[1] != listener]
 
     def find(self, path: str) -> HostFile | None:
         """The file, or None."""
@@ -185,6 +186,6 @@ class HostFiles:
             raise FileError(refused)
 
     def _tell(self, path: str) -> None:
-        for folder, told in list(self._watchers):
+        for folder, listener in list(self._watchers):
             if parent_of(path) == folder:
-                told(path)
+                listener(path)

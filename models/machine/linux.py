@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.models.machine.hosttools import PROGRAMS, run_on_host
+from simcluster.models.machine.hosttools.table import TOOLS, run_on_host
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult
@@ -19,7 +19,7 @@ class LinuxMachine(Machine):
 
     def has_program(self, name: str) -> bool:
         """Whether the host has a program of this name."""
-        return name in PROGRAMS
+        return name in TOOLS
 
     def file(self, path: str) -> str | None:
         """Text of a file of /proc or /sys; None if there is none of that name."""

@@ -130,7 +130,7 @@ class Network:
         self.version = 0
         self.links = Links(self._links_changed)
         self.door = FrontDoor(self.links.nics, self._links_changed)
-        self.links.told.append(self.door.look)
+        self.links.listeners.append(self.door.look)
 
     # Tables.
 

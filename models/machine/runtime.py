@@ -54,8 +54,8 @@ class Runtime:
 
     Attributes:
         up: whether the daemon answers.
-        on_change: told the pod uid whenever a sandbox or container of it changed state.
-        on_stop: told when the daemon stops.
+        on_change: called with the pod uid whenever a sandbox or container of it changed state.
+        on_stop: called when the daemon stops.
     """
 
     def __init__(
@@ -225,8 +225,14 @@ class Runtime:
             self._every = (self.changes, found)
         return self.retired_cpu_ns + sum(cpu_times(self._every[1]))  # integers
 
-    def execute(self, container: Container, argv: tuple[str, ...], stdin: str = "") -> Executed:
-        """Run a command in a container; the world does not move meanwhile.
+    def execute(
+        self,
+        container: Container,
+        argv: tuple[str, ...],
+        stdin: str = "",
+        limit_ns: int = execute.ImmediateRunner.LIMIT_NS,
+    ) -> Executed:
+        """Run a command in a container, for `limit_ns` at most; the world does not move meanwhile.
 
         Raises:
             RuntimeFailure: the container does not run, or the executable does not exist.
@@ -240,7 +246,7 @@ class Runtime:
         result = container.program.run_with_input(argv, stdin)
         if result is not None:
             return Executed(result)
-        executed = execute.timed(container, argv, stdin)
+        executed = execute.timed(container, argv, stdin, limit_ns)
         if executed is None:
             asked = argv[0] if argv else ""
             missing = (

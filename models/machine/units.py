@@ -22,7 +22,7 @@ class Unit(Parted):
         changed_ns: instant since which it is in this state.
         pid: main PID while active, else 0.
         command: command line of the main process.
-        on_start, on_stop: told after the process started or ended.
+        on_start, on_stop: called after the process started or ended.
     """
 
     name: str

@@ -23,11 +23,12 @@ class LogOptions(NamedTuple):
 
 
 class ExecAnswer(NamedTuple):
-    """What a command in a container gave."""
+    """What a command in a container gave, and how long it took (longer than the client's patience: it hung up)."""
 
     stdout: str
     stderr: str
     code: int
+    lasted_ns: int = 0
 
 
 class KubeletProxy(Protocol):
@@ -36,8 +37,10 @@ class KubeletProxy(Protocol):
     def logs(self, pod: ApiObject, options: LogOptions) -> str:
         """Log text, lines ended by newline. Raises ApiError as the real server answers."""
 
-    def exec(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> ExecAnswer:
-        """Run a command in a container. Raises ApiError if it cannot be started."""
+    def exec(
+        self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str, patience_ns: int | None = None
+    ) -> ExecAnswer:
+        """Run a command in a container until the client hangs up. Raises ApiError if it cannot be started."""
 
 
 class Usage(NamedTuple):

@@ -101,6 +101,12 @@ def condition_status(obj: Mapping[str, Any], kind: str) -> str:
     return "" if entry is None else str(entry.get("status") or "")
 
 
+def transition_time(before: Mapping[str, Any] | None, status: str, now: str) -> str:
+    """`lastTransitionTime` of a condition: as in the one before it while the status is the same, else now."""
+    same = before is not None and before.get("status") == status
+    return str((before or {}).get("lastTransitionTime") or now) if same else now
+
+
 def is_pod_ready(pod: Mapping[str, Any]) -> bool:
     """Whether the reported condition Ready is True."""
     return condition_status(pod, "Ready") == "True"

@@ -67,6 +67,7 @@ class Request:
         user: who sent it; the server decides whether that user may act as `impersonate`.
         token: the bearer token of the Authorization header; if there is one it decides who the user is.
         route: what the path names, of callers who know; None: the server reads the path.
+        patience_ns: how long the client waits for the end of a command before it hangs up; None for ever.
     """
 
     method: str
@@ -80,6 +81,7 @@ class Request:
     impersonate: Impersonation | None = None
     token: str = ""
     route: Route | None = None
+    patience_ns: int | None = None
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -11,5 +11,8 @@ def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
     """
     if isinstance(value, int):
         return value
-    percent = int(value.removesuffix("%"))
+    text = value.removesuffix("%")
+    if text == value or not text.lstrip("-").isdecimal():
+        return 0  # callers of the real one log the error and go on with none
+    percent = int(text)
     return -(-total * percent // 100) if round_up else total * percent // 100

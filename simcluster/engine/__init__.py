@@ -18,6 +18,7 @@ from simcluster.engine.clock import (
 )
 from simcluster.engine.digest import Digest
 from simcluster.engine.fork import Flat, FlatDict, FlatList, Parted, Shared, Snapshot, fork
+from simcluster.engine.simpyview import NotForkable
 from simcluster.engine.simulation import Simulation, Timer
 from simcluster.engine.streams import Stream, Streams
 
@@ -31,6 +32,7 @@ __all__ = [
     "Flat",
     "FlatDict",
     "FlatList",
+    "NotForkable",
     "Parted",
     "Shared",
     "Simulation",

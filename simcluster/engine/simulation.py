@@ -2,7 +2,8 @@
 
 Work is scheduled as `sim.after(delay_ns, self.method, *args)`; there are no generator
 processes, so the whole loop can be pickled between any two timers. Ties are served in the
-order in which they were scheduled, so a run is a pure function of its inputs.
+order in which they were scheduled, so a run is a pure function of its inputs. Processes of
+SimPy run in the environment of `simpy`, see `simpyview`.
 """
 
 from __future__ import annotations
@@ -15,27 +16,17 @@ import simpy
 
 from simcluster.engine.collector import Collector
 from simcluster.engine.digest import Digest
+from simcluster.engine.simpyview import SimpyEnvironment
 from simcluster.engine.streams import Stream, Streams
 
 
-def _fire(event: Any) -> None:
-    """SimPy callback of every timer."""
-    event.fire()
-
-
-_CALLBACKS = (_fire,)
-
-
-class Timer(simpy.Event):
+class Timer:
     """A scheduled callback. `cancel()` makes it do nothing."""
 
     __slots__ = ("args", "at_ns", "fn")
 
     #: Of a repeating timer, the distance of two calls.
     period_ns = 0
-    #: What `simpy.Environment.step` wants of an event; `Clock.run_until` goes a shorter way.
-    callbacks = cast(Any, _CALLBACKS)
-    _ok = True
 
     def __init__(self, at_ns: int, fn: Callable[..., None], args: tuple[Any, ...]) -> None:
         self.at_ns = at_ns
@@ -72,7 +63,6 @@ class Repeating(Timer):
         """Schedule the next call, then call."""
         if self.fn is not None:
             self.at_ns += self.period_ns
-            self.callbacks = cast(Any, _CALLBACKS)
             self.clock.push(self)
             self.fn(*self.args)
 
@@ -91,6 +81,20 @@ class Clock(simpy.Environment):
         self._sequence = 0
         self._active_proc = None
 
+    @property
+    def now_ns(self) -> int:
+        """Simulated nanoseconds."""
+        return self._now
+
+    def schedule(self, event: Any, priority: Any = None, delay: Any = 0) -> None:
+        """Events of SimPy have float time and live in `Simulation.simpy`. Raises TypeError."""
+        raise TypeError(f"{type(event).__name__}: events and processes of SimPy live in the environment of sim.simpy()")
+
+    def push_call(self, at_ns: int, priority: int, fn: Callable[..., None], *args: Any) -> None:
+        """Call `fn(*args)` at an instant; of one instant, lower priorities are served first (timers have 1)."""
+        self._sequence += 1
+        heappush(self._queue, (at_ns, priority, self._sequence, Timer(at_ns, fn, args)))
+
     def push(self, timer: Timer) -> None:
         """Put a timer into the heap at its own instant."""
         self._sequence += 1
@@ -103,6 +107,13 @@ class Clock(simpy.Environment):
             self.step_over()
         return cast(int, queue[0][0]) if queue else None
 
+    def step(self) -> None:
+        """Fire the next timer. Raises EmptySchedule."""
+        if not self._queue:
+            raise simpy.core.EmptySchedule
+        self._now, _, _, timer = heappop(self._queue)
+        timer.fire()
+
     def step_over(self) -> None:
         """Drop the head of the heap without moving the clock."""
         heappop(self._queue)
@@ -113,7 +124,7 @@ class Clock(simpy.Environment):
         queue = self._queue
         before = Collector.relax()
         try:
-            # The steps of `simpy.Environment.step`, for events that are timers and nothing else.
+            # The steps of `step`, without its calls.
             while queue and queue[0][0] <= t_ns:
                 self._now, _, _, timer = heappop(queue)
                 fn = timer.fn
@@ -136,6 +147,7 @@ class Simulation:
         self.clock = Clock()
         self.streams = Streams(seed)
         self.digest = Digest()
+        self._simpy: dict[str, SimpyEnvironment] = {}
 
     @property
     def seed(self) -> int:
@@ -175,6 +187,16 @@ class Simulation:
         timer = Repeating(self.clock, start, period_ns, fn, args)
         self.clock.push(timer)
         return timer
+
+    def simpy(self, unit: str = "1s") -> SimpyEnvironment:
+        """An environment of SimPy on this simulation's clock, the same for the same unit.
+
+        Args:
+            unit: Go duration that is one unit of its float time.
+        """
+        if unit not in self._simpy:
+            self._simpy[unit] = SimpyEnvironment(self.clock, unit)
+        return self._simpy[unit]
 
     def stream(self, *identity: str | int) -> Stream:
         """A fresh random stream of the identity."""

@@ -1,4 +1,7 @@
-"""Sessions: everything between an outside hand and a world. Knows no task, fault, truth or oracle."""
+"""Sessions: everything between an outside hand and a world. Knows no task, fault, truth or oracle.
+
+Start at `inbox.Inbox.submit`: whatever comes from outside comes through it.
+"""
 
 from simcluster.session.sandbox import Sandbox, sandbox
 

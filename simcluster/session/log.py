@@ -1,7 +1,8 @@
-"""The replay log of an episode: what was started, every outside command, what it answered.
+"""The replay log of a session: what was started, every outside command, what it answered, how it ended.
 
-Plain JSONL, safe to share. It holds no answers, only their digests: replaying it on the
-same versions proves that the world is the same.
+Plain JSONL in UTF-8, one object between two newlines, safe to share: a header, commands, an end. It holds no answers,
+only their digests, and after every command the digest of the run: repeating it on the same versions proves that the
+world is the same, up to wherever it ends.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simcluster.session import plainjson
 from simcluster.surface.protocols import CommandResult
 
 
@@ -22,9 +24,11 @@ class Command(NamedTuple):
 
     Attributes:
         at_ns: simulated instant at which it took effect.
-        tool: `kubectl`, `node`, `wait`, `diagnose` or `load`.
-        target: the node of a `node` command, else empty.
+        tool: which kind of request it was, of `session.kinds`.
+        target: the node or the container it was run on, or where users were sent; else empty.
+        identity: in whose name it was done; empty for the cluster's administrator.
         answer: digest of what it answered.
+        digest: of the run, after it.
     """
 
     at_ns: int
@@ -32,23 +36,50 @@ class Command(NamedTuple):
     target: str
     text: str
     stdin: str
+    identity: str
     exit_code: int
     answer: str
+    digest: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The line of the log."""
         return {"kind": "command", **self._asdict()}
 
 
+class End(NamedTuple):
+    """How a session ended.
+
+    Attributes:
+        outcome: `done`, or what ended it before: `budget`, `timeout`, `agent_error`, ...
+        at_ns: simulated instant up to which somebody worked.
+        graded: whether it was graded then, which lets the world live on.
+        digest: of the run in the end (after the grade, if there is one).
+    """
+
+    outcome: str
+    at_ns: int
+    graded: bool
+    digest: str
+
+
+class Log(NamedTuple):
+    """A log as it was read.
+
+    Attributes:
+        end: None if the log ends without (its writer was killed).
+        problem: names a last line that was cut off in the middle; else empty.
+    """
+
+    header: dict[str, Any]
+    commands: list[Command]
+    end: End | None
+    problem: str
+
+
 def answer_digest(result: CommandResult) -> str:
     """16 hexadecimal characters over everything a command printed and its exit status."""
     text = f"{result.stdout}\0{result.stderr}\0{result.exit_code}"
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def same_answer(command: Command, result: CommandResult) -> bool:
-    """Whether a replayed command answered what the log says."""
-    return command.answer == answer_digest(result) and command.exit_code == result.exit_code
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -62,44 +93,67 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write(path: Path, header: dict[str, Any], commands: Iterable[Command], digest: str) -> None:
-    """Write a whole log: header, commands, end."""
-    lines = [{"kind": "header", **header}, *(c.to_dict() for c in commands), {"kind": "end", "digest": digest}]
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-
-
-def read(path: Path) -> tuple[dict[str, Any], list[Command], str]:
-    """Header, commands and final digest of a log.
+def write(path: Path, header: dict[str, Any], commands: Iterable[Command], end: End) -> None:
+    """Write a whole log.
 
     Raises:
-        ValueError: a line is no JSON, or the log has no header; the message names the line.
+        OSError: the file cannot be written.
+        ValueError: the header is no plain JSON.
     """
-    header: dict[str, Any] = {}
-    commands: list[Command] = []
-    digest = ""
-    for number, line in _lines(path):
-        kind = line.pop("kind", None)
-        if kind == "header":
-            header = line
-        elif kind == "command":
-            try:
-                commands.append(Command(**line))
-            except TypeError as error:
-                raise ValueError(f"{path}:{number}: {error}") from None
-        elif kind == "end":
-            digest = str(line["digest"])
-        else:
-            raise ValueError(f"{path}:{number}: unknown kind of line {kind!r}; expected header, command or end")
-    if not header:
-        raise ValueError(f"{path}: no header line: this is no replay log")
-    return header, commands, digest
+    lines = [{"kind": "header", **header}, *(c.to_dict() for c in commands), {"kind": "end", **end._asdict()}]
+    path.write_bytes("".join(plainjson.dumps(line, "the log's line") + "\n" for line in lines).encode())
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, text in enumerate(path.read_text().splitlines(), start=1):
-        if not text.strip():
-            continue
+def read(path: Path) -> Log:
+    """Read a log; a last line that was cut off is left out and named.
+
+    Raises:
+        ValueError: a line is no JSON, lacks something, or the log has no header; the message names the line.
+    """
+    log = Log({}, [], None, "")
+    for number, text, whole in _lines(path):
+        where = f"{path}:{number}"
         try:
-            yield number, json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path}:{number}: no JSON: {error.msg}") from None
+            line = json.loads(text)
+        except ValueError as error:
+            if whole or not log.header:
+                raise ValueError(f"{where}: no JSON: {error}") from None
+            return log._replace(problem=f"{where}: the last line is cut off")
+        try:
+            log = _with(log, line)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{where}: {error}") from None
+    if not log.header:
+        raise ValueError(f"{path}: no header line: this is no replay log")
+    return log
+
+
+def _with(log: Log, line: Any) -> Log:
+    if not isinstance(line, dict):
+        raise ValueError("no JSON object")
+    kind = line.pop("kind", None)
+    if kind == "header":
+        return log._replace(header=line)
+    if kind == "command":
+        log.commands.append(_typed(Command, line))
+        return log
+    if kind == "end":
+        return log._replace(end=_typed(End, line))
+    raise ValueError(f"unknown kind of line {kind!r}; expected header, command or end")
+
+
+def _typed(kind: Any, line: dict[str, Any]) -> Any:
+    """A line's fields as a `Command` or an `End`. Raises TypeError, ValueError."""
+    for name, value in line.items():
+        wanted = {"at_ns": int, "exit_code": int, "graded": bool}.get(name, str)
+        if type(value) is not wanted:
+            raise ValueError(f"{name} is {value!r}, not of type {wanted.__name__}")
+    return kind(**line)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str, bool]]:
+    """Number and text of every line, and whether its newline is there. No other separator counts, as U+2028."""
+    lines = path.read_bytes().decode("utf-8", "replace").split("\n")
+    for number, text in enumerate(lines, start=1):
+        if text.strip():
+            yield number, text, number < len(lines)

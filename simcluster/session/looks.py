@@ -1,13 +1,55 @@
-"""Which command lines on a node certainly change nothing.
+"""What a command is: how a clock charges it, and whether it may change the world.
 
-A command that may have changed the world counts as the operator's first write in the trajectory. What is not
-known here to only look is taken for a write.
+kubectl is known by its verbs. On a node, what is not known here to only look may change the world; a command that may
+counts as the operator's first write in the trajectory.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+
+from simcluster.session.clock import Charge
+from simcluster.surface.kubectl.errors import KubectlError
+from simcluster.surface.kubectl.kubectl import locate
+
+#: Verbs of kubectl that only ask the API server.
+_READS = (
+    *("", "api-resources", "api-versions", "apply view-last-applied", "auth", "cluster-info", "completion", "config"),
+    *("describe", "diff", "events", "explain", "get", "kustomize", "logs", "options", "plugin", "rollout history"),
+    *("rollout status", "top", "version", "wait"),
+)
+#: Verbs that open a connection to a container.
+_CONNECTIONS = ("attach", "cp", "debug", "exec", "port-forward", "proxy")
+
+
+def kubectl_charge(command: str) -> Charge:
+    """What a kubectl command line is.
+
+    `look` is what opens a connection to a container or follows its log, `read` what only
+    asks the API server, `write` everything else.
+
+    >>> kubectl_charge("-n shop get pods"), kubectl_charge("logs -f x"), kubectl_charge("scale")
+    ('read', 'look', 'write')
+    """
+    try:
+        words = shlex.split(command)
+        path, _, rest = locate(words[1:] if words[:1] == ["kubectl"] else words)
+    except (ValueError, KubectlError):  # unbalanced quotes, no such verb: kubectl will say so
+        return "read"
+    verb = path.partition(" ")[0]
+    if verb in _CONNECTIONS or (verb == "logs" and any(_follows(word) for word in rest)):
+        return "look"
+    if verb == "set" and "--list" in rest:
+        return "read"
+    return "read" if path in _READS or verb in _READS else "write"
+
+
+def _follows(word: str) -> bool:
+    if word.startswith("--"):
+        return word in ("--follow", "--follow=true")
+    return word.startswith("-") and "f" in word[1:] and word[1:2] not in ("c", "l", "n")
+
 
 #: Programs that only look, whatever their arguments.
 _ALWAYS = frozenset(
@@ -30,8 +72,21 @@ _ALWAYS = frozenset(
         ),
         *("grep", "egrep", "head", "tail", "sort", "uniq", "wc", "cut", "tr", "awk", "less", "more", "jq", "true"),
         *("ps", "top", "pgrep", "lsof", "vmstat", "iostat", "mpstat", "pidstat", "sar", "nproc", "lscpu", "findmnt"),
-        *("lsblk", "blkid", "ss", "netstat", "nstat", "ping", "dig", "nslookup", "journalctl", "last", "w", "which"),
-        "hostname",
+        *(
+            "lsblk",
+            "blkid",
+            "ss",
+            "netstat",
+            "nstat",
+            "ping",
+            "dig",
+            "nslookup",
+            "journalctl",
+            "last",
+            "w",
+            "which",
+            "echo",
+        ),
     )
 )
 #: Words after a program that make it look.

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from simcluster.engine import fork
+from typing import Any
+
 from simcluster.session.clock import Clock
 from simcluster.session.live import Live
-from simcluster.surface.protocols import CommandResult
 from simcluster.world import UserLoad, World
 
 
 class Sandbox(Live):
     """A cluster without a task: nothing is injected and nothing is graded."""
+
+    tools = (*Live.tools, "load")
+
+    def __init__(self, nodes: int, seed: int, policy: Clock) -> None:
+        super().__init__(World(seed, workers=nodes), policy)
+        self.nodes = nodes
 
     @property
     def alert(self) -> str:
@@ -24,23 +30,17 @@ class Sandbox(Live):
             The load; its `window(from_ns, to_ns)` tells how the users fared.
 
         Raises:
-            ValueError: there is no such Service, or the rate is not above zero.
+            ValueError: there is no such Service, it has users already, or the rate is not above zero.
         """
-        if rps <= 0:
-            raise ValueError(f"rps must be above zero, not {rps}")
-        if self.world.api.store.get("services", namespace, service) is None:
-            raise ValueError(f'services "{service}" not found in namespace {namespace}')
-        at_ns = self.world.sim.now
-        users = self.world.add_users(namespace, service, rps)
-        self._answered(at_ns, "load", f"{namespace}/{service}", str(rps), "", CommandResult(""))
-        return users
+        self.submit("load", repr(float(rps)), f"{namespace}/{service}")
+        return self.world.traffic.users[f"{namespace}/{service}"]
 
-    def fork(self) -> Sandbox:
-        """A second sandbox with the same past; both futures are real."""
-        return fork(self)
+    def log_header(self) -> dict[str, Any]:
+        """The header of the replay log."""
+        return {"task": None, "nodes": self.nodes, "seed": self.world.sim.seed, **super().log_header()}
 
 
-def sandbox(nodes: int = 3, *, seed: int = 0) -> Sandbox:
+def sandbox(nodes: int = 3, *, seed: int = 0, clock: Clock | None = None) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers of 4 CPU and 8 GiB.
 
     Raises:
@@ -48,4 +48,4 @@ def sandbox(nodes: int = 3, *, seed: int = 0) -> Sandbox:
     """
     if nodes < 1:
         raise ValueError(f"a sandbox needs at least one worker, not {nodes}")
-    return Sandbox(World(seed, workers=nodes), Clock())
+    return Sandbox(nodes, seed, clock or Clock())

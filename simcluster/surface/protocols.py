@@ -27,7 +27,10 @@ class ApiEndpoint(Protocol):
 
 
 class Clock(Protocol):
-    """Simulated time, for commands that wait (`rollout status`, `wait`, `get -w`)."""
+    """Simulated time, for commands that wait (`rollout status`, `wait`, `get -w`).
+
+    One that interrupts also has `left_ns` (how long somebody goes on waiting, or None) and `cut` (whether it has).
+    """
 
     @property
     def now(self) -> int:

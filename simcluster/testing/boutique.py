@@ -38,6 +38,7 @@ def place_deployment(cluster: HandmadeCluster, deployment: dict[str, Any], node:
     """Start one pod of a Deployment under the Deployment's name."""
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     limits = container["resources"]["limits"]
+    cluster.namespace = "boutique"
     cluster.pod(
         deployment["metadata"]["name"],
         container["image"],
@@ -46,7 +47,6 @@ def place_deployment(cluster: HandmadeCluster, deployment: dict[str, Any], node:
         cpu_limit=_cores(limits["cpu"]),
         memory_limit=_bytes(limits["memory"]),
         node=node,
-        namespace="boutique",
     )
 
 

@@ -70,6 +70,7 @@ class HandmadeCluster:
         self.catalog = AppCatalog(self.sim, self.traffic, applications())
         self.machines = {f"n{i + 1}": PlainMachine(cores) for i in range(nodes)}
         self.pods: dict[str, Sandbox] = {}
+        self.namespace = "shop"  # of pods to come
         self._services = 0
         self._addresses = 0
 
@@ -83,15 +84,14 @@ class HandmadeCluster:
         cpu_limit: float | None = None,
         memory_limit: int | None = None,
         node: str = "n1",
-        namespace: str = "shop",
         command: tuple[str, ...] = (),
     ) -> Container:
         """Start a pod of one container."""
         self._addresses += 1
         address = f"10.244.0.{self._addresses + 1}"
-        sandbox = Sandbox(namespace, name, f"uid-{name}", node, address)
+        sandbox = Sandbox(self.namespace, name, f"uid-{name}", node, address)
         spec = ContainerSpec(
-            namespace,
+            self.namespace,
             name,
             f"uid-{name}",
             "server",

@@ -16,6 +16,7 @@ import yaml
 from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.control.kubelet import Kubelet
 from simcluster.engine import format_rfc3339
+from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.shell.files import FileError
 from simcluster.world.kubeletmetrics import cadvisor_metrics, kubelet_metrics, resource_metrics
 
@@ -173,12 +174,12 @@ def _log_answer(kubelet: Kubelet, parts: list[str], query: dict[str, str]) -> An
     if parts[0] == "containerLogs":
         return _container_log(kubelet, parts[1:], query)
     path = "/".join(["/var/log", *parts[1:]]).rstrip("/")
-    files = kubelet.machine.files
+    files = NodeTree(kubelet.machine)
     if files.is_folder(path):
         names = [name + ("/" if files.is_folder(f"{path}/{name}") else "") for name in files.entries(path)]
         return 200, "<pre>\n" + "".join(f'<a href="{n}">{n}</a>\n' for n in names) + "</pre>\n", "text/html"
     try:
-        return 200, files.read(path), _TEXT
+        return 200, files.read(path).text, _TEXT
     except FileError:
         return _MISSING
 

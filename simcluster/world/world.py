@@ -21,6 +21,7 @@ from simcluster.control.scheduler import Scheduler
 from simcluster.control.serviceaccount import track_use
 from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation, fork
+from simcluster.engine.content import Library
 from simcluster.models.apps.catalog import AppCatalog
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
@@ -76,6 +77,7 @@ class World:
         nodes: the nodes to build instead of `default_nodes(workers)`.
         addons: whether what kubeadm installs runs in `kube-system` (static pods, kube-proxy,
             CoreDNS, metrics-server); without, there are bare nodes and no metrics API.
+        library: where further applications are found.
 
     Attributes:
         sim: time, timers and randomness.
@@ -97,8 +99,15 @@ class World:
     kubeconfig = KubeConfig()
 
     def __init__(
-        self, seed: int = 0, *, workers: int = 3, nodes: Sequence[NodeSpec] | None = None, addons: bool = True
+        self,
+        seed: int = 0,
+        *,
+        workers: int = 3,
+        nodes: Sequence[NodeSpec] | None = None,
+        addons: bool = True,
+        library: Library | None = None,
     ) -> None:
+        self.library = library
         self.sim = Simulation(seed)
         self.api = GatedApi(self.sim)
         self.network = Network()
@@ -192,9 +201,11 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def available(self, namespace: str) -> bool:
-        """Whether every Deployment of the namespace has all its replicas available."""
-        deployments = self.api.store.objects("deployments.apps", namespace)
-        return all((d.get("status") or {}).get("availableReplicas", 0) == d["spec"]["replicas"] for d in deployments)
+        """Whether every Deployment and StatefulSet of the namespace has all its replicas available."""
+        found = [
+            o for kind in ("deployments", "statefulsets") for o in self.api.store.objects(f"{kind}.apps", namespace)
+        ]
+        return all((o.get("status") or {}).get("availableReplicas", 0) == o["spec"]["replicas"] for o in found)
 
     def add_users(self, namespace: str, service: str, rps: float, *, mix: dict[str, float] | None = None) -> UserLoad:
         """Send users to a Service: `rps` requests a second of the operations in `mix`."""
@@ -208,7 +219,7 @@ class World:
 
     def build_catalog(self) -> AppCatalog:
         """What images do."""
-        return AppCatalog(self.sim, self.traffic, applications())
+        return AppCatalog(self.sim, self.traffic, applications(self.library))
 
     def build_registry(self) -> ImageRegistry:
         """Which images there are."""

@@ -40,12 +40,21 @@ def asked_for(source: str) -> Iterator[str]:
 
 
 def import_graph(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """Module -> modules of ours that it imports: of a name in a module, the module."""
+    """Module -> modules of ours that it imports: of a name in a module the module, and the packages around it."""
     graph = {}
     for module, source in sources.items():
-        names = (name if name in sources else name.rpartition(".")[0] for name in asked_for(source))
-        graph[module] = sorted({name for name in names if name in sources and name != module})
+        named = (name if name in sources else name.rpartition(".")[0] for name in asked_for(source))
+        found = {each for name in named if name in sources for each in (name, *packages(name, module))}
+        graph[module] = sorted(found - {module})
     return graph
+
+
+def packages(name: str, module: str) -> Iterator[str]:
+    """Packages that run when a module is imported, those left out that run for the importing one anyway."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        if not f"{module}.".startswith(f"{name}."):
+            yield name
 
 
 def circles(graph: Mapping[str, Sequence[str]]) -> list[list[str]]:

@@ -9,10 +9,11 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.machine.imagereference import parse_image
 from simcluster.models.machine.images import PullError
+from simcluster.session.deadline import DeadlineClock
 from simcluster.surface.protocols import Interrupted
 from simcluster.testing.golden import Verdict, compare, shims
 from simcluster.testing.golden.cluster import RecordedWorld
-from simcluster.testing.golden.desk import FolderFiles, LimitedClock
+from simcluster.testing.golden.desk import FolderFiles
 from simcluster.testing.golden.normalising import normalise
 from simcluster.testing.golden.reasons import reason
 from simcluster.testing.golden.server import COMMAND_NS, WRITE_NS, CommandServer, call_of, duration_ns
@@ -105,7 +106,7 @@ def world() -> RecordedWorld:
 
 
 def test_clock_with_a_limit(world: RecordedWorld) -> None:
-    clock = LimitedClock(world, world.sim.now + SECOND)
+    clock = DeadlineClock(world, world.sim.now + SECOND, 124)
     clock.advance(SECOND // 2)
     with pytest.raises(Interrupted) as caught:
         clock.advance(10 * SECOND)

@@ -11,21 +11,13 @@ from click.testing import CliRunner
 
 from simcluster.testing.golden import Transcripts, Verdict, replay
 from simcluster.testing.golden.__main__ import main
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
 OWN = Path(__file__).parent / "data"
 #: Share of the recorded outputs that must be reproduced. Two real runs agree on about 88 %.
 FLOOR = 0.86
 #: The first commands, which wait for nothing: what the fast suite replays.
 SAMPLE = 46
-
-
-def recorded() -> Path:
-    folder = shared_folder()
-    path = folder / "golden" / "kubectl" if folder is not None else None
-    if path is None or not path.is_dir():
-        pytest.skip("the recordings of a real cluster are not beside this checkout")
-    return path
 
 
 def test_own_folder(tmp_path: Path) -> None:
@@ -45,7 +37,11 @@ def test_report_as_json(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("last", [SAMPLE, 0], ids=["sample", "whole"])
 def test_recordings(tmp_path: Path, last: int) -> None:
-    found = [c for c in replay(Transcripts(recorded()), tmp_path, last=last) if c.verdict is not Verdict.MISSING]
+    found = [
+        c
+        for c in replay(Transcripts(recordings() / "kubectl"), tmp_path, last=last)
+        if c.verdict is not Verdict.MISSING
+    ]
     different = [c.name for c in found if not c.verdict.reproduced]
     assert 1 - len(different) / len(found) >= FLOOR, different
 

@@ -1,10 +1,10 @@
-"""Which command lines on a node count as looking."""
+"""What commands are charged as, and which command lines on a node count as looking."""
 
 from __future__ import annotations
 
 import pytest
 
-from simcluster.session.looks import only_looks
+from simcluster.session.looks import kubectl_charge, only_looks
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,26 @@ def test_looks(command: str) -> None:
 )
 def test_may_write(command: str) -> None:
     assert not only_looks(command)
+
+
+@pytest.mark.parametrize(
+    ("line", "cost"),
+    [
+        ("get pods", "read"),
+        ("-n x describe pod y", "read"),
+        ("logs x", "read"),
+        ("logs -f x", "look"),
+        ("logs x -n foo", "read"),
+        ("exec x -- ls", "look"),
+        ("rollout status deploy/x", "read"),
+        ("rollout undo deploy/x", "write"),
+        ("top pods", "read"),
+        ("set env deploy/x --list", "read"),
+        ("scale deploy x --replicas=1", "write"),
+        ("nonsense", "read"),
+        ("get 'pods", "read"),
+        ("kubectl delete pod x", "write"),
+    ],
+)
+def test_costs(line: str, cost: str) -> None:
+    assert kubectl_charge(line) == cost

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 from simcluster.testing.timeline import Instant, Verdict, compare, instants_of, play, read_recording
 from simcluster.testing.timeline.__main__ import main
 from simcluster.testing.timeline.compare import compare_runs
@@ -23,14 +23,6 @@ OTHER = Path(__file__).parent / "data" / "other"
 #: Share of the recorded instants that must lie inside; six runs know little of a distribution's ends.
 FEW_SEEDS, FEW_FLOOR = 6, 0.90
 MANY_SEEDS, MANY_FLOOR = 100, 0.97
-
-
-def recorded() -> Path:
-    folder = shared_folder()
-    path = folder / "golden" / "timeline" if folder is not None else None
-    if path is None or not path.is_dir():
-        pytest.skip("the timeline of a real cluster is not beside this checkout")
-    return path
 
 
 def test_own_recording() -> None:
@@ -99,7 +91,7 @@ def test_a_folder_without_a_recording(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("seeds", "floor"), [(FEW_SEEDS, FEW_FLOOR), (MANY_SEEDS, MANY_FLOOR)], ids=["few", "whole"])
 def test_real_cluster(seeds: int, floor: float) -> None:
-    report = compare(read_recording(recorded()), seeds)
+    report = compare(read_recording(recordings() / "timeline"), seeds)
     outside = [str(finding.instant) for finding in report.findings if finding.verdict is not Verdict.INSIDE]
     assert 1 - len(outside) / len(report.findings) >= floor, outside
     assert [f"{effect} before {cause}" for cause, effect, count in report.disorders if count > seeds / 20] == []

@@ -12,7 +12,7 @@ from simcluster.api.objects import ApiObject, Json
 from simcluster.api.store import Store
 from simcluster.engine import SECOND
 from simcluster.session import Sandbox
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import beside_checkout
 
 SHOP = """
 apiVersion: v1
@@ -152,7 +152,7 @@ def test_bad_manifests_get_the_server_s_own_message(serving: Sandbox, manifest: 
 
 
 def test_the_recorded_online_boutique_lives_the_same_way() -> None:
-    shared = shared_folder()
+    shared = beside_checkout()
     if shared is None:
         pytest.skip("no folder of recordings beside this checkout")
     box = simcluster.sandbox(nodes=3)

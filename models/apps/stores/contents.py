@@ -42,7 +42,7 @@ class Contents:
     """The data directory of one store.
 
     Attributes:
-        kind, version: who made it.
+        kind, version: who made it; key: drawn then, for what it names at random.
         clean: whether the last process that used it has shut it down.
         log_bytes: log written since the last checkpoint: what a recovery must read.
         position: bytes of log written in all (an LSN).
@@ -50,9 +50,10 @@ class Contents:
         keys: of caches: bytes of the last snapshot.
     """
 
-    def __init__(self, kind: str, version: str) -> None:
+    def __init__(self, kind: str, version: str, key: int = 0) -> None:
         self.kind = kind
         self.version = version
+        self.key = key
         self.clean = True
         self.accounts = Accounts()
         self.databases: dict[str, Database] = {}

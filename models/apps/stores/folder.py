@@ -87,7 +87,7 @@ class DataFolder:
     def restored(self, database: str) -> bool:
         """Whether a database of this name is the first of its application: then it begins with its data of years.
 
-        Whoever begins anew on another volume afterwards begins with nothing.
+        Who begins anew on another volume afterwards begins with nothing.
         """
         container = self._container
         known = container.machine.network.volumes

@@ -63,8 +63,7 @@ class WiredTiger(Storage):
 
     def file_of(self, database: Database) -> str:
         """One file for the collections of a database."""
-        number = mix(len(database.name) * 7919 + database.number, sum(database.name.encode()))  # integers
-        return f"collection-{database.number}-{number % 10**19}.wt"
+        return f"collection-{database.number}-{mix(self.contents.key, database.number) % 10**19}.wt"
 
     def log_file(self) -> str:
         """The journal's newest file; positions go on from the first start."""
@@ -151,7 +150,8 @@ class MongodProgram(StoreProgram):
         delay = 0
         first = contents is None
         if contents is None:
-            contents = Contents("mongod", ".".join(self.version.split(".")[:2]))
+            key = self.container.sim.streams.key("contents", self.container.container_id)
+            contents = Contents("mongod", ".".join(self.version.split(".")[:2]), key)
             error = folder.allocate(CATALOG, 64 << 10) or folder.allocate(LOG_FILE.format(number=1), LOG_BYTES)
             if error:
                 return self._io_failed("initandlisten", CATALOG, 0, error, write=True)

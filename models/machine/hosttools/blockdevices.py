@@ -31,6 +31,13 @@ def part_of(disk: Disk, path: str) -> Partition | None:
     return next((part for part in disk.partitions if f"/dev/{part.name}" == path), None)
 
 
+def numbers_of(disk: Disk, path: str) -> tuple[int, int]:
+    """Major and minor number of a drive or of one of its partitions."""
+    major, minor = numbers(disk)
+    parts = [f"/dev/{part.name}" for part in disk.partitions]
+    return major, minor + (parts.index(path) + 1 if path in parts else 0)
+
+
 def overwritten(disk: Disk, lba: int, sectors: int) -> None:
     """Somebody has written over sectors by hand: whatever was there reads as something else now, without an error."""
     if sectors > 0:

@@ -23,11 +23,28 @@ def read(machine: Machine, path: str) -> str | None:
     return None
 
 
+def paths(machine: Machine) -> list[str]:
+    """All of these files."""
+    fixed = ["/proc/diskstats", "/proc/partitions", "/proc/mounts", "/proc/self/mounts", "/etc/mtab", "/etc/fstab"]
+    drives = [disk for disk in machine.disks.values() if nodes(disk)]
+    return fixed + [f"/sys/block/{disk.name}/{name}" for disk in drives for name in _attributes(disk)]
+
+
+def nodes(disk: Disk) -> list[str]:
+    """Names in /dev of a drive on the bus and its partitions."""
+    if disk.outage is not None and disk.outage.gone:
+        return []
+    own = [disk.controller, disk.name] if disk.model.is_nvme else [disk.name]
+    return own + [part.name for part in disk.partitions]
+
+
 def mounts(machine: Machine) -> list[tuple[str, str, str, str]]:
     """All that is mounted, in that order: source, mount point, type, options."""
     drives = [(f"/dev/{s.device}", s.mount_point, "ext4", options(s)) for s in machine.mounts]
     first, later = pseudomounts.before_root(machine), pseudomounts.after_root(machine)
     made_up = [(m.source, m.point, m.kind, m.options) for m in (*first, *later, *pseudomounts.of_pods(machine))]
+    bound = [(machine.files_at(source), point) for point, source in machine.mounts.bound.items()]
+    made_up += [(f"/dev/{s.device}", point, "ext4", options(s)) for s, point in bound]
     at = len(first)
     return [*made_up[:at], *drives[:1], *made_up[at : at + len(later)], *drives[1:], *made_up[at + len(later) :]]
 
@@ -107,6 +124,11 @@ def _sys_block(machine: Machine, parts: list[str]) -> str | None:
     disk = machine.disks.get(parts[0])
     if disk is None or (disk.outage is not None and disk.outage.gone):
         return None
+    text = _attributes(disk).get("/".join(parts[1:]))
+    return None if text is None else text + "\n"
+
+
+def _attributes(disk: Disk) -> dict[str, str]:
     model = disk.model
     texts = {
         "size": str(model.sectors),
@@ -127,5 +149,4 @@ def _sys_block(machine: Machine, parts: list[str]) -> str | None:
     }
     if disk.outage is not None and disk.outage.disabled:
         texts["device/state"] = "dead" if model.is_nvme else "offline"
-    text = texts.get("/".join(parts[1:]))
-    return None if text is None else text + "\n"
+    return texts

@@ -91,8 +91,13 @@ def badblocks(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     part = part_of(disk, words[0])
     start, sectors = (part.start, part.sectors) if part is not None else (0, disk.model.sectors)
     each = size // 512
+    for word, what in zip(words[1:], ("last block", "first block"), strict=False):
+        if not word.isdecimal():
+            return ExecResult("", f"badblocks: invalid {what} - {word}\n", 1)
     last = min(int(words[1]), sectors // each - 1) if len(words) > 1 else sectors // each - 1
     first = int(words[2]) if len(words) > 2 else 0
+    if first > last:
+        return ExecResult("", f"badblocks: invalid starting block ({first}): must be less than {last}\n", 1)
     count = last - first + 1
     begin = start + first * each
     delay = disk.pass_over(count * each, sequential=True)

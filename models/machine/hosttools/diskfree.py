@@ -5,6 +5,7 @@ from __future__ import annotations
 from simcluster.models.machine.hosttools import pseudomounts
 from simcluster.models.machine.hosttools.pseudomounts import PseudoMount
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import FileSystem
 
@@ -58,17 +59,19 @@ def _all(machine: Machine) -> list[FileSystem | PseudoMount]:
 
 def _asked(machine: Machine, paths: list[str], problems: list[str]) -> list[FileSystem | PseudoMount]:
     """The file systems on which paths lie."""
+    tree = NodeTree(machine)
     made_up = [each for each in _all(machine) if isinstance(each, PseudoMount)]
     found: list[FileSystem | PseudoMount] = []
     for path in paths:
         device = machine.mounts.on(path) if path.startswith("/dev/") else None
-        pseudo = next((each for each in made_up if path.rstrip("/") in (each.point, each.source)), None)
-        if device is None and pseudo is not None:
-            found.append(pseudo)
-        elif device is None and not machine.files.exists(path) and not _stored(machine, path):
+        place = tree.place(path)
+        point = machine.tmpfs_at(place)
+        named = next((each for each in made_up if place == each.point or path == each.source), None)
+        pseudo = named or next((each for each in made_up if each.point == point), None)
+        if device is None and named is None and not tree.exists(path):
             problems.append(f"df: {path}: No such file or directory\n")
         else:
-            found.append(device or machine.files_at(path))
+            found.append(device or pseudo or machine.files_at(place))
     return found
 
 
@@ -98,11 +101,6 @@ def _chosen(systems: list[FileSystem | PseudoMount], names: list[str], letters: 
         cells = zip(row, widths, names, strict=True)
         lines.append(" ".join(cell.ljust(w) if name in left else cell.rjust(w) for cell, w, name in cells))
     return "".join(line.rstrip() + "\n" for line in lines)
-
-
-def _stored(machine: Machine, path: str) -> bool:
-    system = machine.files_at(path)
-    return system.exists(path) or system.mount_point == path or bool(system.files_below(path))
 
 
 def _heads(letters: str) -> list[str]:

@@ -8,7 +8,9 @@ from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of
 from simcluster.models.machine.hosttools.blockfiles import mounts
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.process import ExecResult, Pausing
+from simcluster.models.machine.shell.files import normalize
 from simcluster.models.machine.storage import FileSystem
 
 _VERSION = "1.47.0 (5-Feb-2023)"
@@ -33,6 +35,8 @@ def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         lines = [f"{s} on {p} type {k} ({o})\n" for s, p, k, o in mounts(machine) if kind in ("", k)]
         return ExecResult("".join(lines))
     flags = chosen.split(",")
+    if {"--bind", "-B", "--rbind", "bind", "rbind"} & {*args, *flags}:
+        return _bind(machine, *words) if len(words) == 2 else _refused("mount: bad usage", 1)
     if "remount" in flags:
         system = _find(machine, words[-1])
         if system is None or not machine.mounts.is_mounted(system):
@@ -43,10 +47,23 @@ def mount(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if len(words) == 1 and known is None:
         return _refused(f"mount: {words[0]}: can't find in /etc/fstab.", 1)
     point = words[1] if len(words) > 1 else known.mount_point if known is not None else ""
-    if not machine.files.is_folder(point) and (known is None or point != known.mount_point):
+    if not NodeTree(machine).is_folder(point) and (known is None or point != known.mount_point):
         return _refused(f"mount: {point}: mount point does not exist.")
     name = device or (f"/dev/{known.device}" if known is not None else words[0])
     return _refused(machine.mounts.mount(name, point, read_only="ro" in flags or "-r" in args))
+
+
+def _bind(machine: Machine, source: str, point: str) -> ExecResult:
+    """One place of the tree is seen at another one, too."""
+    tree = NodeTree(machine)
+    if not tree.exists(point):
+        return _refused(f"mount: {point}: mount point does not exist.")
+    if not tree.exists(source):
+        return _refused(f"mount: {point}: special device {source} does not exist.")
+    if tree.is_folder(source) != tree.is_folder(point):
+        return _refused(f"mount: {point}: mount point is not a directory.")
+    machine.mounts.bound[normalize(point, "/root")] = tree.place(source)
+    return ExecResult("")
 
 
 def _find(machine: Machine, target: str) -> FileSystem | None:

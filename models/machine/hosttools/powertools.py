@@ -9,8 +9,8 @@ import re
 
 from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.power import ScheduledShutdown
 from simcluster.models.machine.process import ExecResult
-from simcluster.models.machine.shutdown import ScheduledShutdown
 
 DAY = 24 * 60 * MINUTE
 _MINUTES = re.compile(r"\+?\d{1,7}")

@@ -36,17 +36,17 @@ def before_root(machine: Machine) -> list[PseudoMount]:
         PseudoMount("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
         PseudoMount("udev", "/dev", "devtmpfs", f"rw,nosuid,relatime,size={memory // 2 >> 10}k,mode=755,inode64"),
         PseudoMount("tmpfs", "/run", "tmpfs", f"rw,nosuid,nodev,noexec,relatime,{size},mode=755,inode64",
-                    memory // 10, 2 * _MIB),
+                    *machine.tmpfs_bytes("/run")),
     ]  # fmt: skip
 
 
 def after_root(machine: Machine) -> list[PseudoMount]:
     """What is mounted after the root file system, in that order."""
-    memory = machine.memory_bytes
     tmpfs = "rw,nosuid,nodev,inode64"
     found = [
-        PseudoMount("tmpfs", "/dev/shm", "tmpfs", tmpfs, memory // 2),
-        PseudoMount("tmpfs", "/run/lock", "tmpfs", "rw,nosuid,nodev,noexec,relatime,size=5120k,inode64", 5 * _MIB),
+        PseudoMount("tmpfs", "/dev/shm", "tmpfs", tmpfs, *machine.tmpfs_bytes("/dev/shm")),
+        PseudoMount("tmpfs", "/run/lock", "tmpfs", "rw,nosuid,nodev,noexec,relatime,size=5120k,inode64",
+                    *machine.tmpfs_bytes("/run/lock")),
         PseudoMount("cgroup2", "/sys/fs/cgroup", "cgroup2", "rw,nosuid,nodev,noexec,relatime,nsdelegate,"
                     "memory_recursiveprot"),
         *_boot(machine),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from simcluster.engine import SECOND
 from simcluster.models.machine.hosttools.blockdevices import disk_of, overwritten, part_of
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError
 
@@ -55,8 +56,8 @@ def dd(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         values[name] = number
     flags = f"{given.get('iflag', '')},{given.get('oflag', '')},{given.get('conv', '')}".split(",")
     plan = _Plan(
-        given.get("if", ""),
-        given.get("of", ""),
+        machine.mounts.source_of(given.get("if", "")),
+        machine.mounts.source_of(given.get("of", "")),
         values["bs"],
         values["count"],
         values["skip"],
@@ -119,6 +120,10 @@ def _room(machine: Machine, path: str) -> int:
     disk = disk_of(machine, path)
     if disk is not None:
         return disk.model.size_bytes
+    point = machine.tmpfs_at(path)
+    if point:
+        whole, used = machine.tmpfs_bytes(point)
+        return whole - used + 4096
     return machine.files_at(path).usage().available_bytes + 4096
 
 
@@ -147,10 +152,10 @@ def _read(machine: Machine, plan: _Plan, size: int) -> _Moved | None:
         if not outcome.error:
             return _Moved(outcome.delay_ns, wanted)
         return _Moved(outcome.delay_ns, max(0, outcome.offset - begin) // plan.block * plan.block, ERROR_TEXTS["EIO"])
-    found = machine.files.find(plan.source)
-    if found is None:
+    found = NodeTree(machine).look(plan.source)
+    if found is None or found.is_folder:
         return None
-    whole = len(found.text) + found.hollow_bytes - begin
+    whole = found.size - begin
     return _Moved(1_000_000, max(0, whole if size < 0 else min(size, whole)))
 
 
@@ -161,8 +166,6 @@ def _write(machine: Machine, plan: _Plan, size: int) -> _Moved:
         part = part_of(disk, plan.target)
         start = part.start if part is not None else 0
         answer = disk.write(start + begin // 512, max(1, -(-size // 512)), sequential=size > 32768)
-        if not answer.failed:
-            overwritten(disk, start + begin // 512, max(1, -(-size // 512)))
         if not answer.failed:
             overwritten(disk, start + begin // 512, max(1, -(-size // 512)))
         return _Moved(answer.delay_ns, 0 if answer.failed else size, ERROR_TEXTS["EIO"] if answer.failed else "")
@@ -185,6 +188,12 @@ def _write(machine: Machine, plan: _Plan, size: int) -> _Moved:
 
 def _hollow(machine: Machine, plan: _Plan, size: int) -> _Moved:
     """A file made by hand: its size counts, and the drive is written at once."""
+    tree, point = NodeTree(machine), machine.tmpfs_at(plan.target)
+    if point:
+        whole, used = machine.tmpfs_bytes(point)
+        fits = min(size, whole - used)
+        tree.allocate(plan.target, fits)
+        return _Moved(fits // 4, fits, ERROR_TEXTS["ENOSPC"] if fits < size else "")
     system = machine.files_at(plan.target)
     if system.disk.outage is not None and (answer := system.disk.write(system.start, 8)).failed:
         return _Moved(answer.delay_ns, 0, ERROR_TEXTS["EIO"])
@@ -192,7 +201,7 @@ def _hollow(machine: Machine, plan: _Plan, size: int) -> _Moved:
     refused = system.refusal(0)
     if refused:
         return _Moved(0, 0, ERROR_TEXTS[refused])
-    machine.files.allocate(plan.target, fits)
+    tree.allocate(plan.target, fits)
     took = system.disk.pass_over(max(8, fits // 512), sequential=True, write=True)
     delay = took if plan.direct or plan.durable else fits // 2
     return _Moved(delay, fits, ERROR_TEXTS["ENOSPC"] if fits < size else "")

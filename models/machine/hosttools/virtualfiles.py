@@ -11,6 +11,7 @@ from simcluster.models.machine.hosttools import blockfiles
 from simcluster.models.machine.kernel import groupfiles, procfiles, proctable, thermalfiles
 from simcluster.models.machine.machine import Machine
 
+GROUPS = "/sys/fs/cgroup"
 VIRTUAL_FILES: tuple[Callable[[Machine, str], str | None], ...] = (blockfiles.read, thermalfiles.read, procfiles.read)
 
 
@@ -23,21 +24,20 @@ def virtual_file(machine: Machine, path: str) -> str | None:
     return None
 
 
-def virtual_names(machine: Machine, path: str) -> list[str] | None:
-    """Names in a folder that the kernel makes up; None if it is no such folder, or files of another kind are there."""
-    groups = "/sys/fs/cgroup"
-    if path == groups or path.startswith(groups + "/"):
-        return groupfiles.names(machine, path[len(groups) :])
-    if path == "/proc":
-        listed = [str(process.pid) for process in proctable.processes(machine)]
-        fixed = ("cmdline", "diskstats", "mounts", "net", "partitions", "pressure", "sys")
-        return sorted([*listed, *fixed, *(name[6:] for name in procfiles.NAMES if name.count("/") == 2)])
-    found = thermalfiles.names(machine, path) if path.startswith("/sys/") else None
-    if found is not None:
-        return found
-    if path == "/proc/pressure":
-        return ["cpu", "io", "memory"]
-    number = path[6:] if path.startswith("/proc/") else ""
-    if number.isdigit() and any(str(process.pid) == number for process in proctable.processes(machine)):
-        return ["cgroup", "cmdline", "comm", "limits", "oom_score_adj", "status"]
-    return None
+def virtual_names(machine: Machine, folder: str) -> list[str] | None:
+    """Names in a folder that the kernel makes up; None if it is no such folder."""
+    if folder == "/dev":
+        return sorted(name for disk in machine.disks.values() for name in blockfiles.nodes(disk))
+    if not folder.startswith(("/proc", "/sys", "/etc")):
+        return None
+    if folder == GROUPS or folder.startswith(GROUPS + "/"):
+        return groupfiles.names(machine, folder[len(GROUPS) :])
+    prefix, number = folder + "/", folder[6:]
+    if folder.startswith("/proc/") and number.isdigit():
+        there = any(str(process.pid) == number for process in proctable.processes(machine))
+        return ["cgroup", "cmdline", "comm", "limits", "oom_score_adj", "status"] if there else None
+    known = [*blockfiles.paths(machine), *thermalfiles.paths(machine), *procfiles.paths(machine), GROUPS]
+    names = dict.fromkeys(path[len(prefix) :].partition("/")[0] for path in known if path.startswith(prefix))
+    if folder == "/proc":
+        names.update(dict.fromkeys(str(process.pid) for process in proctable.processes(machine)))
+    return sorted(names) or None

@@ -23,6 +23,8 @@ class Outcome(NamedTuple):
         delay_ns: how long it took; what it printed appears at its end.
         cores: CPU cores it kept busy meanwhile, if the container may use so many.
         memory_bytes: working set it reached, 0 if it is small.
+        port: where it listens until a client comes (0: nowhere); reply: what the client gets.
+        stays: whether it listens on after that.
     """
 
     stdout: str = ""
@@ -31,6 +33,9 @@ class Outcome(NamedTuple):
     delay_ns: int = 0
     cores: float = 0.0
     memory_bytes: int = 0
+    port: int = 0
+    reply: str = ""
+    stays: bool = False
 
 
 @dataclass

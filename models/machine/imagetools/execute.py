@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simcluster.models.machine.container import Container
-from simcluster.models.machine.imagetools.call import Outcome, ToolCall
+from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.imagetools.registry import TOOLS, image_tool
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.shell.builtins import BUILTINS
@@ -22,6 +22,8 @@ from simcluster.models.machine.shell.runner import SHELLS
 
 #: What every process of an image finds (the path of the official busybox image).
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: Exit status of a command that was killed (128 + SIGKILL).
+_KILLED = 137
 
 
 class Executed(NamedTuple):
@@ -37,14 +39,23 @@ def run(container: Container, argv: Sequence[str], stdin: str = "") -> ExecResul
     return None if executed is None else executed.result
 
 
-def timed(container: Container, argv: Sequence[str], stdin: str = "") -> Executed | None:
-    """Run a command in a container; None if the image has no such program."""
+def timed(
+    container: Container, argv: Sequence[str], stdin: str = "", limit_ns: int = ImmediateRunner.LIMIT_NS
+) -> Executed | None:
+    """Run a command in a container; None if the image has no such program.
+
+    Args:
+        limit_ns: then nobody waits for it any more: it has printed what it has printed, and took longer than that.
+    """
     if not argv:
         return None
     call = ToolCall(container, list(argv), environment_of(container), stdin, now_ns=container.sim.now)
-    outcome = _run(call)
+    outcome = _run(call, limit_ns)
     if outcome is None:
         return None
+    if outcome.delay_ns > limit_ns:
+        printed = outcome[:2] if outcome.delay_ns >= FOREVER_NS else ("", "")
+        outcome = Outcome(*printed, _KILLED, limit_ns + 1)
     return Executed(ExecResult(outcome.stdout, outcome.stderr, outcome.code), outcome.delay_ns)
 
 
@@ -56,10 +67,10 @@ def environment_of(container: Container) -> dict[str, str]:
     return {"PATH": _PATH, "HOSTNAME": container.sandbox.pod_name} | container.spec.environment | {"HOME": "/root"}
 
 
-def _run(call: ToolCall) -> Outcome | None:
+def _run(call: ToolCall, limit_ns: int) -> Outcome | None:
     is_file = "/" in call.argv[0] and call.files.is_file(call.path(call.argv[0]))
     if call.name in SHELLS or is_file:
-        return _run_shell(call)
+        return _run_shell(call, limit_ns)
     own = image_tool(call)
     if own is not None:
         return own
@@ -67,10 +78,10 @@ def _run(call: ToolCall) -> Outcome | None:
     if tool is not None:
         return tool(call)
     # Shell builtins that images also have as programs of their own.
-    return _run_shell(call) if call.name in ("kill", "pwd", "timeout", "nohup", "which", "time") else None
+    return _run_shell(call, limit_ns) if call.name in ("kill", "pwd", "timeout", "nohup", "which", "time") else None
 
 
-def _run_shell(call: ToolCall) -> Outcome:
+def _run_shell(call: ToolCall, limit_ns: int) -> Outcome:
     if call.name in SHELLS:
         text, name, parameters = shell_arguments(call)
     elif call.name in BUILTINS:
@@ -81,7 +92,8 @@ def _run_shell(call: ToolCall) -> Outcome:
         code = compile_script(text or "")
     except ShellSyntaxError as problem:
         return Outcome(stderr=f"{name}: {problem}\n", code=2)
-    runner = ImmediateRunner(call.container, call.now_ns)
+    runner = ImmediateRunner(call.container, call.now_ns, limit_ns)
     runner.launch(code, dict(call.env), parameters, name)
     runner.processes[1].stdin = call.stdin
-    return runner.finish()
+    outcome = runner.finish()
+    return outcome if runner.code is not None else outcome._replace(delay_ns=FOREVER_NS)

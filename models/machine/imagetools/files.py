@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, Tool, ToolCall, usage_error
+from simcluster.models.machine.imagetools.sed import pattern_of
 from simcluster.models.machine.shell.files import FileError, bytes_of
 
 
@@ -128,6 +129,8 @@ def _count(call: ToolCall) -> tuple[str, list[str]]:
 def head(call: ToolCall) -> Outcome:
     """The first lines."""
     count, names = _count(call)
+    if not count.removeprefix("-").isdecimal():
+        return usage_error(call, f"invalid number '{count}'")
     texts, errors = call.inputs(names)
     out = "".join(_text(_lines(text)[: int(count)]) for text in texts)
     return Outcome(out, errors, 1 if errors else 0)
@@ -138,9 +141,11 @@ def tail(call: ToolCall) -> Outcome:
     count, names = _count(call)
     if names == ["/dev/zero"]:  # an endless line has to be held in memory
         return Outcome(delay_ns=FOREVER_NS, cores=1.0, memory_bytes=1 << 40)
+    if not count.lstrip("+-").isdecimal():
+        return usage_error(call, f"invalid number '{count}'")
     texts, errors = call.inputs(names)
     following = call.has("f") or call.has("F")
-    start = int(count) - 1 if count.startswith("+") else -int(count)
+    start = int(count) - 1 if count.startswith("+") else -abs(int(count))
     out = "".join(_text(_lines(text)[start:] if start else []) for text in texts)
     return Outcome(out, errors, 1 if errors else 0, FOREVER_NS if following and not errors else 0)
 
@@ -161,14 +166,15 @@ def grep(call: ToolCall) -> Outcome:
     if not arguments:
         return usage_error(call, "missing pattern")
     source, names = arguments[0], arguments[1:]
-    if call.has("F") or call.name == "fgrep":
-        source = re.escape(source)
-    elif not (call.has("E") or call.name == "egrep"):
-        source = re.sub(r"\\([|+?(){}])", "\0\\1", re.sub(r"(?<!\\)([|+?(){}])", r"\\\1", source)).replace("\0", "")
-    if call.has("w"):
-        source = rf"\b(?:{source})\b"
     try:
-        pattern = re.compile(source, re.IGNORECASE if call.has("i") else 0)
+        if call.has("F") or call.name == "fgrep":
+            pattern = re.compile(re.escape(source))
+        else:
+            pattern = pattern_of(source, extended=call.has("E") or call.name == "egrep")
+        if call.has("w"):
+            pattern = re.compile(rf"\b(?:{pattern.pattern})\b")
+        if call.has("i"):
+            pattern = re.compile(pattern.pattern, re.IGNORECASE)
     except re.error:
         return Outcome(stderr=f"grep: bad regex '{arguments[0]}'\n", code=2)
     texts, errors = call.inputs(names)
@@ -188,30 +194,6 @@ def grep(call: ToolCall) -> Outcome:
     return Outcome(_text([f"{n}:{line}" if call.has("n") else line for n, line in found]), errors, code)
 
 
-def sed(call: ToolCall) -> Outcome:
-    """Substitution only: `s/pattern/text/[g]` with any delimiter, and `Np` with `-n`."""
-    arguments = [word for word in call.argv[1:] if word not in ("-e", "-E", "-r", "-i", "-n")]
-    if not arguments:
-        return usage_error(call, "missing command")
-    script, names = arguments[0], arguments[1:]
-    texts, errors = call.inputs(names)
-    lines = _lines("".join(texts))
-    if re.fullmatch(r"\d+p", script):
-        lines = lines[int(script[:-1]) - 1 : int(script[:-1])]
-    elif script.startswith("s") and len(script) > 3:
-        parts = re.split(rf"(?<!\\){re.escape(script[1])}", script[2:])
-        if len(parts) != 3:
-            return Outcome(stderr="sed: unmatched '" + script[1] + "'\n", code=1)
-        new = re.sub(r"(?<!\\)&", r"\\g<0>", parts[1])
-        lines = [re.sub(parts[0], new, line, count=0 if "g" in parts[2] else 1) for line in lines]
-    else:
-        return Outcome(stderr=f"sed: unsupported command {script[:1]}\n", code=1)
-    if call.has("i") and names:
-        call.files.write(call.path(names[0]), _text(lines))
-        return Outcome()
-    return Outcome(_text(lines), errors, 1 if errors else 0)
-
-
 def cut(call: ToolCall) -> Outcome:
     """Fields of lines: `-d X -f N[,M]`."""
     delimiter, wanted, names, words = "\t", "1", [], iter(call.argv[1:])
@@ -222,6 +204,10 @@ def cut(call: ToolCall) -> Outcome:
             wanted = word[2:] or next(words, "1")
         elif not word.startswith("-"):
             names.append(word)
+    if len(delimiter) != 1:
+        return usage_error(call, "the delimiter must be a single character")
+    if not re.fullmatch(r"(\d+-?\d*|-\d+)(,(\d+-?\d*|-\d+))*", wanted):
+        return usage_error(call, f"invalid range '{wanted}'")
     texts, errors = call.inputs(names)
     out = []
     for line in _lines("".join(texts)):
@@ -371,7 +357,6 @@ TOOLS: dict[str, Tool] = {
     "mkdir": mkdir,
     "mv": cp,
     "rm": rm,
-    "sed": sed,
     "sort": sort,
     "tail": tail,
     "tee": tee,

@@ -23,7 +23,7 @@ from simcluster.models.machine.shell.files import FileError
 
 CLUSTER_DNS = "10.96.0.10"
 #: Linux gives up a connection after 6 SYN retries (net.ipv4.tcp_syn_retries): about 127 s.
-_CONNECT_TIMEOUT_NS = 127 * SECOND
+CONNECT_TIMEOUT_NS = 127 * SECOND
 #: Round trip inside a cluster and a look-up at its DNS server: typical magnitudes.
 _ROUND_TRIP_NS = MILLISECOND // 2
 _LOOKUP_NS = 2 * MILLISECOND
@@ -71,14 +71,14 @@ def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask
         return Contact("unknown host", delay_ns=max(looked_ns, _LOOKUP_NS))
     outcome, owner, port = _dial(network, container, address, call.port)
     if outcome == "timeout":
-        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, _CONNECT_TIMEOUT_NS))
+        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, CONNECT_TIMEOUT_NS))
     if outcome != "ok":
         return Contact(outcome, address, delay_ns=looked_ns + _ROUND_TRIP_NS)
     find = getattr(owner, "container_on", None)  # a pod's sandbox, or a node
     listener: Container | None = None if find is None else find(port)
     way_ns = _way_ns(network, container, owner)
     if way_ns is None or looked_ns + way_ns > timeout_ns:
-        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, _CONNECT_TIMEOUT_NS))
+        return Contact("timeout", address, delay_ns=looked_ns + min(timeout_ns, CONNECT_TIMEOUT_NS))
     looked_ns += way_ns
     if listener is None or not ask:
         return Contact("ok", address, delay_ns=looked_ns + _ROUND_TRIP_NS)
@@ -114,7 +114,7 @@ def _dial(network: Network, container: Container, address: str, port: int) -> tu
     return network.connect(backend, sandbox.address), network.sandboxes.get(backend[0]), backend[1]
 
 
-def _option(call: ToolCall, *names: str) -> str | None:
+def option(call: ToolCall, *names: str) -> str | None:
     """Value of an option given as `-T 5`, `-T5`, `--timeout 5` or `--timeout=5`."""
     words = call.argv
     for at, word in enumerate(words):
@@ -128,8 +128,9 @@ def _option(call: ToolCall, *names: str) -> str | None:
     return None
 
 
-def _timeout_ns(call: ToolCall, default_ns: int, *names: str) -> int:
-    text = _option(call, *names)
+def timeout_ns(call: ToolCall, default_ns: int, *names: str) -> int:
+    """The seconds of an option, in nanoseconds."""
+    text = option(call, *names)
     whole, _, fraction = (text or "").partition(".")
     if not (whole + fraction).isdigit():
         return default_ns
@@ -144,8 +145,8 @@ class _Target(NamedTuple):
 
 
 def _target(url: str) -> _Target | None:
-    parts = urlsplit(url if "://" in url else "http://" + url)
     try:
+        parts = urlsplit(url if "://" in url else "http://" + url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         return None
@@ -200,7 +201,7 @@ def wget(call: ToolCall) -> Outcome:
         call.container,
         target.host,
         http_call(call, *target),
-        _timeout_ns(call, 900 * SECOND, "-T", "--timeout"),
+        timeout_ns(call, 900 * SECOND, "-T", "--timeout"),
     )
     quiet = call.has("q")
     said = "" if quiet else f"Connecting to {target.host}:{target.port} ({reached.address}:{target.port})\n"
@@ -223,7 +224,7 @@ def _saved(call: ToolCall, target: _Target, reached: Contact, said: str, quiet: 
     body = reached.answer.body if reached.answer is not None else ""
     if "--spider" in call.argv:
         return Outcome(stderr=said + ("" if quiet else "remote file exists\n"), delay_ns=reached.delay_ns)
-    name = _option(call, "-O", "-qO") or target.path.rpartition("/")[2] or "index.html"
+    name = option(call, "-O", "-qO") or target.path.rpartition("/")[2] or "index.html"
     if name == "-":
         done = "" if quiet else "writing to stdout\nwritten to stdout\n"
         return Outcome(body, said + done, delay_ns=reached.delay_ns)
@@ -242,7 +243,7 @@ def curl(call: ToolCall) -> Outcome:
     target = _target(url)
     if target is None:
         return Outcome(stderr="curl: (3) URL rejected: Malformed input to a URL function\n", code=3)
-    limit_ns = _timeout_ns(call, _CONNECT_TIMEOUT_NS, "-m", "--max-time", "--connect-timeout")
+    limit_ns = timeout_ns(call, CONNECT_TIMEOUT_NS, "-m", "--max-time", "--connect-timeout")
     reached = contact(call.container, target.host, http_call(call, *target), limit_ns)
     code, message = _curl_failure(reached, target, limit_ns)
     status = reached.answer.status if reached.answer is not None and code == 0 else 0
@@ -280,38 +281,18 @@ def _curl_failure(reached: Contact, target: _Target, limit_ns: int) -> tuple[int
 def _curl_output(call: ToolCall, status: int, body: str) -> str:
     head = f"HTTP/1.1 {_status(status)}\r\ncontent-length: {len(body.encode())}\r\n\r\n" if status else ""
     out = head if call.has("I") else head + body if call.has("i") else body
-    name = _option(call, "-o", "--output")
+    name = option(call, "-o", "--output")
     if name is not None:
         if name != "/dev/null" and status:
             call.files.write(call.path(name), out)
         out = ""
-    form = _option(call, "-w", "--write-out") or ""
+    form = option(call, "-w", "--write-out") or ""
     form = form.replace("%{http_code}", f"{status:03d}").replace("%{response_code}", f"{status:03d}")
     return out + form.replace("\\n", "\n")
 
 
 def _status(status: int) -> str:
     return f"{status} {_REASONS.get(status, '')}".rstrip()
-
-
-def nc(call: ToolCall) -> Outcome:
-    """`nc -z -v -w N HOST PORT`: whether a port accepts connections."""
-    words = [word for word in call.argv[1:] if not word.startswith("-")]
-    timeout = _option(call, "-w")
-    if timeout is not None and timeout in words:
-        words.remove(timeout)
-    if len(words) < 2 or not words[1].isdigit():
-        return usage_error(call, "missing host or port")
-    host, port = words[0], int(words[1])
-    limit_ns = _timeout_ns(call, _CONNECT_TIMEOUT_NS, "-w")
-    reached = contact(call.container, host, Call("tcp", port), limit_ns, ask=False)
-    where = f"{host} ({reached.address}:{port})"
-    if reached.outcome == "ok":
-        return Outcome(stderr=f"{where} open\n" if call.has("v") else "", delay_ns=reached.delay_ns)
-    if reached.outcome == "unknown host":
-        return Outcome(stderr=f"nc: bad address '{host}'\n", code=1, delay_ns=reached.delay_ns)
-    reason = "Connection refused" if reached.outcome == "refused" else "Connection timed out"
-    return Outcome(stderr=f"nc: {where}: {reason}\n", code=1, delay_ns=reached.delay_ns)
 
 
 def ping(call: ToolCall) -> Outcome:
@@ -323,7 +304,7 @@ def ping(call: ToolCall) -> Outcome:
     address = network.resolve_for(call.container.sandbox, words[0]).address
     if not address:
         return Outcome(stderr=f"ping: bad address '{words[0]}'\n", code=1, delay_ns=_LOOKUP_NS)
-    count = int(_option(call, "-c") or "3")
+    count = int(option(call, "-c") or "3")
     alive = address in network.sandboxes
     rows = [f"64 bytes from {address}: seq={n} ttl=63 time=0.412 ms\n" for n in range(count if alive else 0)]
     lost = 0 if alive else 100
@@ -332,4 +313,4 @@ def ping(call: ToolCall) -> Outcome:
     return Outcome(text, code=0 if alive else 1, delay_ns=(count if alive else count + 10) * SECOND)
 
 
-TOOLS: dict[str, Tool] = {"curl": curl, "nc": nc, "nslookup": nslookup, "ping": ping, "wget": wget}
+TOOLS: dict[str, Tool] = {"curl": curl, "nslookup": nslookup, "ping": ping, "wget": wget}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, files, network, system
+from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, system
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
+from simcluster.models.machine.imagetools.sed import sed
 
 TOOLS: dict[str, Tool] = {
     **files.TOOLS,
     **system.TOOLS,
     **network.TOOLS,
+    **netcat.TOOLS,
+    "sed": sed,
     **disk.TOOLS,
     **dns.TOOLS,
     **bulk.TOOLS,

@@ -255,8 +255,11 @@ def digest(call: ToolCall) -> Outcome:
 def stress(call: ToolCall) -> Outcome:
     """`stress --cpu N --vm N --vm-bytes B --timeout S`: busy cores and touched memory."""
     options = dict(zip(call.argv[1:], call.argv[2:], strict=False))
-    cpus = int(options.get("--cpu", options.get("-c", "0")))
-    workers = int(options.get("--vm", options.get("-m", "0")))
+    wanted = [options.get("--cpu", options.get("-c", "0")), options.get("--vm", options.get("-m", "0"))]
+    wrong = next((text for text in wanted if not text.isdecimal()), None)
+    if wrong is not None:
+        return Outcome(stderr=f"stress: FAIL: [1] (244) not a number: {wrong}\n", code=1)
+    cpus, workers = int(wanted[0]), int(wanted[1])
     size = re.fullmatch(r"(\d+)([KMG]?)[Bb]?", options.get("--vm-bytes", "256M").upper().removesuffix("B"))
     memory = workers * int(size[1]) * _SIZES[size[2]] if size else 0
     timeout = re.fullmatch(r"(\d+)([smhd]?)", options.get("--timeout", options.get("-t", "")))

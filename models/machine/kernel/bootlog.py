@@ -29,16 +29,17 @@ def lines(machine: Hardware, booted_ns: int, wrong_ns: int = 0) -> list[JournalL
     return [line for line in found if line.t_ns - wrong_ns <= machine.sim.now]
 
 
-def _root(machine: Hardware) -> str:
-    return machine.mounts.at("/").uuid
+def command_line(machine: Hardware) -> str:
+    """What the loader gave the kernel."""
+    root, release = machine.mounts.at("/").uuid, machine.identity.kernel_version
+    return f"BOOT_IMAGE=/boot/vmlinuz-{release} root=UUID={root} ro console=tty1 console=ttyS0"
 
 
 def _early(machine: Hardware) -> list[str]:
     release, kib = machine.identity.kernel_version, machine.memory_bytes >> 10
-    command = f"BOOT_IMAGE=/boot/vmlinuz-{release} root=UUID={_root(machine)} ro console=tty1 console=ttyS0"
     return [
         f"Linux version {release} (buildd@lcy02-amd64-080) ({COMPILER}) {BUILD} (Ubuntu 6.8.0-45.45-generic 6.8.12)",
-        f"Command line: {command}",
+        f"Command line: {command_line(machine)}",
         "KERNEL supported cpus:",
         "  Intel GenuineIntel",
         "  AMD AuthenticAMD",

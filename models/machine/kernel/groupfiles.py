@@ -36,9 +36,12 @@ def names(machine: Machine, folder: str) -> list[str] | None:
     """What is in a folder below /sys/fs/cgroup; None if there is no such folder."""
     folder = folder.strip("/")
     if not folder:
-        return sorted([*_ROOT, PODS, SYSTEM])
+        return sorted([*_ROOT, SYSTEM, *([PODS] if _members(machine, PODS) else [])])
+    units = [unit.name for unit in machine.unit_list() if unit.active]
     if folder == SYSTEM:
-        return [unit.name for unit in machine.unit_list() if unit.active]
+        return units
+    if folder.startswith(SYSTEM + "/") and folder[len(SYSTEM) + 1 :] in units:
+        return []
     members = _members(machine, folder)
     if not members:
         return None

@@ -31,6 +31,11 @@ class HostProcess:
     granted: float = 0.0
     user: str = "root"
 
+    @property
+    def comm(self) -> str:
+        """Its name as the kernel prints it."""
+        return self.name[:15]
+
     def used_ns(self, now_ns: int) -> int:
         """CPU time until now."""
         return self.cpu_ns + int(self.granted * (now_ns - self.since_ns))

@@ -7,10 +7,11 @@ import math
 from simcluster.engine import SECOND
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.kernel import groupfiles, memory, pressure, proctable, snmp, thermalfiles, usage
+from simcluster.models.machine.kernel import bootlog, groupfiles, memory, pressure, proctable, snmp, thermalfiles, usage
 from simcluster.models.machine.machine import Machine
 
 _SYSCTL = "/proc/sys/"
+_LINK = ("carrier", "carrier_changes", "mtu", "operstate", "speed")
 
 
 def read(machine: Machine, path: str) -> str | None:
@@ -28,6 +29,22 @@ def read(machine: Machine, path: str) -> str | None:
         return proctable.file_of(machine, path)
     maker = _FILES.get(path)
     return None if maker is None else maker(machine)
+
+
+def paths(machine: Machine) -> list[str]:
+    """All of these files but those of groups and processes."""
+    cards = {f"/sys/class/net/{name}/": nic for name, nic in machine.nics.items()}
+    return [
+        *_FILES,
+        *(_SYSCTL + name.replace(".", "/") for name in machine.os.sysctls.names()),
+        *(f"/proc/pressure/{resource}" for resource in ("cpu", "io", "memory")),
+        *(card + name for card in cards for name in _LINK),
+        *(
+            f"/sys/class/net/{name}/statistics/{count}"
+            for name, nic in machine.nics.items()
+            for count in nic.counters()
+        ),
+    ]
 
 
 def write(machine: Machine, path: str, text: str) -> str | None:
@@ -131,6 +148,10 @@ def _netdev(machine: Machine) -> str:
     return "".join(lines)
 
 
+def _cmdline(machine: Machine) -> str:
+    return bootlog.command_line(machine) + "\n"
+
+
 def _version(machine: Machine) -> str:
     return (
         f"Linux version {machine.identity.kernel_version} (buildd@lcy02-amd64-080) (x86_64-linux-gnu-gcc-13 (Ubuntu "
@@ -153,6 +174,7 @@ def _file_nr(machine: Machine) -> str:
 
 
 _FILES = {
+    "/proc/cmdline": _cmdline,
     "/proc/cpuinfo": _cpuinfo,
     "/proc/loadavg": load_text,
     "/proc/meminfo": _meminfo,
@@ -166,4 +188,3 @@ _FILES = {
     "/proc/vmstat": _vmstat,
     "/sys/fs/file-nr": _file_nr,
 }
-NAMES = tuple(_FILES)

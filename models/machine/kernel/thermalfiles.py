@@ -25,26 +25,16 @@ def read(machine: Machine, path: str) -> str | None:
     return None
 
 
-def names(machine: Machine, folder: str) -> list[str] | None:
-    """What is in one of these folders; None if it is none of them."""
-    folder = folder.rstrip("/")
-    cpus = [f"cpu{number}" for number in range(machine.cpu_cores)]
-    if folder == _CPUS[:-1]:
-        return [*cpus, "online", "possible", "present"]
-    inner = folder[len(_CPUS) :].partition("/")
-    if folder.startswith(_CPUS) and inner[0] in cpus:
-        return {
-            "": ["cpufreq", "thermal_throttle"],
-            "cpufreq": sorted(_frequencies(machine)),
-            "thermal_throttle": ["core_throttle_count", "package_throttle_count"],
-        }.get(inner[2])
-    fixed = {
-        _ZONES[:-1]: ["thermal_zone0"],
-        f"{_ZONES}thermal_zone0": ["temp", "type"],
-        _CHIPS[:-1]: ["hwmon0"],
-        f"{_CHIPS}hwmon0": sorted(_coretemp(machine)),
-    }
-    return fixed.get(folder)
+def paths(machine: Machine) -> list[str]:
+    """All of these files."""
+    cpus = ["cpufreq/" + name for name in _frequencies(machine)]
+    cpus += ["thermal_throttle/core_throttle_count", "thermal_throttle/package_throttle_count"]
+    return [
+        *(f"{_CPUS}{name}" for name in ("online", "possible", "present")),
+        *(f"{_CPUS}cpu{number}/{name}" for number in range(machine.cpu_cores) for name in cpus),
+        *(f"{_ZONES}thermal_zone0/{name}" for name in ("temp", "type")),
+        *(f"{_CHIPS}hwmon0/{name}" for name in _coretemp(machine)),
+    ]
 
 
 def mhz(machine: Machine) -> float:

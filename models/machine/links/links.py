@@ -39,7 +39,7 @@ class Links:
         shapes: disciplines by node name or pod address.
         partitions: by a name of the caller's choice.
         calm: whether every way is healthy.
-        told: called after every change besides.
+        listeners: called after every change besides.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -48,7 +48,7 @@ class Links:
         self.shapes: dict[str, Shaping] = {}
         self.partitions: dict[str, Partition] = {}
         self.calm = True
-        self.told: list[Callable[[], None]] = []
+        self.listeners: list[Callable[[], None]] = []
 
     def changed(self) -> None:
         """Something is better or worse than before."""
@@ -57,8 +57,8 @@ class Links:
             return
         self.calm = healthy
         self._changed()
-        for told in list(self.told):
-            told()
+        for listener in list(self.listeners):
+            listener()
 
     def partition(self, name: str, side_a: Iterable[str], side_b: Iterable[str]) -> None:
         """Cut the ways between two sides (nodes by name, pods by address), both directions.

@@ -19,6 +19,7 @@ from simcluster.engine import SECOND, Timer
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, ToolCall
 from simcluster.models.machine.imagetools.execute import environment_of
+from simcluster.models.machine.imagetools.netcat import reply_of, request_of
 from simcluster.models.machine.imagetools.registry import TOOLS
 from simcluster.models.machine.imagetools.system import fill_duration_ns
 from simcluster.models.machine.process import Answer, Call, ExecResult
@@ -106,15 +107,15 @@ class ShellProgram(Program):
             program.stop()
 
     def listens_on(self, port: int) -> bool:
-        """Whether a program started by the script listens."""
-        return any(program.listens_on(port) for program in self.servers)
+        """Whether a program or a command started by the script listens."""
+        return any(program.listens_on(port) for program in self.servers) or self.runner.listener(port) is not None
 
     def answer(self, call: Call) -> Answer:
         """Hand the call to the program that listens."""
         for program in self.servers:
             if program.listens_on(call.port):
                 return program.answer(call)
-        return Answer("refused")
+        return self.runner.serve(call)
 
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """Commands of the programs that the script started."""
@@ -181,6 +182,24 @@ class _ContainerRunner(Shell):
             limit = self.container.spec.memory_limit
             target = outcome.memory_bytes if limit is None else min(outcome.memory_bytes, limit + 1)
             self.container.sim.after(fill_duration_ns(target), self._fill, target)
+
+    def serve(self, call: Call) -> Answer:
+        """A client comes to a command that listens: it gets its reply, and the command ends."""
+        process = self.listener(call.port)
+        if process is None or process.pending is None:
+            return Answer("refused")
+        outcome, sinks = process.pending
+        said = outcome._replace(stdout=request_of(call), delay_ns=0)
+        if outcome.stays:
+            self._print(sinks, said)
+        else:
+            process.pending = (said._replace(port=0), sinks)
+            timer = self.timers.pop(process.pid, None)
+            if timer is not None:
+                timer.cancel()
+            self.timers[process.pid] = self.container.sim.after(0, self._wake, process.pid)
+            self.container.machine.network.version += 1
+        return reply_of(outcome)
 
     def _wake(self, pid: int) -> None:
         self.timers.pop(pid, None)

@@ -48,9 +48,10 @@ class ImmediateRunner(Shell):
     #: Beyond this a command counts as hanging and is cut off.
     LIMIT_NS = 600_000_000_000
 
-    def __init__(self, container: Container, start_ns: int) -> None:
+    def __init__(self, container: Container, start_ns: int, limit_ns: int = LIMIT_NS) -> None:
         super().__init__(container)
         self.start_ns = start_ns
+        self.limit_ns = limit_ns
         self.elapsed_ns = 0
         self.output: list[str] = []
         self.errors: list[str] = []
@@ -86,8 +87,8 @@ class ImmediateRunner(Shell):
         while self.code is None and self._timers:
             self._timers.sort()
             at_ns, _, pid = self._timers.pop(0)
-            if at_ns > self.LIMIT_NS:
-                self.elapsed_ns = self.LIMIT_NS
+            if at_ns > self.limit_ns:
+                self.elapsed_ns = self.limit_ns
                 break
             self.elapsed_ns = at_ns
             self.wake(pid)

@@ -95,6 +95,8 @@ class Process(Expander):
         self.after: tuple[str, int, int] = ("", 0, 0)  # kind of spawn, length of its block, buffer
         self.pending: tuple[Outcome, dict[int, Sink]] | None = None
         self.expanded: tuple[list[str], list[tuple[str, str]], list[tuple[int, str, str]]] | None = None
+        self.steps = 0  # so many instructions it has run at `stepped_ns`
+        self.stepped_ns = -1
         self.spent_ns = 0  # by command substitutions of the command being expanded
 
     def subshell(self, pid: int, counter: int) -> Process:

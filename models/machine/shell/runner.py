@@ -138,9 +138,18 @@ class ShellRunner(ABC):
         """Let a command take its time; endless ones print at once."""
         process.pending = (outcome, sinks)
         process.blocked = True
+        if outcome.port:
+            self.container.machine.network.version += 1
         if outcome.delay_ns >= FOREVER_NS:
             self._print(sinks, outcome)
         self.wake_after(process.pid, outcome)
+
+    def listener(self, port: int) -> Process | None:
+        """The process whose command waits for a client on a port."""
+        for process in self.processes.values():
+            if process.pending is not None and process.pending[0].port == port:
+                return process
+        return None
 
     def call(self, process: Process, code: Code, at: int, parameters: list[str], status: int | None = None) -> None:
         """Run other code in the same process; it returns to the present counter."""
@@ -221,10 +230,12 @@ class ShellRunner(ABC):
         self.ready.append(parent.pid)
 
     def _run(self, process: Process) -> None:
-        steps = 0
         while not (process.blocked or process.finished):
-            steps += 1
-            if steps > STEPS_MAX:
+            if process.stepped_ns != self.now:
+                process.steps, process.stepped_ns = 0, self.now
+            process.steps += 1
+            if process.steps > STEPS_MAX:
+                process.stepped_ns = -1
                 self.block(process, Outcome(code=-1, delay_ns=BUSY_NS, cores=1.0), {})
                 return
             if process.signals and not process.calls:
@@ -338,7 +349,7 @@ class ShellRunner(ABC):
             self.execute(process, words[1:] or [":"], {}, sinks, stdin)
             return
         if outcome.delay_ns > limit.delay_ns:
-            outcome = Outcome(code=143, delay_ns=limit.delay_ns, cores=outcome.cores)
+            outcome = outcome._replace(stdout="", stderr="", code=143, delay_ns=limit.delay_ns)
         if outcome.delay_ns:
             self.block(process, outcome, sinks)
             return

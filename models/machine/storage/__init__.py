@@ -15,7 +15,7 @@ from simcluster.models.machine.storage.drivemodel import (
 from simcluster.models.machine.storage.fileload import load_file
 from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile, Usage
 from simcluster.models.machine.storage.io import FailedBlocks, IoDemand, IoOutcome, IoShare, Latency
-from simcluster.models.machine.storage.mounts import DATA_MOUNT, MountTable, Storage
+from simcluster.models.machine.storage.mounts import DATA_MOUNT, TMPFS, MountTable, Storage
 from simcluster.models.machine.storage.slow import SlowMode
 from simcluster.models.machine.storage.usage import layer_bytes, written_bytes
 from simcluster.models.machine.unpacking import image_bytes
@@ -29,6 +29,7 @@ __all__ = [
     "NVME_SSD",
     "SATA_SSD",
     "SECTOR",
+    "TMPFS",
     "Disk",
     "DriveModel",
     "FailedBlocks",

@@ -203,8 +203,8 @@ class Disk:
         self._retrying_until_ns = 0
         self._work.clear(self.sim.now)
         self.partitions = [part._replace(uuid="", label="", content="") for part in self.partitions]
-        for told in list(self.on_replaced):
-            told()
+        for listener in list(self.on_replaced):
+            listener()
         was, self.outage = self.outage, None
         if was is not None and was.disabled:
             self._announce()
@@ -520,8 +520,8 @@ class Disk:
             self.came_back()
 
     def _tell_dead(self) -> None:
-        for told in list(self.on_dead):
-            told()
+        for listener in list(self.on_dead):
+            listener()
 
     def _gave_up(self, block: int, buffered: str, tried_ns: int) -> None:
         if self.outage is not None or block not in self.sectors.since_ns:

@@ -33,6 +33,8 @@ def load_file(system: FileSystem, owner: str, demand: IoDemand) -> IoShare:
             system.fail_journal(demand.comm, demand.pid)
             write_error = "EIO"
         return IoShare(dead, dead, dead, 0.0, 0.0, demand.tick_ns, read_error="EIO", write_error=write_error)
+    if found is not None and rates.writes:
+        found.changed_ns = system.sim.now
     failed: tuple[FailedBlocks, ...] = ()
     wrong: tuple[FailedBlocks, ...] = ()
     if found is not None and not system.disk.sectors.flawless and got.served > 0.0:

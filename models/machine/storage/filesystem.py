@@ -51,12 +51,14 @@ class StoredFile:
         hot_share, hot_weight: that share of its blocks gets that share of the random reads.
         dirty: ranges of blocks in the file that are only in memory.
         known: its inode is in memory.
+        changed_ns: when it was last written.
     """
 
-    __slots__ = ("dirty", "extents", "hot_share", "hot_weight", "inode", "known", "size_bytes")
+    __slots__ = ("changed_ns", "dirty", "extents", "hot_share", "hot_weight", "inode", "known", "size_bytes")
 
-    def __init__(self, inode: int) -> None:
+    def __init__(self, inode: int, changed_ns: int) -> None:
         self.inode = inode
+        self.changed_ns = changed_ns
         self.size_bytes = 0
         self.extents: list[Extent] = []
         self.hot_share, self.hot_weight = 0.2, 0.8
@@ -191,7 +193,7 @@ class FileSystem:
         if found is None:
             if self.usage().free_inodes <= 0:
                 return "ENOSPC"
-            found = StoredFile(self._next_inode)
+            found = StoredFile(self._next_inode, self.sim.now)
         wanted, has = -(-size_bytes // BLOCK), found.blocks
         if wanted > has:
             if (wanted - has) * BLOCK > self.usage().available_bytes or wanted - has > self._free.blocks:
@@ -203,7 +205,7 @@ class FileSystem:
         if file not in self._files:
             self._files[file] = found
             self._next_inode += 1
-        found.size_bytes = size_bytes
+        found.size_bytes, found.changed_ns = size_bytes, self.sim.now
         self._own_blocks += wanted - has
         return ""
 
@@ -218,6 +220,16 @@ class FileSystem:
         del self._files[file]
         self._free.give_back(found.extents)
         self._own_blocks -= found.blocks
+        return ""
+
+    def rename(self, file: str, name: str) -> str:
+        """Give a file another name, in place of a file that had it; `ENOENT`, `EROFS`, `EIO` or "". Reads no data."""
+        refused = self._unwritable() if file in self._files else "ENOENT"
+        if refused or file == name:
+            return refused
+        if name in self._files:
+            self.remove(name)
+        self._files[name] = self._files.pop(file)
         return ""
 
     def refusal(self, size_bytes: int = 1) -> str:
@@ -313,6 +325,7 @@ class FileSystem:
         delay = _CALL_NS + size * SECOND // _MEMORY_BYTES_PER_S
         if size <= 0:
             return IoOutcome(delay)
+        found.changed_ns = self.sim.now
         first = offset // BLOCK
         found.dirty.append((first, (offset + size - 1) // BLOCK - first + 1))
         piled = sum(count for _, count in found.dirty) * BLOCK > _MOST_DIRTY_BYTES  # integers

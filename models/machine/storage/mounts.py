@@ -16,6 +16,8 @@ from simcluster.models.machine.storage.usage import RESERVED_KIB, TOTAL_INODES, 
 
 #: Where the local provisioner puts volumes.
 DATA_MOUNT = "/var/local-path-provisioner"
+#: Where memory is a file system, the inner one first.
+TMPFS = ("/run/lock", "/run", "/dev/shm")
 #: Writes and flushes a second of the node's own daemons: journald and kubelet; on the control plane etcd as well.
 _BACKGROUND = {"worker": (4.0, 0.4), "control-plane": (38.0, 17.0)}
 #: A GPT's first partition begins here, and takes 1 GiB (EFI) on the system's drive.
@@ -28,6 +30,7 @@ class MountTable:
     def __init__(self) -> None:
         self._mounted: dict[str, FileSystem] = {}
         self._known: dict[str, FileSystem] = {}  # by partition, mounted or not
+        self.bound: dict[str, str] = {}  # mount point -> the folder that is seen there, too
 
     def __iter__(self) -> Iterator[FileSystem]:
         return iter(list(self._mounted.values()))
@@ -45,6 +48,13 @@ class MountTable:
                 found = system
         return found
 
+    def source_of(self, path: str) -> str:
+        """Where a path really lies: bind mounts are followed."""
+        for point in sorted(self.bound, key=len, reverse=True):
+            if path == point or path.startswith(point + "/"):
+                return self.bound[point] + path[len(point) :]
+        return path
+
     def on(self, device: str) -> FileSystem | None:
         """The file system on a partition (`sda1`), mounted or not."""
         return self._known.get(device.removeprefix("/dev/"))
@@ -55,6 +65,8 @@ class MountTable:
 
     def unmount(self, target: str) -> str:
         """umount by mount point or device; an error text of umount(8), or ""."""
+        if self.bound.pop(target.rstrip("/"), ""):
+            return ""
         system = self._mounted.get(target.rstrip("/") or "/") or self.on(target)
         if system is None or not self.is_mounted(system):
             return f"umount: {target}: not mounted."

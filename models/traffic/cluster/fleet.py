@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.models.traffic.cluster.lent import (
+from simcluster.models.traffic.cluster.averages import (
     AGE,
     ARRIVALS,
     CARRY,

@@ -129,7 +129,7 @@ class Lent:
         self._told = None
         return found
 
-    def heed(self, row: int, leaky: bool) -> None:
+    def set_leaky(self, row: int, leaky: bool) -> None:
         """The container leaks as it works (or no longer): it wants to know of its work soon."""
         if leaky:
             self.leaky[row] = None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.models.traffic.cluster.averages import AGE, ARRIVALS, CORES, LENT, WORK
 from simcluster.models.traffic.cluster.fleet import Fleet, remembered
-from simcluster.models.traffic.cluster.lent import AGE, ARRIVALS, CORES, LENT, WORK
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.server import KNOWN_REQUESTS, NO_RISK
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from simcluster.engine import SECOND, Parted
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.address import parse_address
+from simcluster.models.traffic.cluster.averages import LENT, Lent
 from simcluster.models.traffic.cluster.causes import Cause
-from simcluster.models.traffic.cluster.lent import LENT, Lent
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.cluster.queueing import (
     Demand,

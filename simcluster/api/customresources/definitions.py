@@ -15,7 +15,7 @@ from typing import Any
 from simcluster.api.client import Client
 from simcluster.api.customresources.version import CustomVersion
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, condition, is_terminating, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, condition, is_terminating, name_of, thaw, transition_time
 from simcluster.api.registry.customresources import CLEANUP_FINALIZER
 from simcluster.api.request import User
 from simcluster.api.resources import BUILT_IN, Resource, ResourceTable
@@ -90,8 +90,8 @@ class CustomResourceDefinitions:
         result: list[Json] = [dict(entry) for entry in status.get("conditions") or ()]
         now = format_rfc3339(self.api.sim.now)
         for kind, (value, reason, message) in verdicts.items():
-            before = next((entry for entry in result if entry["type"] == kind), None)
-            since = before["lastTransitionTime"] if before is not None and before["status"] == value else now
+            before = next((entry for entry in result if entry.get("type") == kind), None)
+            since = transition_time(before, value, now)
             entry = {
                 "type": kind, "status": value, "lastTransitionTime": since, "reason": reason, "message": message,
             }  # fmt: skip

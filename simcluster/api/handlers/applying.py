@@ -148,7 +148,7 @@ def _unowned(fields: Json, owners: list[Json]) -> Json:
 
 
 def _yielded(live: Mapping[str, Any], manager: Manager, schema: TypeSchema | None) -> Json:
-    """What `kubectl` applied on its own side and is still so: these fields it may take (lastappliedmanager.go)."""
+    """What `kubectl` applied on its own side and is still so: it may take these fields (lastappliedmanager.go)."""
     text = (live["metadata"].get("annotations") or {}).get(_LAST_APPLIED)
     if manager.name != "kubectl" or not text:
         return {}

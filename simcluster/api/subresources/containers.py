@@ -35,7 +35,7 @@ def logs(api: Serving, request: Request, route: Route) -> Response:
 
 
 def execute(api: Serving, request: Request, route: Route) -> Response:
-    """POST (or GET) of a command. The answer's body has stdout, stderr and code."""
+    """POST (or GET) of a command. The answer's body has stdout, stderr, code and how long it took."""
     argv = request.params("command")
     if not argv:
         raise errors.bad_request("you must specify at least 1 command for the container")
@@ -48,8 +48,8 @@ def execute(api: Serving, request: Request, route: Route) -> Response:
         if request.flag(name):
             options[name] = True
     options = admit_connection(api, request, route, "PodExecOptions", options)
-    answer = _kubelets(api).exec(pod, options["container"], options["command"], _stdin(request))
-    return Response(200, {"stdout": answer.stdout, "stderr": answer.stderr, "code": answer.code})
+    asked = (options["container"], options["command"], _stdin(request), request.patience_ns)
+    return Response(200, _kubelets(api).exec(pod, *asked)._asdict())
 
 
 def attach(api: Serving, request: Request, route: Route) -> Response:

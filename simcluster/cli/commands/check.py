@@ -1,4 +1,4 @@
-"""`simcluster check`: tasks, faults, noises and files prove themselves."""
+"""`simcluster check`: applications, tasks, faults, noises and files prove themselves."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from simcluster import tasks
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import ContentError, Library, UnknownName
-from simcluster.eval.proof import check
-from simcluster.faults import registry as faults
-from simcluster.noise import plan as noises
+from simcluster.eval.proof import check, known_ids
 from simcluster.tasks.loader import ALL
 
 Result = dict[str, Any]
 
 
-@click.command("check", short_help="Prove tasks, faults and files as CI does.")
-@click.argument("names", metavar="[TASK|FAULT|NOISE|FILE]...", nargs=-1)
+@click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
+@click.argument("names", metavar="[APP|TASK|FAULT|NOISE|FILE]...", nargs=-1)
 @click.option("--suite", default=None, help="Every task of a suite.")
 @click.option("--seed", default=0, show_default=True)
 @click.option(
@@ -38,15 +36,16 @@ def command(
 ) -> None:
     """Check content; without arguments every task.
 
-    A task is played with every reference fix and every forbidden attempt; files are read strictly.
+    An application is deployed and used; a fault is injected where its case says; a task is played with every
+    reference fix and every forbidden attempt; files are read strictly.
     """
     library = Library(tuple(Path(folder) for folder in folders))
     wanted = list(names) + (tasks.suite(suite, library) if suite else [])
     wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
-    known = [*tasks.ids(library), *faults.ids(library), *noises.ids(library)]
+    known = known_ids(library)
     for name in wanted:
         if not name.endswith((".yaml", ".yml")) and name not in known:
-            raise UnknownName("task, fault or noise", name, known)
+            raise UnknownName("app, task, fault or noise", name, list(known))
     results = []
     with console(stderr=True).status(f"checking {', '.join(wanted)}"):
         for result in _checked(wanted, seed, folders, jobs):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,9 +56,9 @@ def command(**given: Any) -> int:
         options.memory_mib,
     )
     plan.check()
-    _end_by_signal()
     remarks = console(stderr=True)
-    with RunDirectory(options.out or next_folder(Path("runs")), plan, resume=options.resume) as directory:
+    folder = options.out or next_folder(Path("runs"))
+    with _ended_by_signals(), RunDirectory(folder, plan, resume=options.resume) as directory:
         records = _evaluate(plan, directory, options.jobs, remarks)
         unwritten = directory.write()
     if options.as_json:
@@ -87,11 +89,18 @@ class Options(NamedTuple):
     as_json: bool
 
 
-def _end_by_signal() -> None:
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
     """To be asked to end, or to lose the terminal, is an interruption, unless `nohup` says otherwise."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    changed = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _chosen_tasks(task_ids: tuple[str, ...], suites: tuple[str, ...], folders: tuple[str, ...]) -> tuple[str, ...]:

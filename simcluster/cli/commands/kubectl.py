@@ -16,6 +16,7 @@ from simcluster.cli.output import console
 from simcluster.eval.episode import Episode
 from simcluster.session import log as replay_log
 from simcluster.session import sandbox
+from simcluster.session.replay import repeat
 from simcluster.session.sandbox import Sandbox
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
@@ -69,18 +70,21 @@ def command(
     if script is not None and words:
         raise click.UsageError("give either --script or a command, not both")
     lines = list(_script(script)) if script is not None else [_typed(words)]
-    past: list[replay_log.Command] = []
+    past: replay_log.Log | None = None
     if session is not None and session.exists() and session.stat().st_size:
         if task or empty:
             raise click.UsageError(f"{session} has begun already: leave out --task and --sandbox")
-        header, past, _ = replay_log.read(session)
+        past = replay_log.read(session)
+        header = past.header
     elif bool(task) == empty:
         raise click.UsageError("give one of --task TASK and --sandbox")
     live = _open(header)
-    _repeat(live, past)
+    differences = repeat(live, past) if past is not None else []
+    if differences:
+        raise CheckFailed(f"{session}: this is not the session that was recorded: {differences[0]}")
     code = _run(live, lines, echo=script is not None)
     if session is not None:
-        replay_log.write(session, header, live.commands, live.digest)
+        live.write_log(session, task=header["task"], content=header.get("content", []))
     return code
 
 
@@ -162,14 +166,6 @@ def _do(live: Episode | Sandbox, line: Line) -> CommandResult:
         live.wait(rest)
         return CommandResult("")
     return live.kubectl(rest if first == "kubectl" else line.text, line.stdin)
-
-
-def _repeat(live: Episode | Sandbox, past: Sequence[replay_log.Command]) -> None:
-    """Do again what a session did so far. Raises CheckFailed if this version answers otherwise."""
-    for done in past:
-        result = _do(live, Line(f"wait {done.text}" if done.tool == "wait" else done.text, done.stdin))
-        if done.tool == "kubectl" and replay_log.answer_digest(result) != done.answer:
-            raise CheckFailed(f"`kubectl {done.text}` is answered otherwise than when the session was recorded")
 
 
 def _run(live: Episode | Sandbox, lines: Sequence[Line], *, echo: bool) -> int:

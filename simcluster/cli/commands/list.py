@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,16 @@ from rich.table import Table
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import Library, UnknownName
 
-KINDS = ("agents", "apps", "faults", "lessons", "noises", "suites", "tasks")
+KINDS = ("agents", "apps", "checks", "faults", "lessons", "noises", "suites", "tasks")
 Row = dict[str, Any]
 
 
-@click.command("list", short_help="List apps, faults, noises, tasks, suites, agents or lessons.")
+@click.command("list", short_help="List apps, faults, noises, tasks, checks, suites, agents or lessons.")
 @click.argument("kind")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
-    """List what there is of a KIND: agents, apps, faults, lessons, noises, suites or tasks."""
+    """List what there is of a KIND: agents, apps, checks, faults, lessons, noises, suites or tasks."""
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     rows = rows_of(kind, Library(tuple(Path(folder) for folder in folders)))
@@ -38,6 +39,7 @@ def rows_of(kind: str, library: Library) -> list[Row]:
     return {
         "agents": _agents,
         "apps": _apps,
+        "checks": _checks,
         "faults": _faults,
         "lessons": _lessons,
         "noises": _noises,
@@ -54,21 +56,25 @@ def _agents(library: Library) -> list[Row]:
 
 def _apps(library: Library) -> list[Row]:
     from simcluster.apps.registry import applications
-    from simcluster.engine import Simulation
-    from simcluster.models.apps.catalog import AppCatalog
-    from simcluster.models.machine.network import Network
-    from simcluster.models.traffic.cluster.engine import TrafficEngine
 
-    sim = Simulation(0)
-    catalog = AppCatalog(sim, TrafficEngine(sim, Network()), applications(library))
-    return [{"id": app, "description": catalog.applications[app].description} for app in catalog.apps()]
+    found = (folder.behaviour for folder in applications(library) if folder.text("manifests.yaml"))
+    return sorted(({"id": one.application, "description": one.description} for one in found), key=itemgetter("id"))
+
+
+def _checks(library: Library) -> list[Row]:
+    from simcluster.eval.oracles.registry import checks
+
+    return [{"id": name, "description": (kind.__doc__ or "").partition("\n")[0]} for name, kind in checks().items()]
 
 
 def _faults(library: Library) -> list[Row]:
     from simcluster.faults import registry
 
     specs = [registry.load(fault_id, library) for fault_id in registry.ids(library)]
-    return [{"id": spec.id, "mechanism": spec.mechanism, "description": spec.description} for spec in specs]
+    return [
+        {"id": one.id, "family": registry.family_of(one.id), "mechanism": one.mechanism, "description": one.description}
+        for one in specs
+    ]
 
 
 def _lessons(library: Library) -> list[Row]:

@@ -58,7 +58,7 @@ def command(**given: Any) -> int:
     report = episode.finish()
     record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
     if options.out is not None:
-        write_files(options.out, run, episode)
+        write_files(options.out, run, episode, ending.outcome)
     if options.picture is not None:
         title = f"{run.agent} on {episode.task.id}, seed {run.seed}"
         options.picture.write_text(incident_svg(episode.recorder.header(), list(episode.recorder.records), title))

@@ -8,7 +8,7 @@ Source: kube-aggregator pkg/controllers/status/remote of 1.32. Left out: certifi
 from __future__ import annotations
 
 from simcluster.api.client import Client
-from simcluster.api.objects import ApiObject, Json, condition, name_of, namespace_of, thaw
+from simcluster.api.objects import ApiObject, Json, condition, name_of, namespace_of, thaw, transition_time
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
@@ -83,9 +83,7 @@ class ApiServiceAvailability(Controller):
         before = condition(api_service, "Available")
         if before is not None and (before["status"], before["reason"], before["message"]) == (status, reason, message):
             return
-        since = format_rfc3339(self.sim.now)
-        if before is not None and before["status"] == status:
-            since = before["lastTransitionTime"]
+        since = transition_time(before, status, format_rfc3339(self.sim.now))
         entry: Json = {"type": "Available", "status": status, "reason": reason, "message": message}
         changed = thaw(api_service)
         changed["status"] = {"conditions": [{**entry, "lastTransitionTime": since}]}

@@ -81,11 +81,11 @@ class AttachDetachController(Controller):
 
     def _on_pod(self, change: Change) -> None:
         for volume in volumes_of(self.client.cache, change.object).values():
-            self.enqueue(change.object["spec"]["nodeName"], name_of(volume))
+            self.enqueue(change.object["spec"].get("nodeName", ""), name_of(volume))
 
     def _on_attachment(self, change: Change) -> None:
         volume = _volume_name(change.object)
-        self.enqueue(change.object["spec"]["nodeName"], volume)
+        self.enqueue(change.object["spec"].get("nodeName", ""), volume)
         if change.kind == "DELETED":
             for node in self._nodes_that_want(volume):
                 self.enqueue(node, volume)
@@ -100,7 +100,7 @@ class AttachDetachController(Controller):
     def _on_node(self, change: Change) -> None:
         node = change.object
         for attachment in self.client.cache.objects(ATTACHMENTS):
-            if attachment["spec"]["nodeName"] == name_of(node):
+            if attachment["spec"].get("nodeName", "") == name_of(node):
                 self.enqueue(name_of(node), _volume_name(attachment))
 
     def _nodes_that_want(self, volume: str) -> list[str]:
@@ -206,9 +206,9 @@ class AttachDetachController(Controller):
         if not is_exclusive(volume):
             return False
         holders = [
-            entry["spec"]["nodeName"]
+            entry["spec"].get("nodeName", "")
             for entry in self.client.cache.objects(ATTACHMENTS)
-            if _volume_name(entry) == name_of(volume) and entry["spec"]["nodeName"] != node
+            if _volume_name(entry) == name_of(volume) and entry["spec"].get("nodeName", "") != node
         ]
         if not holders:
             return False

@@ -70,7 +70,7 @@ class RequestSigner(Controller):
 def conditions_of(request: ApiObject) -> dict[str, Json]:
     """The true conditions of a request by type."""
     conditions = (request.get("status") or {}).get("conditions") or ()
-    return {entry["type"]: entry for entry in conditions if entry.get("status", "True") == "True"}
+    return {entry.get("type"): entry for entry in conditions if entry.get("status", "True") == "True"}
 
 
 def refusal(signer: str, subject: Subject, usages: Sequence[str]) -> str:

@@ -105,7 +105,7 @@ class Look:
     def _review_jobs(self) -> None:
         for job in self.jobs:
             kind = finished_kind(job)
-            known = any(entry["uid"] == uid_of(job) for entry in self.active)
+            known = any(entry.get("uid") == uid_of(job) for entry in self.active)
             if not known and not kind:
                 message = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
                 self._event("Warning", "UnexpectedJob", message)
@@ -117,17 +117,17 @@ class Look:
                 self._note_success(job)
         existing = dict.fromkeys(map(uid_of, self.jobs))
         for entry in list(self.active):
-            if entry["uid"] not in existing:
-                self._event("Normal", "MissingJob", f"Active job went missing: {entry['name']}")
-                self._forget(entry["uid"])
+            if entry.get("uid") not in existing:
+                self._event("Normal", "MissingJob", f"Active job went missing: {entry.get('name', '')}")
+                self._forget(entry.get("uid"))
 
     def _note_success(self, job: ApiObject) -> None:
         ended = (job.get("status") or {}).get("completionTime")
         if ended and ended > self.status.get("lastSuccessfulTime", ""):
             self.status["lastSuccessfulTime"] = ended
 
-    def _forget(self, uid: str) -> None:
-        self.active = [entry for entry in self.active if entry["uid"] != uid]
+    def _forget(self, uid: str | None) -> None:
+        self.active = [entry for entry in self.active if entry.get("uid") != uid]
 
     # The time.
 
@@ -224,7 +224,7 @@ class Look:
         self.status["lastScheduleTime"] = format_rfc3339(at_ns)
 
     def _new_job(self, at_ns: int) -> Json:
-        template = thaw(self.cron_job["spec"]["jobTemplate"])
+        template = thaw(self.cron_job["spec"].get("jobTemplate") or {})
         metadata: Json = {
             "name": job_name(name_of(self.cron_job), at_ns),
             "namespace": namespace_of(self.cron_job),
@@ -237,7 +237,7 @@ class Look:
         labels = (template.get("metadata") or {}).get("labels")
         if labels:
             metadata["labels"] = labels
-        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template["spec"]}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": template.get("spec") or {}}
 
     # Ended Jobs.
 

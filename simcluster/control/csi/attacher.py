@@ -58,10 +58,10 @@ class CsiAttacher(Controller):
     def sync(self, namespace: str, name: str) -> None:
         """Attach or detach the volume of one VolumeAttachment."""
         attachment = self.client.cache.get(ATTACHMENTS, "", name)
-        driver = attachment["spec"]["attacher"] if attachment is not None else ""
+        driver = attachment["spec"].get("attacher", "") if attachment is not None else ""
         if attachment is None or serving_pod(self.client.cache, driver, ATTACHER) is None:
             return
-        finalizer = f"external-attacher/{attachment['spec']['attacher'].replace('.', '-')}"
+        finalizer = f"external-attacher/{driver.replace('.', '-')}"
         held = finalizer in (attachment["metadata"].get("finalizers") or ())
         attached = bool((attachment.get("status") or {}).get("attached"))
         if is_terminating(attachment):
@@ -77,7 +77,7 @@ class CsiAttacher(Controller):
             self._attach(attachment)
 
     def _attach(self, attachment: ApiObject) -> None:
-        node, driver = attachment["spec"]["nodeName"], attachment["spec"]["attacher"]
+        node, driver = attachment["spec"].get("nodeName", ""), attachment["spec"].get("attacher", "")
         known = self.client.cache.get(CSI_NODES, "", node)
         drivers = (known["spec"].get("drivers") or ()) if known is not None else ()
         status = thaw(attachment.get("status") or {})
@@ -96,7 +96,7 @@ class CsiAttacher(Controller):
 
     def _has_failed(self, what: str, attachment: ApiObject, operation: str, field: str) -> bool:
         """Whether the driver refuses; then the VolumeAttachment says why, and it is tried again later."""
-        trouble = self.backend.trouble(attachment["spec"]["attacher"], operation)
+        trouble = self.backend.trouble(attachment["spec"].get("attacher", ""), operation)
         if trouble is None:
             self._failures.pop(what, None)
             return False

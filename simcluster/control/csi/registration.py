@@ -31,7 +31,7 @@ class CsiRegistration(Controller):
 
     def _on_pod(self, change: Change) -> None:
         if change.object["spec"].get("nodeName"):
-            self.enqueue("", change.object["spec"]["nodeName"])
+            self.enqueue("", change.object["spec"].get("nodeName", ""))
 
     def sync(self, namespace: str, name: str) -> None:
         """List the drivers whose plugins are registered on one node."""

@@ -30,7 +30,7 @@ from simcluster.control.daemonset.status import calculate_status
 from simcluster.control.history import RevisionHistory, revision_data, revision_patch
 from simcluster.control.history.hashing import plain_template, template_hash
 from simcluster.control.history.revisions import revision_object
-from simcluster.control.pods.creation import slow_start_batches
+from simcluster.control.pods.creation import pod_template, slow_start_batches
 from simcluster.control.pods.status import is_available, is_terminal, phase_of
 from simcluster.engine import MICROSECOND, MINUTE, SECOND, Simulation
 
@@ -135,7 +135,7 @@ class DaemonSetController(Controller):
             return
         current, old = self._revisions(daemon_set)
         daemon_set = self.client.cache.get(DAEMON_SETS, namespace, name) or daemon_set
-        digest = labels_of(current)[REVISION]
+        digest = labels_of(current).get(REVISION, "")
         Rollout(self, daemon_set, digest).run()
         limit = daemon_set["spec"].get("revisionHistoryLimit", 10)
         if len(old) > limit:
@@ -146,7 +146,7 @@ class DaemonSetController(Controller):
     def _revisions(self, daemon_set: ApiObject) -> tuple[ApiObject, list[ApiObject]]:
         """The revision of the present template, made if it is new, and the others."""
         revisions = self.history.of(daemon_set)
-        data = revision_patch(daemon_set["spec"]["template"])
+        data = revision_patch(pod_template(daemon_set))
         equal = [entry for entry in revisions if entry["data"] == data]
         old = [entry for entry in revisions if entry["data"] != data]
         number = max((entry["revision"] for entry in old), default=0) + 1
@@ -156,9 +156,9 @@ class DaemonSetController(Controller):
         created: ApiObject | None = None
         while created is None:
             collisions = (daemon_set.get("status") or {}).get("collisionCount")
-            digest = template_hash(plain_template(daemon_set["spec"]["template"]), collisions)
-            labels = {**(daemon_set["spec"]["template"]["metadata"].get("labels") or {}), REVISION: digest}
-            data = revision_data(daemon_set["spec"]["template"])
+            digest = template_hash(plain_template(pod_template(daemon_set)), collisions)
+            labels = {**(pod_template(daemon_set)["metadata"].get("labels") or {}), REVISION: digest}
+            data = revision_data(pod_template(daemon_set))
             created = self.history.create(daemon_set, revision_object(daemon_set, labels, data, number, digest))
             if created is None:
                 status = {**thaw(daemon_set.get("status") or {}), "collisionCount": (collisions or 0) + 1}

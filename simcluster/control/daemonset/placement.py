@@ -23,7 +23,7 @@ from simcluster.control.nodes.taints import (
     find_untolerated,
     taints_of,
 )
-from simcluster.control.pods.creation import pod_from_template
+from simcluster.control.pods.creation import pod_from_template, pod_template
 
 REVISION = "controller-revision-hash"
 GENERATION = "pod-template-generation"
@@ -77,7 +77,7 @@ class Placement:
     """Where one version of a DaemonSet's pods belong."""
 
     def __init__(self, daemon_set: Mapping[str, Any]) -> None:
-        spec = daemon_set["spec"]["template"]["spec"]
+        spec = pod_template(daemon_set)["spec"]
         self.node = spec.get("nodeName") or ""
         self.selector = list((spec.get("nodeSelector") or {}).items())
         self.required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)

@@ -46,7 +46,7 @@ def new_condition(kind: str, status: str, reason: str, message: str, now_ns: int
 
 def with_condition(conditions: Sequence[Json], new: Json) -> list[Json]:
     """The list with `new` set: unchanged if status and reason are, else moved to the end."""
-    current = next((entry for entry in conditions if entry["type"] == new["type"]), None)
+    current = next((entry for entry in conditions if entry.get("type") == new["type"]), None)
     if current is not None and (current["status"], current.get("reason")) == (new["status"], new["reason"]):
         return list(conditions)
     if current is not None and current["status"] == new["status"]:
@@ -56,7 +56,7 @@ def with_condition(conditions: Sequence[Json], new: Json) -> list[Json]:
 
 def without_condition(conditions: Sequence[Json], kind: str) -> list[Json]:
     """The list without conditions of the type."""
-    return [entry for entry in conditions if entry["type"] != kind]
+    return [entry for entry in conditions if entry.get("type") != kind]
 
 
 def has_deadline(deployment: Mapping[str, Any]) -> bool:
@@ -162,7 +162,7 @@ def with_progress(deployment: Mapping[str, Any], status: Json, new_set: ApiObjec
         return conditions
     if verdict["reason"] == REPLICA_SET_UPDATED and current is not None:
         # Progress restarts the deadline: the update time moves although nothing else does.
-        if current["status"] == "True":
+        if current.get("status") == "True":
             verdict["lastTransitionTime"] = current.get("lastTransitionTime")
         conditions = without_condition(conditions, PROGRESSING)
     return with_condition(conditions, verdict)
@@ -175,10 +175,10 @@ def replica_failure(all_sets: Sequence[ApiObject], new_set: ApiObject | None) ->
         if found is not None:
             return {
                 "type": REPLICA_FAILURE,
-                "status": found["status"],
-                "lastUpdateTime": found["lastTransitionTime"],
-                "lastTransitionTime": found["lastTransitionTime"],
-                "reason": found["reason"],
-                "message": found["message"],
+                "status": found.get("status", ""),
+                "lastUpdateTime": found.get("lastTransitionTime"),
+                "lastTransitionTime": found.get("lastTransitionTime"),
+                "reason": found.get("reason", ""),
+                "message": found.get("message", ""),
             }
     return None

@@ -19,6 +19,7 @@ from simcluster.api.objects import (
 )
 from simcluster.control.deployment.arithmetic import DESIRED_REPLICAS, MAX_REPLICAS, max_surge, replicas_of
 from simcluster.control.history.hashing import POD_TEMPLATE_HASH, plain_template, template_hash
+from simcluster.control.pods.creation import pod_template
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
@@ -57,9 +58,9 @@ def active(sets: Sequence[ApiObject]) -> list[ApiObject]:
 
 def find_new_set(deployment: Mapping[str, Any], sets: Sequence[ApiObject]) -> ApiObject | None:
     """The oldest ReplicaSet whose template is the Deployment's, or None."""
-    wanted = plain_template(deployment["spec"]["template"])
+    wanted = plain_template(pod_template(deployment))
     for entry in by_age(sets):
-        if plain_template(entry["spec"]["template"]) == wanted:
+        if plain_template(pod_template(entry)) == wanted:
             return entry
     return None
 
@@ -92,7 +93,7 @@ def annotations_for(deployment: Mapping[str, Any], existing: Mapping[str, Any], 
 
 def new_replica_set(deployment: ApiObject, revision: int) -> Json:
     """The ReplicaSet of the present template, with 0 replicas."""
-    template = thaw(deployment["spec"]["template"])
+    template = thaw(pod_template(deployment))
     collisions = (deployment.get("status") or {}).get("collisionCount")
     digest = template_hash(plain_template(template), collisions)
     template.setdefault("metadata", {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from simcluster.api.objects import Json, condition, is_pod_ready, is_terminating, name_of
+from simcluster.api.objects import Json, condition, is_pod_ready, is_terminating, name_of, transition_time
 from simcluster.control.intorpercent import scaled_value
 from simcluster.engine import MINUTE, format_rfc3339, parse_rfc3339
 
@@ -88,9 +88,7 @@ def failed_status(budget: Mapping[str, Any], message: str, now_ns: int) -> Json:
 
 def _conditions(budget: Mapping[str, Any], status: str, reason: str, message: str, now_ns: int) -> list[Json]:
     before = condition(budget, DISRUPTION_ALLOWED)
-    since = format_rfc3339(now_ns)
-    if before is not None and before["status"] == status:
-        since = before["lastTransitionTime"]
+    since = transition_time(before, status, format_rfc3339(now_ns))
     new: Json = {
         "type": DISRUPTION_ALLOWED,
         "status": status,

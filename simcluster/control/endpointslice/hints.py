@@ -60,7 +60,7 @@ def shares_of(nodes: Iterable[Mapping[str, Any]]) -> dict[str, Fraction] | None:
     for node in nodes:
         labels = labels_of(node)
         ready = condition(node, "Ready")
-        if any(key in labels for key in _NO_WORKERS) or ready is None or ready["status"] != "True":
+        if any(key in labels for key in _NO_WORKERS) or ready is None or ready.get("status") != "True":
             continue
         cpu = ((node.get("status") or {}).get("allocatable") or {}).get("cpu")
         if not cpu or not labels.get(ZONE):

@@ -265,8 +265,8 @@ class Autoscaling:
 
     def _condition(self, kind: str, status: str, reason: str, message: str) -> None:
         for entry in self.conditions:
-            if entry["type"] == kind:
-                if entry["status"] != status:
+            if entry.get("type") == kind:
+                if entry.get("status") != status:
                     entry["lastTransitionTime"] = format_rfc3339(self.now_ns)
                 entry.update({"status": status, "reason": reason, "message": message})
                 return

@@ -27,6 +27,16 @@ _NO_EXTERNAL = (
 )
 
 
+#: Type of a metric -> the field that describes it.
+_SOURCES = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+}
+
+
 class Outcome(NamedTuple):
     """What came of one metric.
 
@@ -68,7 +78,10 @@ class Target(NamedTuple):
 
 def compute(client: Client, metric: Mapping[str, Any], target: Target, now_ns: int) -> Outcome:
     """The proposal of one metric. Raises FailedMetric."""
-    kind = metric["type"]
+    kind, source = metric["type"], _SOURCES.get(metric["type"])
+    if source is None or source not in metric:
+        cause = f'unknown metric source type "{kind}"'
+        raise FailedMetric("InvalidMetricSourceType", cause, cause)
     if kind in ("Resource", "ContainerResource"):
         return _resource(client, metric, target, now_ns)
     if kind == "External":
@@ -101,7 +114,8 @@ def _selector_text(selector: Mapping[str, Any] | None) -> str:
 
 def _resource(client: Client, metric: Mapping[str, Any], target: Target, now_ns: int) -> Outcome:
     by_container = metric["type"] == "ContainerResource"
-    source = metric["containerResource" if by_container else "resource"]
+    field = _SOURCES[metric["type"]]
+    source = metric[field]
     name, container = source["name"], source.get("container", "")
     noun = "container resource" if by_container else "resource"
     wanted = source["target"]
@@ -118,7 +132,6 @@ def _resource(client: Client, metric: Mapping[str, Any], target: Target, now_ns:
     shown: Json = {"name": name, "current": current}
     if by_container:
         shown["container"] = container
-    field = "containerResource" if by_container else "resource"
     return Outcome(proposal.replicas, f"{name} {noun}{what}", {"type": metric["type"], field: shown})
 
 

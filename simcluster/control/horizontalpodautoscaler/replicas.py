@@ -72,10 +72,10 @@ def _is_unready(pod: Mapping[str, Any], metric: PodMetric, now_ns: int) -> bool:
     entry, started = condition(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if entry is None or started is None:
         return True
-    started_ns, since_ns = parse_rfc3339(started), parse_rfc3339(entry["lastTransitionTime"])
+    started_ns, since_ns = parse_rfc3339(started), parse_rfc3339(entry.get("lastTransitionTime") or started)
     if started_ns + CPU_INITIALIZATION_NS > now_ns:
-        return entry["status"] == "False" or metric.t_ns < since_ns + metric.window_ns
-    return entry["status"] == "False" and started_ns + INITIAL_READINESS_NS > since_ns
+        return entry.get("status") == "False" or metric.t_ns < since_ns + metric.window_ns
+    return entry.get("status") == "False" and started_ns + INITIAL_READINESS_NS > since_ns
 
 
 def requests_of(pods: Sequence[Mapping[str, Any]], resource: str, container: str = "") -> dict[str, int]:

@@ -58,7 +58,7 @@ def finished_ns(pod: Mapping[str, Any], now_ns: int) -> int:
     if ends and all(ends):
         return max(parse_rfc3339(end) for end in ends)
     ready = condition(pod, "Ready")
-    if ready is not None and ready["status"] == "False" and ready.get("lastTransitionTime"):
+    if ready is not None and ready.get("status") == "False" and ready.get("lastTransitionTime"):
         return parse_rfc3339(ready["lastTransitionTime"])
     deletion = pod["metadata"].get("deletionTimestamp")
     if deletion:

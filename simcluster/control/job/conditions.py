@@ -51,7 +51,7 @@ def standing_verdict(job: Mapping[str, Any]) -> Verdict | None:
     """The verdict of an earlier sync whose final condition is still due."""
     for kind in (SUCCESS_CRITERIA_MET, FAILURE_TARGET):
         entry = condition(job, kind)
-        if entry is not None and entry["status"] == "True":
+        if entry is not None and entry.get("status") == "True":
             return Verdict(kind, entry.get("reason", ""), entry.get("message", ""))
     return None
 
@@ -72,7 +72,7 @@ def new_condition(kind: str, status: str, reason: str, message: str, now_ns: int
 def ensure(conditions: Sequence[Json], new: Json) -> list[Json]:
     """The list with `new` set; equal if it says so already, or if `new` denies what nobody said."""
     for index, entry in enumerate(conditions):
-        if entry["type"] == new["type"]:
+        if entry.get("type") == new["type"]:
             same = all(entry.get(field) == new[field] for field in ("status", "reason", "message"))
             return list(conditions) if same else [*conditions[:index], new, *conditions[index + 1 :]]
     return list(conditions) if new["status"] == "False" else [*conditions, new]

@@ -54,7 +54,7 @@ def _why(rule: Mapping[str, Any], pod: Mapping[str, Any]) -> str:
             return f"Container {found['name']} for pod {where} failed with exit code {code}"
     for pattern in rule.get("onPodConditions") or ():
         for entry in (pod.get("status") or {}).get("conditions") or ():
-            if entry["type"] == pattern["type"] and entry["status"] == pattern.get("status", "True"):
+            if entry.get("type") == pattern["type"] and entry.get("status") == pattern.get("status", "True"):
                 return f"Pod {where} has condition {entry['type']}"
     return ""
 

@@ -36,7 +36,7 @@ from simcluster.control.job.indexes import (
     with_index,
 )
 from simcluster.control.jobstatus import COMPLETE, is_true
-from simcluster.control.pods.creation import pod_from_template, slow_start_batches
+from simcluster.control.pods.creation import pod_from_template, pod_template, slow_start_batches
 from simcluster.control.pods.ranking import pods_to_delete
 from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339
 
@@ -114,7 +114,7 @@ class JobSync:
         return self._judge_indexes() if is_indexed(self.job) else None
 
     def _restarted_too_often(self, limit: int) -> bool:
-        if self.job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
+        if pod_template(self.job)["spec"].get("restartPolicy") != "OnFailure":
             return False
         total = restarts(self.tally.pods)
         return total > 0 if limit == 0 else total >= limit

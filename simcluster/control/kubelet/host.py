@@ -25,6 +25,7 @@ from simcluster.control.kubelet.volumes import VolumeBuilder
 from simcluster.engine import MINUTE, SECOND, Simulation
 from simcluster.models.machine.cni import NOT_INITIALIZED
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.nodetree import NodeTree
 
 #: Relist period of PLEG and period of the sync loop's ticker.
 RELIST_NS = SECOND
@@ -64,7 +65,7 @@ class Host:
         self.klog = KubeletLog(machine)
         self.facts = NodeFacts(self.name, machine.address, machine.cpu_cores * 1000, machine.memory_bytes)
         self.prober = Prober(machine.runtime)
-        self.volumes = VolumeBuilder(sim, self.client.cache, self.facts, machine.network, machine.files)
+        self.volumes = VolumeBuilder(sim, self.client.cache, self.facts, machine.network, NodeTree(machine))
         self.config = self.given = config
         self.running = False
         self.started_ns = 0

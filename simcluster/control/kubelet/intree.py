@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simcluster.models.machine.hostfiles import HostFiles
+from simcluster.models.machine.nodetree import NodeTree
 
 #: The drivers that serve the volumes of in-tree plugins.
 MIGRATED = {
@@ -52,7 +52,7 @@ def device_problem(source: Mapping[str, Any]) -> str:
     return ""
 
 
-def missing_path(files: HostFiles | None, spec: Mapping[str, Any], *, made: bool) -> str:
+def missing_path(files: NodeTree | None, spec: Mapping[str, Any], *, made: bool) -> str:
     """Why a PersistentVolume on the node itself is not there, with the failing step before it; "" if it is.
 
     Args:
@@ -67,6 +67,6 @@ def missing_path(files: HostFiles | None, spec: Mapping[str, Any], *, made: bool
     path, kind = str(host.get("path") or ""), host.get("type") or ""
     if kind == "Directory" and not files.is_folder(path):
         return f'MountVolume.SetUp failed for volume "{{}}" : hostPath type check failed: {path} is not a directory'
-    if kind == "File" and files.find(path) is None:
+    if kind == "File" and not files.is_file(path):
         return f'MountVolume.SetUp failed for volume "{{}}" : hostPath type check failed: {path} is not a file'
     return ""

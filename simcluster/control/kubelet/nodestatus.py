@@ -6,12 +6,11 @@ from a recorded 1.32 cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, condition, uid_of
+from simcluster.api.objects import ApiObject, Json, condition, condition_status, transition_time, uid_of
 from simcluster.api.request import ADMIN
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.eviction import PRESSURE, EvictionManager
@@ -177,7 +176,11 @@ class NodeReporter:
         was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
         known = node.get("status") or {}
         patch = {key: value for key, value in status.items() if known.get(key) != value}
-        turned = [kind for kind in PRESSURE if _status_of(node, kind) not in ("", _status_of({"status": status}, kind))]
+        turned = [
+            kind
+            for kind in PRESSURE
+            if condition_status(node, kind) not in ("", condition_status({"status": status}, kind))
+        ]
         try:
             if list(patch) == ["conditions"]:
                 self.host.client.beat(self.host.name, patch["conditions"])
@@ -192,7 +195,7 @@ class NodeReporter:
         self._tell_boot(node)
         self._tell(was, became)
         for kind in turned:
-            reason = _PRESSURE_EVENTS[kind][_status_of({"status": status}, kind) == "True"]
+            reason = _PRESSURE_EVENTS[kind][condition_status({"status": status}, kind) == "True"]
             self.host.node_event("Normal", reason, f"Node {self.host.name} status is now: {reason}")
 
     def _tell_boot(self, node: ApiObject) -> None:
@@ -202,7 +205,7 @@ class NodeReporter:
 
     def _tell(self, was: Json | None, became: Json | None) -> None:
         assert became is not None
-        if was is not None and was["status"] == became["status"]:
+        if was is not None and was.get("status") == became["status"]:
             return
         reason = "NodeReady" if became["status"] == "True" else "NodeNotReady"
         if reason == "NodeNotReady" and not self._settled:
@@ -268,15 +271,14 @@ class NodeReporter:
 
     def _conditions(self, node: ApiObject | None) -> list[Json]:
         known: Json = {} if node is None else node.get("status") or {}
-        old = {entry["type"]: entry for entry in known.get("conditions") or ()}
+        old = {entry.get("type"): entry for entry in known.get("conditions") or ()}
         now = format_rfc3339(self.host.machine.os.clock.now_ns())
         entries = [self._pressure(kind) for kind in _FINE]
         entries.append(self._ready())
         for entry in entries:
             before = old.pop(entry["type"], None)
-            same = before is not None and before["status"] == entry["status"]
             entry["lastHeartbeatTime"] = now
-            entry["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else now
+            entry["lastTransitionTime"] = transition_time(before, entry["status"], now)
         return [*entries, *old.values()]
 
     def _pressure(self, kind: str) -> Json:
@@ -345,11 +347,6 @@ def resources_of(machine: Machine, config: KubeletConfig) -> tuple[Json, Json]:
         free = 100 - config.eviction_disk_percent
         allocatable["ephemeral-storage"] = str(_DISK_KIB * 1024 * free // 100)
     return capacity, allocatable
-
-
-def _status_of(node: Mapping[str, Any], kind: str) -> str:
-    entry = condition(node, kind)
-    return "" if entry is None else str(entry["status"])
 
 
 def _essence(status: Json) -> Json:

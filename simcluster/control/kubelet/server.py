@@ -46,7 +46,9 @@ class KubeletServers:
             return text.encode()[: options.limit_bytes].decode("utf-8", "ignore")
         return text
 
-    def exec(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> ExecAnswer:
+    def exec(
+        self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str, patience_ns: int | None = None
+    ) -> ExecAnswer:
         """Run a command in a container. Raises ApiError if it cannot be started."""
         kubelet = self._dial_stream(pod, container, argv, stdin)
         runtime = kubelet.machine.runtime
@@ -55,13 +57,14 @@ class KubeletServers:
             message = f'unable to upgrade connection: container not found ("{container}")'
             raise ApiError(500, "InternalError", f"Internal error occurred: {message}")
         try:
-            result = runtime.execute(target, tuple(argv), stdin).result
+            limit = () if patience_ns is None else (patience_ns,)
+            result, lasted_ns = runtime.execute(target, tuple(argv), stdin, *limit)
         except RuntimeFailure as failure:
             message = f"error executing command in container: {failure}"
             # Said in the stream: the kubelet's own error inside of the API server's.
             nested = f"Internal error occurred: Internal error occurred: {message}"
             raise ApiError(500, "InternalError", nested) from None
-        return ExecAnswer(result.stdout, result.stderr, result.code)
+        return ExecAnswer(result.stdout, result.stderr, result.code, lasted_ns)
 
     def _dial_stream(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> Kubelet:
         """Dial for a stream: the client's connection is upgraded already, so the error comes inside of it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcluster.api.objects import Json
+from simcluster.api.objects import Json, transition_time
 from simcluster.control.kubelet.podspec import (
     Pod,
     containers_of,
@@ -245,13 +245,13 @@ def _conditions(
         "ContainersReady": ready,
         "PodScheduled": ("True", "", ""),
     }
-    old = {entry["type"]: entry for entry in last.get("conditions") or ()}
+    old = {entry.get("type"): entry for entry in last.get("conditions") or ()}
     result = [_condition(kind, value, old.get(kind), seen.now_ns) for kind, value in wanted.items()]
     return result + [entry for kind, entry in old.items() if kind not in wanted]
 
 
 def _gates(pod: Pod, last: Json) -> tuple[str, str, str]:
-    true = {c["type"] for c in last.get("conditions") or () if c["status"] == "True"}
+    true = {c.get("type") for c in last.get("conditions") or () if c.get("status") == "True"}
     missing = [g["conditionType"] for g in pod["spec"].get("readinessGates") or () if g["conditionType"] not in true]
     if not missing:
         return ("True", "", "")
@@ -262,8 +262,7 @@ def _gates(pod: Pod, last: Json) -> tuple[str, str, str]:
 def _condition(kind: str, value: tuple[str, str, str], old: Json | None, now_ns: int) -> Json:
     status, reason, message = value
     entry: Json = {"type": kind, "status": status, "lastProbeTime": None}
-    same = old is not None and old["status"] == status
-    entry["lastTransitionTime"] = old["lastTransitionTime"] if old is not None and same else format_rfc3339(now_ns)
+    entry["lastTransitionTime"] = transition_time(old, status, format_rfc3339(now_ns))
     if reason:
         entry["reason"] = reason
     if message:

@@ -53,7 +53,7 @@ class StatusManager:
         failed = {**self.hosted.status, "phase": "Failed", "reason": reason, "message": message}
         if conditions:
             types = {entry["type"]: None for entry in conditions}
-            kept = (entry for entry in failed.get("conditions") or () if entry["type"] not in types)
+            kept = (entry for entry in failed.get("conditions") or () if entry.get("type") not in types)
             failed["conditions"] = [*kept, *conditions]
         self.hosted.status = ApiObject(failed)
         self.send()
@@ -61,7 +61,7 @@ class StatusManager:
     def compare(self, pod: ApiObject) -> None:
         """State the status again if somebody else has written it (node lifecycle, when the node was out of reach)."""
         ours, theirs = condition({"status": self.hosted.status}, "Ready"), condition(pod, "Ready")
-        if ours is not None and (theirs is None or theirs["status"] != ours["status"]):
+        if ours is not None and (theirs is None or theirs.get("status") != ours["status"]):
             self.hosted.sent = ApiObject(pod.get("status") or {})
             self.hosted.host.sim.after(self.hosted.stream.uniform_ns(0, 10 * SECOND), self._restate)
 

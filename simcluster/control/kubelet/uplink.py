@@ -64,7 +64,7 @@ class Uplink(Client):
         if not self.path().cut:
             return False
         if not self._held:
-            self._machine.network.links.told.append(self._link_changed)
+            self._machine.network.links.listeners.append(self._link_changed)
         self._held.append(change)
         return True
 
@@ -95,7 +95,7 @@ class Uplink(Client):
 
     def _link_changed(self) -> None:
         if not self.path().cut:
-            self._machine.network.links.told.remove(self._link_changed)
+            self._machine.network.links.listeners.remove(self._link_changed)
             self._machine.sim.after(RELIST_NS, self._tell)
 
     def _tell(self) -> None:

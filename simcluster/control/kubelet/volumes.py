@@ -12,7 +12,7 @@ from typing import Any
 
 from simcluster.api.objects import Json, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
-from simcluster.control.kubelet.environment import NodeFacts, data_of, field_value, resource_value
+from simcluster.control.kubelet.environment import ConfigError, NodeFacts, data_of, field_value, resource_value
 from simcluster.control.kubelet.intree import device_problem, missing_path, removed_plugin
 from simcluster.control.kubelet.networkmounts import nfs_problem
 from simcluster.control.kubelet.podspec import Pod
@@ -21,8 +21,8 @@ from simcluster.control.volumes.provisioners import PROVISIONED_BY
 from simcluster.engine import SECOND, Shared, Simulation
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.containerspec import Mount
-from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.network import Network
+from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.shell.files import Layer
 
 #: Names within a volume and their texts.
@@ -65,14 +65,13 @@ class VolumeBuilder:
     """Sets up the volumes of one node's pods."""
 
     def __init__(
-        self, sim: Simulation, cache: Store, node: NodeFacts, network: Network, files: HostFiles | None = None
+        self, sim: Simulation, cache: Store, node: NodeFacts, network: Network, files: NodeTree | None = None
     ) -> None:
         self.sim = sim
         self.cache = cache
         self.network = network
         self.files = files
         self.node = node
-        self._host_layers: dict[str, Layer] = {}  # path on the node -> what pods wrote there
         self._tokens_since: dict[str, int] = {}  # pod uid -> second of its first token
 
     def build(self, pod: Pod, volume: Json, address: str) -> Volume:
@@ -87,7 +86,7 @@ class VolumeBuilder:
             if kind == "ephemeral":
                 return self._claim(pod, name, claim_of(pod, volume))
             try:
-                host = str(reference["path"]) if kind == "hostPath" else ""
+                host = self._place(reference["path"]) if kind == "hostPath" else ""
                 problem = self._nfs(pod, name, reference) if kind == "nfs" else ""
                 if problem:
                     raise VolumeError(problem)
@@ -124,13 +123,15 @@ class VolumeBuilder:
         namespace = namespace_of(pod)
         for volume in pod["spec"].get("volumes") or ():
             if "hostPath" in volume:
-                path = str(volume["hostPath"]["path"]).rstrip("/") or "/"
-                sandbox.volumes[volume["name"]] = self._host_layers.setdefault(path, Layer())
+                key = f"{sandbox.node}:{self._place(volume['hostPath']['path'])}"
+                sandbox.volumes[volume["name"]] = self.network.volumes.setdefault(key, Layer())
                 continue
             claim = self.cache.get("persistentvolumeclaims", namespace, claim_of(pod, volume))
             bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))
             if bound is not None:
-                sandbox.volumes[volume["name"]] = self.network.volumes.setdefault(uid_of(bound), Layer())
+                path = self._place(_local_path(bound))
+                key = f"{sandbox.node}:{path}" if path else uid_of(bound)
+                sandbox.volumes[volume["name"]] = self.network.volumes.setdefault(key, Layer())
 
     def _claim(self, pod: Pod, name: str, claim_name: str) -> Volume:
         namespace = namespace_of(pod)
@@ -156,7 +157,11 @@ class VolumeBuilder:
         problem = self._nfs(pod, name_of(bound), export) if bound is not None and export else ""
         if problem and bound is not None:
             raise VolumeError(f'MountVolume.SetUp failed for volume "{name_of(bound)}" : {problem}')
-        return Volume("persistentVolumeClaim", host=_local_path(bound))
+        return Volume("persistentVolumeClaim", host=self._place(_local_path(bound)))
+
+    def _place(self, path: str) -> str:
+        """Where a path of the node really lies now."""
+        return path if self.files is None or not path else self.files.place(path)
 
     def _files(self, pod: Pod, kind: str, reference: Json, address: str) -> Files:
         if kind == "configMap":
@@ -247,7 +252,10 @@ class VolumeBuilder:
         files = []
         for item in reference.get("items") or ():
             if "fieldRef" in item:
-                text = field_value(pod, item["fieldRef"]["fieldPath"], address, self.node)
+                try:
+                    text = field_value(pod, item["fieldRef"]["fieldPath"], address, self.node)
+                except ConfigError as error:
+                    raise VolumeError(str(error)) from None
             else:
                 text = resource_value(pod, None, item["resourceFieldRef"], self.node)
             files.append((item["path"], text))
@@ -284,25 +292,25 @@ def _local_path(volume: Mapping[str, Any] | None) -> str:
     return str((spec.get("hostPath") or spec.get("local") or {}).get("path") or "")
 
 
-def _host_files(files: HostFiles, path: str, kind: str) -> tuple[tuple[str, str], ...]:
+def _host_files(files: NodeTree, path: str, kind: str) -> tuple[tuple[str, str], ...]:
     """What lies at a path of the host, as it is when the pod starts.
 
     Source of the wording: pkg/volume/hostpath/host_path.go (checkTypeInternal).
     """
-    found = files.find(path)
-    if kind == "File" and found is None:
+    found = files.look(path)
+    if kind == "File" and (found is None or found.is_folder):
         raise VolumeError(f"hostPath type check failed: {path} is not a file")
-    if kind == "Directory" and not files.is_folder(path):
+    if kind == "Directory" and (found is None or not found.is_folder):
         raise VolumeError(f"hostPath type check failed: {path} is not a directory")
     if kind == "Socket" and path.replace("/var/run/", "/run/") not in SOCKETS:
         raise VolumeError(f"hostPath type check failed: {path} is not a socket file")
     if kind in _DEVICES and not path.startswith("/dev/"):
         raise VolumeError(f"hostPath type check failed: {path} is not a {_DEVICES[kind]}")
-    if kind == "DirectoryOrCreate" and not files.exists(path):
-        files.make_folder(path, parents=True)
+    if kind == "DirectoryOrCreate" and found is None:
+        files.make_folders(path)
     if kind == "FileOrCreate" and found is None:
         files.write(path, "")
-    return (("", found.text),) if found is not None else tuple(files.below(path))
+    return (("", files.read(path).text),) if found is not None and not found.is_folder else files.texts(path)
 
 
 def mounts_of(

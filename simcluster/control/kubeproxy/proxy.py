@@ -114,7 +114,7 @@ class KubeProxy:
 
     def _link_changed(self) -> None:
         if not self._cut_off():
-            self.network.links.told.remove(self._link_changed)
+            self.network.links.listeners.remove(self._link_changed)
             self._waits = False
             if self.running and self._scheduled is None:
                 self._scheduled = self.sim.after(RELIST_NS, self._sync)
@@ -138,7 +138,7 @@ class KubeProxy:
         if self._cut_off():
             if not self._waits:
                 self._waits = True
-                self.network.links.told.append(self._link_changed)
+                self.network.links.listeners.append(self._link_changed)
             return
         self._last_sync_ns = self.sim.now
         dirty, self._dirty = self._dirty, {}

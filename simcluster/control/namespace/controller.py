@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, condition_status, is_terminating, name_of, thaw
+from simcluster.api.objects import ApiObject, Json, condition_status, is_terminating, name_of, thaw, transition_time
 from simcluster.api.server import Api
 from simcluster.api.store import Change
 from simcluster.control.controller import Controller
@@ -153,16 +153,13 @@ class NamespaceController(Controller):
         if finalizers:
             verdicts["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", finalizers_text(finalizers))
         changed = thaw(namespace)
-        old = {entry["type"]: entry for entry in (changed["status"].get("conditions") or [])}
+        old = {entry.get("type"): entry for entry in (changed["status"].get("conditions") or [])}
         conditions: list[Json] = []
         for kind, words in _FALSE_WORDS.items():
             status = "True" if kind in verdicts else "False"
             reason, message = verdicts.get(kind, words)
             before = old.get(kind)
-            if before is not None and before["status"] == status:
-                since = before["lastTransitionTime"]
-            else:
-                since = format_rfc3339(self.sim.now)
+            since = transition_time(before, status, format_rfc3339(self.sim.now))
             conditions.append(
                 {"type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message}
             )

@@ -66,7 +66,7 @@ def wanted_no_schedule(node: Mapping[str, Any]) -> list[str]:
     keys = []
     for kind, by_status in _CONDITION_TAINTS.items():
         entry = condition(node, kind)
-        key = by_status.get(entry["status"]) if entry is not None else None
+        key = by_status.get(entry.get("status")) if entry is not None else None
         if key:
             keys.append(key)
     if (node.get("spec") or {}).get("unschedulable"):
@@ -229,7 +229,7 @@ class NodeLifecycleController(Controller):
         now = format_rfc3339(self.sim.now)
         changed = thaw(node)
         conditions = changed.setdefault("status", {}).setdefault("conditions", [])
-        by_type = {entry["type"]: entry for entry in conditions}
+        by_type = {entry.get("type"): entry for entry in conditions}
         for kind in _WATCHED:
             entry = by_type.get(kind)
             if entry is None:
@@ -244,7 +244,7 @@ class NodeLifecycleController(Controller):
                         "message": NEVER_POSTED,
                     }
                 )
-            elif entry["status"] != "Unknown":
+            elif entry.get("status") != "Unknown":
                 entry.update(
                     status="Unknown", reason=NODE_STATUS_UNKNOWN, message=STOPPED_POSTING, lastTransitionTime=now
                 )
@@ -364,7 +364,7 @@ class NodeLifecycleController(Controller):
     def _mark(self, node: str, pod: ApiObject) -> None:
         changed = thaw(pod)
         for entry in changed["status"]["conditions"]:
-            if entry["type"] == "Ready":
+            if entry.get("type") == "Ready":
                 entry["status"] = "False"
                 entry["lastTransitionTime"] = format_rfc3339(self.sim.now)
         try:

@@ -147,7 +147,7 @@ def with_disruption(pod: ApiObject, reason: str, message: str, now_ns: int) -> J
     """A copy of the pod with the condition DisruptionTarget."""
     changed = thaw(pod)
     conditions = changed.setdefault("status", {}).setdefault("conditions", [])
-    conditions[:] = [entry for entry in conditions if entry["type"] != "DisruptionTarget"]
+    conditions[:] = [entry for entry in conditions if entry.get("type") != "DisruptionTarget"]
     conditions.append(
         {
             "type": "DisruptionTarget",

@@ -251,7 +251,7 @@ class PersistentVolumeBinder(Controller):
         if not reference or not reference.get("uid"):
             self._set_volume_phase(volume, "Available")
             return
-        claim = self.client.cache.get(CLAIMS, reference["namespace"], reference["name"])
+        claim = self.client.cache.get(CLAIMS, reference.get("namespace", ""), reference.get("name", ""))
         if claim is None or uid_of(claim) != reference["uid"]:
             if (volume.get("status") or {}).get("phase") not in ("Released", "Failed"):
                 volume = self._set_volume_phase(volume, "Released")

@@ -5,6 +5,9 @@ Source: kubernetes pkg/controller/controller_utils.go (GetPodFromTemplate) and r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from simcluster.api.objects import ApiObject, Json, name_of, owner_reference, thaw
 
 
@@ -25,9 +28,15 @@ def slow_start_batches(count: int) -> list[int]:
     return sizes
 
 
+def pod_template(owner: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`spec.template`; an object without one makes pods that the API server refuses. Do not change it."""
+    found: Mapping[str, Any] = owner["spec"].get("template") or {}
+    return found if "metadata" in found and "spec" in found else {"metadata": {}, "spec": {}, **found}
+
+
 def pod_from_template(owner: ApiObject) -> Json:
     """The pod that a ReplicaSet asks the API server to create."""
-    template = thaw(owner["spec"]["template"])
+    template = thaw(pod_template(owner))
     metadata: Json = {"generateName": f"{name_of(owner)}-"}
     for field in ("labels", "annotations", "finalizers"):
         value = (template.get("metadata") or {}).get(field)

@@ -27,7 +27,7 @@ def is_active(pod: Mapping[str, Any]) -> bool:
 def ready_since_ns(pod: Mapping[str, Any]) -> int | None:
     """Since when the pod is Ready, or None."""
     entry = condition(pod, "Ready")
-    if entry is None or entry["status"] != "True":
+    if entry is None or entry.get("status") != "True":
         return None
     since = entry.get("lastTransitionTime")
     return parse_rfc3339(since) if since else 0

@@ -13,6 +13,7 @@ from simcluster.api.objects import ApiObject, is_pod_ready, labels_of, uid_of
 from simcluster.api.store import Change, Key, Store
 from simcluster.control.controllerref.podwatch import controlling_reference
 from simcluster.control.labelselector import selector_matches, selector_of
+from simcluster.control.pods.creation import pod_template
 from simcluster.control.pods.status import is_active
 from simcluster.engine import Simulation
 
@@ -81,8 +82,7 @@ class Known:
     def _look(self, pod: ApiObject) -> Facts:
         labels = labels_of(pod)
         if labels is not self._labels:  # pods of one template share them
-            spec = self.replica_set["spec"]
-            wanted = labels_of(spec["template"]) if "metadata" in spec["template"] else {}
+            wanted = labels_of(pod_template(self.replica_set))
             selected = selector_matches(selector_of(self.replica_set), labels)
             self._labels, self._matches = labels, (selected, wanted.items() <= labels.items())
         owner = controlling_reference(pod)

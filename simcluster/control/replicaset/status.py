@@ -44,7 +44,7 @@ def calculate_status(replica_set: Mapping[str, Any], known: Known, failure: str,
 
 
 def _conditions(old: Sequence[Json], too_few: bool, failure: str, now_ns: int) -> list[Json]:
-    kept = [entry for entry in old if entry["type"] != REPLICA_FAILURE]
+    kept = [entry for entry in old if entry.get("type") != REPLICA_FAILURE]
     if not failure:
         return kept
     if len(kept) < len(old):

@@ -457,8 +457,8 @@ def _set_condition(pod: Json, new: Json) -> None:
     """Set a condition in place; the transition time stays if the status does."""
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     for position, entry in enumerate(conditions):
-        if entry["type"] == new["type"]:
-            if entry["status"] == new["status"] and "lastTransitionTime" in entry:
+        if entry.get("type") == new["type"]:
+            if entry.get("status") == new["status"] and "lastTransitionTime" in entry:
                 new = {**new, "lastTransitionTime": entry["lastTransitionTime"]}
             conditions[position] = new
             return

@@ -73,8 +73,9 @@ class TokenController(Controller):
         changed["metadata"]["annotations"][_UID] = account["metadata"]["uid"]
         data = changed.setdefault("data", {})
         authority = self.client.cache.get("configmaps", namespace, ROOT_CA)
-        if authority is not None:
-            data["ca.crt"] = _encoded(authority["data"]["ca.crt"])
+        certificate = None if authority is None else (authority.get("data") or {}).get("ca.crt")
+        if certificate is not None:
+            data["ca.crt"] = _encoded(certificate)
         data["namespace"] = _encoded(namespace)
         if not data.get("token"):
             data["token"] = _encoded(written(legacy_claims(account, name)))

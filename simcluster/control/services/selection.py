@@ -55,7 +55,7 @@ def last_change(service: ApiObject, pods: list[ApiObject]) -> str:
     latest = parse_rfc3339(service["metadata"]["creationTimestamp"])
     for pod in pods:
         for entry in (pod.get("status") or {}).get("conditions") or ():
-            if entry["type"] == "Ready" and entry.get("lastTransitionTime"):
+            if entry.get("type") == "Ready" and entry.get("lastTransitionTime"):
                 latest = max(latest, parse_rfc3339(entry["lastTransitionTime"]))
     return format_rfc3339(latest)
 

@@ -15,6 +15,7 @@ from simcluster.control.controller import Controller
 from simcluster.control.controllerref import PodClaims, PodWatch, controlling_reference
 from simcluster.control.history import HASH, RevisionHistory, data_hash, revision_data, template_of
 from simcluster.control.history.revisions import revision_object
+from simcluster.control.pods.creation import pod_template
 from simcluster.control.statefulset.identity import parent_and_ordinal, replicas_of, revision_of
 from simcluster.control.statefulset.podcontrol import StatefulPodControl
 from simcluster.control.statefulset.status import count, status_of
@@ -97,7 +98,7 @@ class StatefulSetController(Controller):
         """The current and the update revision (made if it is new), and the collision count."""
         status = stateful_set.get("status") or {}
         collisions = int(status.get("collisionCount") or 0)
-        data = revision_data(stateful_set["spec"]["template"])
+        data = revision_data(pod_template(stateful_set))
         number = revisions[-1]["revision"] + 1 if revisions else 1
         equal = [entry for entry in revisions if entry["data"] == data]
         update: ApiObject | None = None
@@ -105,7 +106,7 @@ class StatefulSetController(Controller):
             update = equal[-1] if equal[-1] is revisions[-1] else self.history.renumber(equal[-1], number)
         while update is None:
             digest = data_hash(data, collisions)
-            labels = {**(stateful_set["spec"]["template"]["metadata"].get("labels") or {}), HASH: digest}
+            labels = {**(pod_template(stateful_set)["metadata"].get("labels") or {}), HASH: digest}
             update = self.history.create(stateful_set, revision_object(stateful_set, labels, data, number, digest))
             collisions += update is None
         known = {name_of(entry): entry for entry in revisions}

@@ -20,9 +20,10 @@ def expires_ns(job: ApiObject) -> int | None:
     """When the Job is to be deleted; None while it runs, or if it is to stay."""
     ttl, kind = job["spec"].get("ttlSecondsAfterFinished"), finished_kind(job)
     entry = condition(job, kind) if kind else None
-    if ttl is None or entry is None or is_terminating(job):
+    ended = None if entry is None else entry.get("lastTransitionTime")
+    if ttl is None or ended is None or is_terminating(job):
         return None
-    return parse_rfc3339(entry["lastTransitionTime"]) + int(ttl) * SECOND
+    return parse_rfc3339(ended) + int(ttl) * SECOND
 
 
 class TtlAfterFinishedController(Controller):

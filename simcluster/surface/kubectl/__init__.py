@@ -3,8 +3,7 @@
 Start at `kubectl.Kubectl.run`; every verb or family of verbs has its own module.
 """
 
-from simcluster.surface.kubectl.cost import verb_cost
 from simcluster.surface.kubectl.kubeconfig import KubeConfig
 from simcluster.surface.kubectl.kubectl import Kubectl
 
-__all__ = ["KubeConfig", "Kubectl", "verb_cost"]
+__all__ = ["KubeConfig", "Kubectl"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
-from simcluster.api.objects import Json, thaw
+from simcluster.api.objects import Json
 from simcluster.api.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
 from simcluster.api.resources import Resource
 from simcluster.surface.kubectl import prune, ssamigration, strategicdiff
@@ -14,6 +15,7 @@ from simcluster.surface.kubectl.flags import (
     DRY_RUN,
     FILES,
     OUTPUT,
+    RECORD,
     SELECTOR,
     VALIDATE,
     Arguments,
@@ -22,7 +24,6 @@ from simcluster.surface.kubectl.flags import (
     switch,
 )
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
-from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.printers.jsontext import compact_json
 from simcluster.surface.kubectl.selection import Target, Wanted, check_files, of_files
 from simcluster.surface.kubectl.waiting import wait_until_gone
@@ -35,6 +36,7 @@ FLAGS = (
     switch("all"),
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     VALIDATE,
     manager("kubectl-client-side-apply"),
     switch("server-side"),
@@ -105,12 +107,10 @@ class _Apply:
     def run(self) -> None:
         failures = Failures()
         wanted = of_files(self.invocation, self.arguments, failures)
-        selector = self.arguments.text("selector")
-        chosen = [entry for entry in wanted if not selector or matches(selector, entry.manifest or {})]
-        if not chosen and not failures.errors:
+        if not wanted and not failures.errors:
             raise plain("no objects passed to apply")
-        for entry in chosen:
-            failures.attempt(_Item(self, entry).apply)
+        for entry in wanted:
+            failures.attempt(partial(self.one, entry))
         self._print_list()
         failures.raise_all()
         if self.arguments.on("prune"):
@@ -135,7 +135,7 @@ class _Apply:
 
     def one(self, entry: Wanted) -> None:
         """Apply one document."""
-        manifest = placed(entry)
+        manifest = self.change.recorded(entry.placed())
         generated = (manifest.get("metadata") or {}).get("generateName")
         if generated and not entry.name:
             raise plain(f"from {generated}: cannot use generate name with apply")
@@ -182,37 +182,35 @@ class _Apply:
             changed = self._send(target, patch, content_type)
         except StatusError as error:
             if not self.arguments.on("force") or error.reason not in ("Conflict", "Invalid"):
-                raise
+                raise _about_patch(error, target, patch) from None
             changed = self._recreate(target, modified)
         self._done(entry, changed, "configured")
 
     def _recreate(self, target: Target, modified: Json) -> Json:
-        """Delete the object and create it anew. Raises StatusError."""
-        arguments = self.arguments
-        options: Json = {"propagationPolicy": prune.POLICIES.get(arguments.text("cascade"), "Background")}
-        if arguments.number("grace-period") >= 0:
-            options["gracePeriodSeconds"] = arguments.number("grace-period")
-        self.invocation.ask("DELETE", target.path, body=options)
-        wait_until_gone(self.invocation, target.path, arguments.duration_ns("timeout"))
-        path = object_path(target.resource, target.namespace)
-        return self.change.create(path, modified, fieldValidation=self.validation)
+        """Delete the object and create it anew; if that fails, as it was. Raises StatusError."""
+        invocation, path = self.invocation, object_path(target.resource, target.namespace)
+        invocation.ask("DELETE", target.path, body=prune.delete_options(self.arguments))
+        wait_until_gone(invocation, target.path, self.arguments.duration_ns("timeout"))
+        try:
+            return self.change.create(path, modified, fieldValidation=self.validation)
+        except StatusError as error:
+            metadata = {key: value for key, value in target.obj["metadata"].items() if key != "resourceVersion"}
+            try:
+                self.change.create(path, {**target.obj, "metadata": metadata}, fieldValidation=self.validation)
+            except StatusError as second:
+                raise plain(
+                    "An error occurred force-replacing the existing object with the newly provided one:\n\n"
+                    f"{error.message}.\n\nAdditionally, an error occurred attempting to restore the original object:"
+                    f"\n\n{second.message}"
+                ) from None
+            raise _about_patch(error, target, modified) from None
 
     def _send(self, target: Target, patch: Json, content_type: str) -> Json:
         change = self.change
         if change.mode == "client":
             return change.patch(target, patch, content_type)
         query = change.query(fieldValidation=self.validation)
-        try:
-            answer: Json = self.invocation.ask("PATCH", target.path, query, body=patch, content_type=content_type).body
-        except StatusError as error:
-            resource = target.resource
-            group = f"{resource.group}/{resource.version}" if resource.group else f"/{resource.version}"
-            what = (
-                f"applying patch:\n{compact_json(patch)}\nto:\n"
-                f'Resource: "{group}, Resource={resource.plural}", GroupVersionKind: "{group}, Kind={resource.kind}"\n'
-                f'Name: "{target.name}", Namespace: "{target.namespace}"\nfor:'
-            )
-            raise error.when(what, target.source) from None
+        answer: Json = self.invocation.ask("PATCH", target.path, query, body=patch, content_type=content_type).body
         return answer
 
     def _server_side(self, entry: Wanted, manifest: Json) -> None:
@@ -272,26 +270,25 @@ class _Apply:
         return False
 
 
+def _about_patch(error: StatusError, target: Target, patch: Json) -> StatusError:
+    """The error of a patch with what it was about."""
+    return error.when(f"applying patch:\n{compact_json(patch)}\nto:\n{_info(target)}\nfor:", target.source)
+
+
 def _nameless(entry: Wanted) -> KubectlError:
     """What looking for an object without a name comes to."""
-    resource = entry.resource
+    what = f"error when retrieving current configuration of:\n{_info(entry)}"
+    return plain(f'{what}\nfrom server for: "{entry.source}": resource name may not be empty')
+
+
+def _info(what: Target | Wanted) -> str:
+    """An object as the builder's Info prints itself."""
+    resource = what.resource
     group = f"{resource.group}/{resource.version}" if resource.group else f"/{resource.version}"
-    return plain(
-        f'error when retrieving current configuration of:\nResource: "{group}, Resource={resource.plural}", '
-        f'GroupVersionKind: "{group}, Kind={resource.kind}"\nName: "", Namespace: "{entry.namespace}"\n'
-        f'from server for: "{entry.source}": resource name may not be empty'
+    return (
+        f'Resource: "{group}, Resource={resource.plural}", GroupVersionKind: "{group}, Kind={resource.kind}"\n'
+        f'Name: "{what.name}", Namespace: "{what.namespace}"'
     )
-
-
-class _Item:
-    """One document of a run."""
-
-    def __init__(self, run_: _Apply, entry: Wanted) -> None:
-        self.run = run_
-        self.entry = entry
-
-    def apply(self) -> None:
-        self.run.one(self.entry)
 
 
 def three_way(resource: Resource, last: Json, modified: Json, live: Json) -> tuple[Json, str]:
@@ -299,14 +296,6 @@ def three_way(resource: Resource, last: Json, modified: Json, live: Json) -> tup
     if is_built_in(resource):
         return strategicdiff.three_way(last, modified, live, resource), STRATEGIC_MERGE_PATCH
     return strategicdiff.merge_three_way(last, modified, live), MERGE_PATCH
-
-
-def placed(entry: Wanted) -> Json:
-    """The manifest with the namespace it goes to."""
-    manifest = thaw(entry.manifest or {})
-    if entry.resource.namespaced:
-        manifest["metadata"] = {**(manifest.get("metadata") or {}), "namespace": entry.namespace}
-    return manifest
 
 
 def with_annotation(manifest: Json) -> Json:

@@ -9,7 +9,7 @@ from simcluster.api.objects import Json
 from simcluster.surface.kubectl.apply import with_annotation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
 
@@ -17,6 +17,7 @@ FLAGS = (
     *FILES,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     manager("kubectl-autoscale"),
     Flag("cpu-percent", kind="int", default="-1"),
     Flag("max", kind="int", default="-1"),
@@ -36,7 +37,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     if most < least:
         raise plain(f"--max=MAXPODS must be larger or equal to --min=MINPODS, max: {most}, min: {least}")
     change = Change(invocation, arguments)
-    targets, failures = fetch(invocation, arguments, arguments.positional)
+    targets, failures = fetch(invocation, arguments, arguments.positional, latest=False)
     failures.raise_all()
     if not targets:
         raise plain("no objects passed to autoscale")
@@ -66,8 +67,8 @@ class _Autoscaling:
             autoscaler = with_annotation(autoscaler)
         resource = change.invocation.find("horizontalpodautoscalers.v1.autoscaling")
         path = f"/apis/autoscaling/v1/namespaces/{target.namespace}/horizontalpodautoscalers"
-        created = change.create(path, autoscaler)
-        change.report(resource, created, "autoscaled")
+        created = change.create(path, change.recorded(autoscaler))
+        change.report(resource, created, "created" if change.mode == "client" else "autoscaled")
 
 
 def _autoscaler(arguments: Arguments, target: Target) -> Json:

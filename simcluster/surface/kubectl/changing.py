@@ -10,14 +10,19 @@ from simcluster.api.patch import jsonpatch, merge, strategic
 from simcluster.api.request import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Query
 from simcluster.api.resources import Resource
 from simcluster.api.schema import type_of
-from simcluster.engine import format_rfc3339
+from simcluster.surface.kubectl import klog
+from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.flags import Arguments, dry_run
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.printers.jsontext import to_json
-from simcluster.surface.kubectl.printers.output import Output
+from simcluster.surface.kubectl.printers.output import CHANGE_FORMATS, Output
 from simcluster.surface.kubectl.selection import Target, kind_name
 
 _SUFFIX = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+CHANGE_CAUSE = "kubernetes.io/change-cause"
+#: Flags whose values are secrets.
+_CLASSIFIED = ("password", "token", "username")
 
 #: Groups whose kinds the client knows, so that strategic merge patches work on them.
 _BUILT_IN_GROUPS = (
@@ -49,17 +54,21 @@ class Change:
 
     Attributes:
         mode: none, client or server.
+        local: whether files are changed and no server is asked (`--local`).
+        cause: what `--record` notes down on the objects, or empty.
     """
 
-    def __init__(self, invocation: Invocation, arguments: Arguments) -> None:
+    def __init__(self, invocation: Invocation, arguments: Arguments, formats: str = CHANGE_FORMATS) -> None:
         self.invocation = invocation
         self.arguments = arguments
         self.mode = dry_run(arguments) if arguments.has("dry-run") else "none"
         if arguments.has("dry-run") and arguments.text("dry-run") == "unchanged":
             text = "--dry-run is deprecated and can be replaced with --dry-run=client."
-            invocation.note(klog_warning(invocation.clock.now, "helpers.go:702", text))
+            invocation.note(klog.line(invocation.clock.now, "W", "helpers.go:702", text))
+        self.local = arguments.has("local") and arguments.on("local")
+        self.cause = _command_line(arguments) if arguments.has("record") and arguments.on("record") else ""
         self._documents = 0
-        self.output = Output(arguments, invocation.files)
+        self.output = Output(arguments, invocation.files, formats=formats)
 
     def query(self, **more: Any) -> Query:
         """The parameters of a write."""
@@ -68,7 +77,7 @@ class Change:
 
     def patch(self, target: Target, patch: Any, content_type: str, *, subresource: str = "") -> Json:
         """Send a patch (or apply it here in a client dry run); the new object. Raises StatusError."""
-        if self.mode == "client":
+        if self.mode == "client" or self.local:
             return patched(target, patch, content_type)
         path = target.path + (f"/{subresource}" if subresource else "")
         answer: Json = self.invocation.ask(
@@ -82,6 +91,20 @@ class Change:
             return obj
         answer: Json = self.invocation.ask("POST", path, self.query(**more), body=obj).body
         return answer
+
+    def recorded(self, obj: Json) -> Json:
+        """The object with the command as its change-cause, if `--record` asks for it."""
+        if not self.cause:
+            return obj
+        metadata = obj.get("metadata") or {}
+        annotations = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: self.cause}
+        return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+    def record(self, target: Target, changed: Json) -> Json:
+        """Note the change-cause on an object that was changed already; the object as it is then."""
+        if not self.cause or self.mode == "client" or self.local:
+            return changed
+        return self.patch(target, {"metadata": {"annotations": {CHANGE_CAUSE: self.cause}}}, MERGE_PATCH)
 
     def report(
         self, resource: Resource, obj: Json, done: str, *, typed: bool = False, plain_text: bool = False
@@ -110,21 +133,31 @@ class Change:
         self.invocation.write(text)
 
 
-def klog_warning(now_ns: int, place: str, text: str) -> str:
-    """A warning as klog writes it: `W1121 20:41:43.191385   28827 prune.go:71] ...`."""
-    stamp = format_rfc3339(now_ns)
-    day, time = stamp[5:10].replace("-", ""), stamp[11:19]
-    return f"W{day} {time}.{now_ns // 1000 % 1_000_000:06d}   28827 {place}] {text}"
+def _command_line(arguments: Arguments) -> str:
+    """The command as `--record` writes it down: words first, then the flags as they were given."""
+    words = ["kubectl", arguments.path, *arguments.positional]
+    flags = [f"--{name}={'CLASSIFIED' if name in _CLASSIFIED else value}" for name, value in arguments.order]
+    return " ".join([*words, *flags])
 
 
 def patched(target: Target, patch: Any, content_type: str) -> Json:
-    """The object with a patch applied on this side."""
-    if content_type == JSON_PATCH:
-        result: Json = jsonpatch.apply(target.obj, patch)
-    elif content_type == STRATEGIC_MERGE_PATCH:
-        resource = target.resource
-        result = strategic.merge(target.obj, patch, type_of(resource.group, resource.version, resource.kind))
-    else:
-        assert content_type == MERGE_PATCH, content_type
-        result = merge.merge(target.obj, patch)
+    """The object with a patch applied on this side. Raises KubectlError."""
+    resource = target.resource
+    schema = type_of(resource.group, resource.version, resource.kind)
+    try:
+        if content_type == JSON_PATCH:
+            result: Json = jsonpatch.apply(target.obj, patch)
+        elif not isinstance(patch, dict):
+            raise plain("unable to apply a patch that is no object")
+        elif content_type == STRATEGIC_MERGE_PATCH:
+            if schema is None:
+                kind = f"{resource.api_version}, Kind={resource.kind}"
+                why = "strategic merge patch is not supported for"
+                raise plain(f"{why} {kind} locally, try --type merge")
+            result = strategic.merge(target.obj, patch, schema)
+        else:
+            assert content_type == MERGE_PATCH, content_type
+            result = merge.merge(target.obj, patch)
+    except (jsonpatch.MalformedPatchError, jsonpatch.JsonPatchError, strategic.StrategicPatchError) as error:
+        raise plain(str(error)) from None
     return result

@@ -101,7 +101,8 @@ def refuse_words(arguments: Arguments) -> None:
 def api_versions(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl api-versions`."""
     refuse_words(arguments)
-    found = sorted({resource.api_version: None for resource in invocation.discovery.all(invocation.send_free)})
+    every = invocation.discovery.all(invocation.send_free, fresh=True)
+    found = sorted({resource.api_version: None for resource in every})
     for text in found:
         invocation.line(text)
 
@@ -113,7 +114,7 @@ def api_resources(invocation: Invocation, arguments: Arguments) -> None:
     if form not in ("", "wide", "name"):
         raise plain(f"--output {form} is not available")
     preferred: dict[str, Resource] = {}
-    for resource in invocation.discovery.all(invocation.send_free):
+    for resource in invocation.discovery.all(invocation.send_free, fresh=not arguments.on("cached")):
         preferred.setdefault(resource.name, resource)
     chosen = [resource for resource in preferred.values() if _chosen(resource, arguments)]
     sort_field = arguments.text("sort-by")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from simcluster.api.encoding.wire import encode
-from simcluster.api.objects import thaw
-from simcluster.api.request import Request
-from simcluster.surface.kubectl import manifests
+from functools import partial
+
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl import raw
 from simcluster.surface.kubectl.apply import validation, with_annotation
 from simcluster.surface.kubectl.changing import Change
+from simcluster.surface.kubectl.editing import FORMATS, Editing, Reason
 from simcluster.surface.kubectl.errors import StatusError, plain, usage
 from simcluster.surface.kubectl.flags import (
     DRY_RUN,
     FILES,
     OUTPUT,
+    RECORD,
     SELECTOR,
     VALIDATE,
     Arguments,
@@ -21,14 +23,14 @@ from simcluster.surface.kubectl.flags import (
     switch,
 )
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
-from simcluster.surface.kubectl.labelselector import matches
-from simcluster.surface.kubectl.selection import Wanted, check_files, of_files
+from simcluster.surface.kubectl.selection import Target, Wanted, check_files, of_files
 
 FLAGS = (
     *FILES,
     SELECTOR,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     VALIDATE,
     manager("kubectl-create"),
     switch("save-config"),
@@ -44,48 +46,48 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise usage("create", f"Unexpected args: [{' '.join(arguments.positional)}]")
     check_files(arguments)
     if arguments.text("raw"):
-        _raw(invocation, arguments)
+        raw.send(invocation, arguments, "POST")
+        return
+    if arguments.on("edit"):
+        _edited(invocation, arguments)
         return
     failures = Failures()
     change = Change(invocation, arguments)
     wanted = of_files(invocation, arguments, failures)
-    selector = arguments.text("selector")
-    chosen = [entry for entry in wanted if not selector or matches(selector, entry.manifest or {})]
-    if not chosen and not failures.errors:
+    if not wanted and not failures.errors:
         raise plain("no objects passed to create")
-    for entry in chosen:
-        failures.attempt(_Creation(change, entry).run)
-    failures.raise_all()
+    failures.each(wanted, partial(create_one, change))
 
 
-def _raw(invocation: Invocation, arguments: Arguments) -> None:
-    """`--raw PATH -f FILE`: the file's text is sent as it is."""
-    files = arguments.texts("filename")
-    if len(files) != 1:
-        raise plain("--raw can only use a single local file or stdin")
-    body = manifests.read(invocation, files[0]).encode()
-    request = Request("POST", arguments.text("raw"), body=body)
-    response = invocation.ask("POST", request.path, body=body)
-    invocation.write(encode(request, response).body.decode())
+def create_one(change: Change, entry: Wanted) -> None:
+    """Create what one manifest says. Raises StatusError."""
+    obj = change.recorded(entry.placed())
+    if change.arguments.on("save-config"):
+        obj = with_annotation(obj)
+    try:
+        made = change.create(
+            object_path(entry.resource, entry.namespace), obj, fieldValidation=validation(change.arguments)
+        )
+    except StatusError as error:
+        raise error.when("creating", entry.source) from None
+    change.report(entry.resource, made, "created")
 
 
-class _Creation:
-    """Creates one manifest."""
+def _edited(invocation: Invocation, arguments: Arguments) -> None:
+    """`--edit`: each manifest is edited, then created."""
+    change = Change(invocation, arguments, FORMATS)
+    failures = Failures()
+    wanted = of_files(invocation, arguments, failures)
+    failures.each(wanted, partial(_edit_before_create, change))
 
-    def __init__(self, change: Change, entry: Wanted) -> None:
-        self.change = change
-        self.entry = entry
 
-    def run(self) -> None:
-        entry, arguments = self.entry, self.change.arguments
-        obj = thaw(entry.manifest or {})
-        if entry.resource.namespaced:
-            obj["metadata"] = {**(obj.get("metadata") or {}), "namespace": entry.namespace}
-        if arguments.on("save-config"):
-            obj = with_annotation(obj)
-        path = object_path(entry.resource, entry.namespace)
-        try:
-            created = self.change.create(path, obj, fieldValidation=validation(arguments))
-        except StatusError as error:
-            raise error.when("creating", entry.source) from None
-        self.change.report(entry.resource, created, "created")
+def _edit_before_create(change: Change, entry: Wanted) -> None:
+    manifest = entry.placed()
+    target = Target(entry.resource, entry.namespace, entry.name, manifest, entry.source)
+    Editing(change, [target], [manifest], partial(_create, change, entry)).run()
+
+
+def _create(change: Change, entry: Wanted, edited: list[Json]) -> list[Reason]:
+    for obj in edited:
+        create_one(change, entry._replace(manifest=obj, source=""))
+    return []

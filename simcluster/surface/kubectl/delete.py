@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from simcluster.api.encoding.wire import encode
 from simcluster.api.objects import Json
-from simcluster.api.request import Request
 from simcluster.engine import SECOND
+from simcluster.surface.kubectl import raw
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import (
     ALL_NAMESPACES,
@@ -18,6 +17,7 @@ from simcluster.surface.kubectl.flags import (
     switch,
 )
 from simcluster.surface.kubectl.invocation import Failures, Invocation, query_of
+from simcluster.surface.kubectl.prune import POLICIES
 from simcluster.surface.kubectl.selection import Wanted, check_given, kind_name, of_arguments, of_files
 from simcluster.surface.kubectl.waiting import follow
 
@@ -46,13 +46,6 @@ _FORCED = (
     "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. "
     "The resource may continue to run on the cluster indefinitely."
 )
-_POLICIES = {
-    "background": "Background",
-    "true": "Background",
-    "orphan": "Orphan",
-    "false": "Orphan",
-    "foreground": "Foreground",
-}
 
 
 class _Options:
@@ -80,7 +73,7 @@ class _Options:
             invocation.note(_FORCED)
             self.wait = arguments.on("wait") if arguments.given("wait") else False
         self.grace_s = grace
-        policy = _POLICIES.get(arguments.text("cascade"))
+        policy = POLICIES.get(arguments.text("cascade"))
         if policy is None:
             raise plain(
                 f'invalid cascade value ({arguments.text("cascade")}). Must be "background", "foreground", or "orphan"'
@@ -106,7 +99,7 @@ class _Options:
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl delete`."""
     if arguments.text("raw"):
-        _raw(invocation, arguments)
+        raw.send(invocation, arguments, "DELETE")
         return
     if arguments.text("output") not in ("", "name"):
         raise plain(f"unexpected -o output mode: {arguments.text('output')}. We only support '-o name'")
@@ -118,20 +111,14 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     if arguments.on("interactive") and not _confirmed(invocation, found):
         invocation.line("deletion is cancelled")
         return
-    for entry in found:
-        failures.attempt(_Deletion(invocation, arguments, options, entry, deleted).run)
+    scoped = invocation.explicit_namespace and not arguments.on("all-namespaces")
+    if scoped and not all(entry.resource.namespaced for entry in found):
+        invocation.note("Warning: deleting cluster-scoped resources, not scoped to the provided namespace")
     if not found and not failures.errors and not arguments.on("ignore-not-found"):
         invocation.line("No resources found")
-    failures.raise_all()
+    failures.each(found, _Deletion(invocation, arguments, options, deleted).run)
     if options.wait and options.mode == "none":
         _wait(invocation, options, deleted)
-
-
-def _raw(invocation: Invocation, arguments: Arguments) -> None:
-    """`--raw PATH`: DELETE as it is."""
-    request = Request("DELETE", arguments.text("raw"))
-    response = invocation.ask("DELETE", request.path)
-    invocation.write(encode(request, response).body.decode())
 
 
 def _confirmed(invocation: Invocation, found: list[Wanted]) -> bool:
@@ -164,19 +151,17 @@ def _found(invocation: Invocation, arguments: Arguments, failures: Failures) -> 
 
 
 class _Deletion:
-    """Deletes one object and says so."""
+    """Deletes objects; those that are on their way stand in `deleted`."""
 
-    def __init__(
-        self, invocation: Invocation, arguments: Arguments, options: _Options, entry: Wanted, deleted: list[Wanted]
-    ) -> None:
+    def __init__(self, invocation: Invocation, arguments: Arguments, options: _Options, deleted: list[Wanted]) -> None:
         self.invocation = invocation
         self.ignore_missing = arguments.on("ignore-not-found") or arguments.on("all")
         self.options = options
-        self.entry = entry
         self.deleted = deleted
 
-    def run(self) -> None:
-        entry, options = self.entry, self.options
+    def run(self, entry: Wanted) -> None:
+        """Delete one object and say so. Raises StatusError."""
+        options = self.options
         try:
             if options.mode != "client":
                 answer = self.invocation.ask("DELETE", entry.path, body=options.body()).body
@@ -188,10 +173,10 @@ class _Deletion:
             raise error.when("deleting", entry.source) from None
         uid = (answer.get("metadata") or {}).get("uid") or (answer.get("details") or {}).get("uid", "")
         self.deleted.append(entry._replace(manifest={"uid": uid}))
-        self._say()
+        self._say(entry)
 
-    def _say(self) -> None:
-        entry, options = self.entry, self.options
+    def _say(self, entry: Wanted) -> None:
+        options = self.options
         if options.short:
             self.invocation.line(f"{kind_name(entry.resource)}/{entry.name}")
             return

@@ -12,11 +12,10 @@ from typing import Any
 from simcluster.api.objects import Json, thaw
 from simcluster.api.request import APPLY_PATCH, Query
 from simcluster.engine import SECOND, format_rfc3339
-from simcluster.surface.kubectl.apply import LAST_APPLIED, last_applied, placed, three_way
+from simcluster.surface.kubectl.apply import LAST_APPLIED, last_applied, three_way
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import FILES, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path
-from simcluster.surface.kubectl.labelselector import matches
 from simcluster.surface.kubectl.linediff import unified
 from simcluster.surface.kubectl.printers.yaml import to_yaml
 from simcluster.surface.kubectl.selection import Wanted, of_files
@@ -57,12 +56,10 @@ def _diff(invocation: Invocation, arguments: Arguments) -> None:
     failures = Failures()
     wanted = of_files(invocation, arguments, failures)
     failures.raise_all()
-    selector = arguments.text("selector")
     pairs: dict[str, tuple[str, str]] = {}
     for entry in wanted:
-        if not selector or matches(selector, entry.manifest or {}):
-            name, before, after = _Comparison(invocation, arguments, entry).texts()
-            pairs[name] = (before, after)
+        name, before, after = _Comparison(invocation, arguments, entry).texts()
+        pairs[name] = (before, after)
     if _print(invocation, pairs):
         invocation.exit_code = 1
 
@@ -124,7 +121,7 @@ class _Comparison:
         return copy
 
     def _merged(self, live: Json | None) -> Json:
-        entry, manifest = self.entry, placed(self.entry)
+        entry, manifest = self.entry, self.entry.placed()
         name = self.arguments.text("field-manager")
         query: Query
         if self.arguments.on("server-side"):

@@ -30,7 +30,7 @@ class Discovery:
         """Every resource that can be asked for by name."""
         if fresh or not self._resources:
             self._resources = _read(send)
-        return self._resources
+        return self._resources or list(BUILT_IN.all)
 
     def find(self, send: Sender, word: str) -> Resource:
         """The resource that `po`, `Pod`, `deployments.apps` or `deployments.v1.apps` names.
@@ -86,7 +86,7 @@ def _named(resource: Resource, name: str) -> bool:
 def _read(send: Sender) -> list[Resource]:
     documents = [send(Request("GET", path, accept=_ACCEPT)) for path in ("/api", "/apis")]
     if not all(document.ok and isinstance(document.body, dict) for document in documents):
-        return list(BUILT_IN.all)
+        return []
     found: list[Resource] = []
     for document in documents:
         body = document.body
@@ -99,7 +99,7 @@ def _read(send: Sender) -> list[Resource]:
                 preferred = (group.get("preferredVersion") or {}).get("version")
                 versions = [entry["version"] for entry in group["versions"]]
                 found.extend(_group(send, group["name"], sorted(versions, key=lambda v: v != preferred)))
-    return found or list(BUILT_IN.all)
+    return found
 
 
 def _aggregated(body: dict[str, Any]) -> Iterable[Resource]:

@@ -1,29 +1,24 @@
-"""`kubectl edit`: hands an object to the user's editor and sends what came back.
-
-Left out: several objects in one file, reopening the editor after an error.
-"""
+"""`kubectl edit`: hands objects to the user's editor and sends what came back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from simcluster.api.objects import Json
 from simcluster.api.request import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from simcluster.api.schema import YamlSyntaxError, decode_yaml
 from simcluster.surface.kubectl import strategicdiff
-from simcluster.surface.kubectl.apply import validation
+from simcluster.surface.kubectl.apply import validation, with_annotation
 from simcluster.surface.kubectl.changing import Change, is_built_in
-from simcluster.surface.kubectl.errors import plain
-from simcluster.surface.kubectl.flags import FILES, OUTPUT, VALIDATE, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.editing import FORMATS, Editing, Reason, refused
+from simcluster.surface.kubectl.errors import StatusError, plain
+from simcluster.surface.kubectl.flags import FILES, OUTPUT, RECORD, VALIDATE, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
-from simcluster.surface.kubectl.printers.jsontext import to_json
-from simcluster.surface.kubectl.printers.yaml import to_yaml
+from simcluster.surface.kubectl.printers.go_value import go_syntax
+from simcluster.surface.kubectl.printers.jsontext import compact_json
 from simcluster.surface.kubectl.selection import Target, fetch
 
 FLAGS = (
     *FILES,
     *OUTPUT,
+    RECORD,
     VALIDATE,
     manager("kubectl-edit"),
     switch("output-patch"),
@@ -31,50 +26,57 @@ FLAGS = (
     Flag("subresource"),
     switch("windows-line-endings"),
 )
-HEAD = """# Please edit the object below. Lines beginning with a '#' will be ignored,
-# and an empty file will abort the edit. If an error occurs while saving this file will be
-# reopened with the relevant failures.
-#
-"""
 
 
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl edit`."""
-    each_edited(invocation, arguments, _edit)
-
-
-def each_edited(invocation: Invocation, arguments: Arguments, edit: Callable[[Change, Target], None]) -> None:
-    """Fetch what the arguments name and have each object edited. Raises as `fetch` does, or without an editor."""
-    targets, failures = fetch(invocation, arguments, arguments.positional)
+    change = Change(invocation, arguments, FORMATS)
+    targets, failures = fetch(invocation, arguments, arguments.positional, need_name=False)
     failures.raise_all()
-    if invocation.workstation is None:
-        raise plain('unable to launch the editor "vi"')
-    change = Change(invocation, arguments)
-    for target in targets:
-        edit(change, target)
+    if not targets:
+        raise plain("edit cancelled, no objects found")
+    keep = arguments.on("show-managed-fields")
+    shown = [_without_managed_fields(target.obj, keep=keep) for target in targets]
+    Editing(change, targets, shown, _Patching(change, targets, shown).accept).run()
 
 
-def _edit(change: Change, target: Target) -> None:
-    invocation, arguments = change.invocation, change.arguments
-    assert invocation.workstation is not None
-    shown = _without_managed_fields(target.obj, keep=arguments.on("show-managed-fields"))
-    as_json = arguments.text("output") == "json"
-    text = to_json(shown) if as_json else HEAD + to_yaml(shown)
-    answer = invocation.workstation.edit(text, ".json" if as_json else ".yaml")
-    lines = [line for line in answer.splitlines() if not line.startswith("#")]
-    if not "".join(lines).strip():
-        invocation.note("Edit cancelled, saved file was empty.")
-        return
-    edited = parsed(answer)
-    if edited == shown:
-        invocation.note("Edit cancelled, no changes made.")
-        return
-    patch, kind = _patch(shown, edited, target)
-    if arguments.on("output-patch"):
-        invocation.line(f"Patch: {to_json(patch)}")
-    query = change.query(fieldValidation=validation(arguments))
-    changed: Json = invocation.ask("PATCH", target.path, query, body=patch, content_type=kind).body
-    change.report(target.resource, changed, "edited")
+class _Patching:
+    """Patches the objects that were edited."""
+
+    def __init__(self, change: Change, targets: list[Target], shown: list[Json]) -> None:
+        self.change = change
+        pairs = zip(targets, shown, strict=True)
+        self.originals = {target.obj["metadata"].get("uid"): (target, obj) for target, obj in pairs}
+
+    def accept(self, edited: list[Json]) -> list[Reason]:
+        """Patch what differs; what the server found wrong. Raises KubectlError."""
+        reasons = []
+        for obj in edited:
+            found = self.originals.get(obj["metadata"].get("uid"))
+            if found is None:
+                raise plain(f"no original object found for {go_syntax(obj)}")
+            try:
+                self._patch(*found, obj)
+            except StatusError as error:
+                reason = refused(self.change, found[0], error)
+                if reason is not None:
+                    reasons.append(reason)
+        return reasons
+
+    def _patch(self, target: Target, before: Json, after: Json) -> None:
+        change, arguments = self.change, self.change.arguments
+        after = change.recorded(after)
+        if arguments.on("save-config"):
+            after = with_annotation(after)
+        if after == before:
+            change.report(target.resource, after, "skipped")
+            return
+        patch, kind = _patch(before, after, target)
+        if arguments.on("output-patch"):
+            change.invocation.line(f"Patch: {compact_json(patch)}")
+        query = change.query(fieldValidation=validation(arguments))
+        changed: Json = change.invocation.ask("PATCH", target.path, query, body=patch, content_type=kind).body
+        change.report(target.resource, changed, "edited")
 
 
 def _without_managed_fields(obj: Json, *, keep: bool) -> Json:
@@ -84,22 +86,9 @@ def _without_managed_fields(obj: Json, *, keep: bool) -> Json:
     return {**obj, "metadata": metadata}
 
 
-def parsed(text: str) -> Any:
-    """The one object in what an editor left. Raises KubectlError."""
-    try:
-        documents, _ = decode_yaml(text)
-    except YamlSyntaxError as error:
-        raise plain(f"error parsing edited-file: error converting YAML to JSON: {error}") from None
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise plain("the edited file must hold one object")
-    return documents[0]
-
-
 def _patch(before: Json, after: Json, target: Target) -> tuple[Json, str]:
-    for key in ("apiVersion", "kind"):
-        if before.get(key) != after.get(key):
-            raise plain(f"At least one of apiVersion, kind and name was changed: {key}")
-    if before["metadata"]["name"] != (after.get("metadata") or {}).get("name"):
+    changed = any(before.get(key) != after.get(key) for key in ("apiVersion", "kind"))
+    if changed or before["metadata"].get("name") != after["metadata"].get("name"):
         raise plain("At least one of apiVersion, kind and name was changed")
     if is_built_in(target.resource):
         return strategicdiff.two_way(before, after, target.resource), STRATEGIC_MERGE_PATCH

@@ -56,6 +56,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     invocation.write(answer.get("stdout", ""))
     if answer.get("stderr"):
         invocation.err.append(answer["stderr"])
+    invocation.clock.advance(answer.get("lasted_ns", 0))
     code = int(answer.get("code", 0))
     if code:
         raise KubectlError(f"command terminated with exit code {code}", code)

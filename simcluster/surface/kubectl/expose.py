@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
 from simcluster.surface.kubectl.overrides import overridden
 from simcluster.surface.kubectl.selection import Target, fetch
@@ -14,6 +14,7 @@ FLAGS = (
     *FILES,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     manager("kubectl-expose"),
     Flag("cluster-ip"),
     Flag("external-ip"),
@@ -35,31 +36,13 @@ FLAGS = (
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl expose`."""
     change = Change(invocation, arguments)
-    targets, failures = fetch(invocation, _without_selector(arguments), arguments.positional)
+    targets, failures = fetch(invocation, arguments, arguments.positional, latest=False)
     failures.raise_all()
     for target in targets:
-        service = overridden(_service(arguments, target), arguments, "Service")
+        service = change.recorded(overridden(_service(arguments, target), arguments, "Service"))
         services = invocation.find("services")
         created = change.create(object_path(services, target.namespace), service)
         change.report(services, created, "exposed")
-
-
-class _Unselected(Arguments):
-    """The arguments, in which `--selector` chooses pods of the service and not what to expose."""
-
-    def __init__(self, arguments: Arguments) -> None:
-        super().__init__(arguments.path, (flag for flag in FLAGS if flag.name != "selector"))
-        self._given = arguments
-
-    def texts(self, name: str) -> list[str]:
-        return self._given.texts(name)
-
-    def text(self, name: str) -> str:
-        return self._given.text(name)
-
-
-def _without_selector(arguments: Arguments) -> Arguments:
-    return _Unselected(arguments)
 
 
 def _service(arguments: Arguments, target: Target) -> Json:

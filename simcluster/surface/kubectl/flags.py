@@ -79,6 +79,7 @@ class Arguments:
         positional: arguments that are no flags.
         own: names of the flags that are the command's own, not of every command.
         dash: how many positional arguments stood before `--`; -1 if there was none.
+        order: names and values of the flags as they were given.
     """
 
     def __init__(self, path: str, flags: Iterable[Flag]) -> None:
@@ -86,6 +87,7 @@ class Arguments:
         self.positional: list[str] = []
         self.dash = -1
         self.own: tuple[str, ...] = ()
+        self.order: list[tuple[str, str]] = []
         self._flags = {flag.name: flag for flag in flags}
         self._values: dict[str, list[str]] = {}
 
@@ -129,6 +131,7 @@ class Arguments:
         """Take a value. Raises KubectlError if it does not fit the flag."""
         _check(flag, value, self.path)
         self._values.setdefault(flag.name, []).append(value)
+        self.order.append((flag.name, value))
 
 
 def _bad(path: str, text: str) -> KubectlError:
@@ -254,6 +257,7 @@ OUTPUT = (
 FILES = (Flag("filename", "f", "list"), Flag("kustomize", "k"), switch("recursive", "R"))
 SELECTOR = Flag("selector", "l")
 DRY_RUN = Flag("dry-run", default="none", bare="unchanged")
+RECORD = switch("record")
 VALIDATE = Flag("validate", default="strict", bare="strict")
 ALL_NAMESPACES = switch("all-namespaces", "A")
 

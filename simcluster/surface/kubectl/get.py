@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
-from simcluster.api.encoding.wire import encode, frames
 from simcluster.api.objects import Json
-from simcluster.api.request import JSON, TABLE, Query, Request, Response
+from simcluster.api.request import JSON, TABLE, Query, Response
 from simcluster.api.resources import Resource
 from simcluster.engine import SECOND
+from simcluster.surface.kubectl import raw
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import ALL_NAMESPACES, FILES, OUTPUT, SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import STEP_NS, Failures, Invocation, query_of
@@ -325,29 +324,6 @@ def _events(response: Response) -> list[dict[str, Any]]:
 def run(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl get`."""
     if arguments.text("raw"):
-        _raw(invocation, arguments)
+        raw.send(invocation, arguments, "GET")
     else:
         _Get(invocation, arguments).run()
-
-
-#: Go's HTTP client gives up after so many.
-_MOST_REDIRECTS = 10
-
-
-def _raw(invocation: Invocation, arguments: Arguments) -> None:
-    if arguments.positional:
-        raise plain("arguments may not be passed when --raw is specified")
-    target = arguments.text("raw")
-    if not target.startswith(("/", "http")):
-        raise plain(f'--raw must be a valid URL path: parse "{target}": invalid URI for request')
-    for _ in range(_MOST_REDIRECTS):
-        path, _, text = target.partition("?")
-        query = tuple(parse_qsl(text, keep_blank_values=True))
-        response = invocation.ask("GET", path, query)
-        target = response.headers.get("Location", "")
-        if not target:
-            break
-    if response.stream is not None:
-        invocation.write(frames(response.stream.poll()).decode())
-    else:
-        invocation.write(encode(Request("GET", path, query), response).body.decode())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from simcluster.api.errors import of_plain_answer
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON, Impersonation, Query, Request, Response, User
 from simcluster.api.resources import Resource
 from simcluster.engine import MILLISECOND
+from simcluster.surface.kubectl import klog
 from simcluster.surface.kubectl.discovery import Discovery
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, raise_all
 from simcluster.surface.protocols import ApiEndpoint, Clock, Workstation
@@ -26,51 +28,72 @@ USER_AGENT = f"kubectl/{CLIENT_VERSION} (linux/amd64) kubernetes/9894294"
 STEP_NS = 250 * MILLISECOND
 
 
-class Invocation:
-    """What a verb works with.
+Item = TypeVar("Item")
+
+
+class Caller(NamedTuple):
+    """Who asks.
+
+    Attributes:
+        token: a bearer token, which then decides who asks.
+    """
+
+    user: User
+    token: str = ""
+    impersonate: Impersonation | None = None
+
+
+class Place(NamedTuple):
+    """Where in the cluster a command works.
 
     Attributes:
         namespace: of this command (`-n`, or the session's own).
-        explicit_namespace: whether `-n` was given.
-        config: the kubeconfig.
+        explicit: whether `-n` was given.
+        of_context: the namespace of the kubeconfig's context.
+    """
+
+    namespace: str
+    explicit: bool
+    of_context: str
+
+
+class Desk(NamedTuple):
+    """What lies beside kubectl.
+
+    Attributes:
+        workstation: programs such as an editor; None if there are none.
+        verbosity: the level of `-v`.
+    """
+
+    stdin: str
+    files: Mapping[str, str]
+    config: KubeConfig
+    workstation: Workstation | None = None
+    verbosity: int = 0
+
+
+class Invocation:
+    """What a verb works with: the fields of `Caller`, `Place` and `Desk`, and what has been printed.
+
+    Attributes:
         context_namespace: of the kubeconfig's context; a command may change it.
         forwarding: namespace and name of the pod to which ports are forwarded.
-        workstation: programs beside kubectl, such as an editor; None if there are none.
         out, err: pieces of standard output and standard error.
     """
 
     def __init__(
-        self,
-        api: ApiEndpoint,
-        clock: Clock,
-        discovery: Discovery,
-        *,
-        namespace: str,
-        explicit_namespace: bool,
-        user: User,
-        impersonate: Impersonation | None = None,
-        stdin: str,
-        files: Mapping[str, str],
-        config: KubeConfig,
-        workstation: Workstation | None = None,
-        context_namespace: str = "",
+        self, api: ApiEndpoint, clock: Clock, discovery: Discovery, caller: Caller, place: Place, desk: Desk
     ) -> None:
         self.api = api
         self.clock = clock
         self.discovery = discovery
-        self.namespace = namespace
-        self.explicit_namespace = explicit_namespace
-        self.user = user
-        self.impersonate = impersonate
-        self.stdin = stdin
-        self.files = files
-        self.config = config
-        self.workstation = workstation
+        self.caller = caller
+        self.namespace, self.explicit_namespace, self.context_namespace = place
+        self.stdin, self.files, self.config, self.workstation, self.verbosity = desk
         self.out: list[str] = []
         self.err: list[str] = []
         self.exit_code = 0
         self.forwarding: tuple[str, str] | None = None
-        self.context_namespace = context_namespace or namespace
 
     @property
     def interruptible(self) -> bool:
@@ -90,6 +113,11 @@ class Invocation:
     def note(self, text: str) -> None:
         """One line to standard error."""
         self.err.append(text + "\n")
+
+    def log(self, level: int, place: str, text: str) -> None:
+        """A line of klog, if `-v` asks for it."""
+        if self.verbosity >= level:
+            self.note(klog.line(self.clock.now, "I", place, text))
 
     # Asking the server.
 
@@ -112,18 +140,18 @@ class Invocation:
         Raises:
             StatusError: the answer is no success.
         """
-        request = Request(
-            method,
-            path,
-            query,
-            body,
-            content_type=content_type,
-            accept=accept,
-            user=self.user,
-            user_agent=USER_AGENT,
-            impersonate=self.impersonate,
+        response = self._handle(
+            Request(
+                method,
+                path,
+                query,
+                body,
+                content_type=content_type,
+                accept=accept,
+                user_agent=USER_AGENT,
+                patience_ns=getattr(self.clock, "left_ns", None),
+            )
         )
-        response = self.api.handle(request)
         if response.latency_ns:  # admission webhooks took their time
             self.clock.advance(response.latency_ns)
         for warning in response.warnings:
@@ -190,18 +218,18 @@ class Invocation:
             raise KubectlError(f'the server doesn\'t have a resource type "{kind}"{where}') from None
 
     def send_free(self, request: Request) -> Response:
-        """Send a request of discovery."""
-        return self.api.handle(
-            Request(
-                request.method,
-                request.path,
-                request.query,
-                accept=request.accept,
-                user=self.user,
-                user_agent=USER_AGENT,
-                impersonate=self.impersonate,
-            )
+        """Send a request of discovery under this command's identity."""
+        return self._handle(
+            Request(request.method, request.path, request.query, accept=request.accept, user_agent=USER_AGENT)
         )
+
+    def _handle(self, request: Request) -> Response:
+        request.user, request.token, request.impersonate = self.caller
+        response = self.api.handle(request)
+        if self.verbosity >= klog.REQUESTS:
+            for place, text in klog.exchange(self.verbosity, self.config.server, request, response):
+                self.log(klog.REQUESTS, place, text)
+        return response
 
     # Time.
 
@@ -250,6 +278,14 @@ class Failures:
             self.errors.append(error)
             return False
         return True
+
+    def each(self, items: Iterable[Item], action: Callable[[Item], None]) -> None:
+        """Run an action on every item, then raise what was kept: errors of the actions before those of finding them."""
+        before, self.errors = self.errors, []
+        for item in items:
+            self.attempt(partial(action, item))
+        self.errors += before
+        self.raise_all()
 
     def raise_all(self) -> None:
         """Raise what was kept."""

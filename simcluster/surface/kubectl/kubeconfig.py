@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from simcluster.engine import Shared, format_rfc3339
+from simcluster.engine import Shared
+from simcluster.surface.kubectl import klog
 from simcluster.surface.kubectl.errors import KubectlError, plain
 from simcluster.surface.kubectl.flags import OUTPUT, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Invocation
@@ -81,14 +82,10 @@ def check_server(arguments: Arguments, config: KubeConfig, now_ns: int) -> None:
         return
     given = arguments.text("request-timeout")
     timeout = "32s" if given == "0" else given if not given.isdigit() else f"{given}s"
-    stamp = format_rfc3339(now_ns)
-    day, time = stamp[5:10].replace("-", ""), stamp[11:19]
     dial = f"dial tcp {'127.0.0.1' if url.hostname == 'localhost' else url.hostname}:{url.port or 443}"
-    line = (
-        f'E{day} {time}.{now_ns // 1000 % 1_000_000:06d}   28827 memcache.go:265] "Unhandled Error" '
-        f'err="couldn\'t get current server API group list: Get \\"{url.scheme}://{url.netloc}/api?timeout={timeout}'
-        f'\\": {dial}: connect: connection refused"\n'
-    )
+    asked = f"{url.scheme}://{url.netloc}/api?timeout={timeout}"
+    why = f'couldn\'t get current server API group list: Get \\"{asked}\\": {dial}: connect: connection refused'
+    line = klog.line(now_ns, "E", "memcache.go:265", f'"Unhandled Error" err="{why}"\n')
     last = f"The connection to the server {url.netloc} was refused - did you specify the right host or port?"
     raise KubectlError(line * _ATTEMPTS + last)
 

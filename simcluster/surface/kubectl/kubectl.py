@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from simcluster.api.request import ADMIN, Impersonation, User
+from simcluster.surface.kubectl import klog
 from simcluster.surface.kubectl.commands import ALIASES, COMMANDS, Command
 from simcluster.surface.kubectl.discovery import Discovery
-from simcluster.surface.kubectl.errors import KubectlError, usage
+from simcluster.surface.kubectl.errors import KubectlError, StatusError, usage
 from simcluster.surface.kubectl.flags import GLOBAL_FLAGS, Arguments, parse
 from simcluster.surface.kubectl.help import help_text
-from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.invocation import Caller, Desk, Invocation, Place
 from simcluster.surface.kubectl.kubeconfig import KubeConfig, check_context, check_server
 from simcluster.surface.protocols import ApiEndpoint, Clock, CommandResult, Interrupted, Workstation
 
@@ -90,10 +91,14 @@ class Kubectl:
             if arguments.on("help"):
                 return CommandResult(help_text(path, found))
             invocation = self._invocation(arguments, stdin, files)
+            if arguments.has("record") and arguments.given("record"):
+                invocation.note("Flag --record has been deprecated, --record will be removed in the future")
             assert found.run is not None, path
             found.run(invocation, arguments)
             self.namespace = invocation.context_namespace
         except KubectlError as error:
+            if invocation is not None and isinstance(error, StatusError):
+                invocation.log(klog.DEBUG, "helpers.go:246", klog.status_text(error.status))
             out, err = (invocation.out, invocation.err) if invocation is not None else ([], [])
             text = error.text if error.text.endswith("\n") else error.text + "\n"
             return CommandResult("".join(out), "".join(err) + text, error.code)
@@ -107,22 +112,18 @@ class Kubectl:
     def _invocation(self, arguments: Arguments, stdin: str, files: Mapping[str, str]) -> Invocation:
         check_context(arguments, self.config)
         check_server(arguments, self.config, self.clock.now)
-        if arguments.text("token"):
-            raise KubectlError("error: You must be logged in to the server (Unauthorized)")
-        return Invocation(
+        namespace = arguments.text("namespace") or self.namespace
+        invocation = Invocation(
             self.api,
             self.clock,
             self._discovery,
-            namespace=arguments.text("namespace") or self.namespace,
-            explicit_namespace=arguments.given("namespace"),
-            user=self.user,
-            impersonate=_impersonation(arguments),
-            stdin=stdin,
-            files=files,
-            config=self.config,
-            workstation=self.workstation,
-            context_namespace=self.namespace,
+            Caller(self.user, arguments.text("token"), _impersonation(arguments)),
+            Place(namespace, arguments.given("namespace"), self.namespace),
+            Desk(stdin, files, self.config, self.workstation, arguments.number("v")),
         )
+        file = arguments.text("kubeconfig") or "/root/.kube/config"
+        invocation.log(klog.REQUESTS, "loader.go:402", f"Config loaded from file:  {file}")
+        return invocation
 
 
 def _impersonation(arguments: Arguments) -> Impersonation | None:

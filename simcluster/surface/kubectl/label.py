@@ -13,6 +13,7 @@ from simcluster.surface.kubectl.flags import (
     DRY_RUN,
     FILES,
     OUTPUT,
+    RECORD,
     SELECTOR,
     Arguments,
     Flag,
@@ -28,6 +29,7 @@ _COMMON = (
     ALL_NAMESPACES,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     switch("all"),
     Flag("field-selector"),
     switch("list"),
@@ -87,7 +89,9 @@ class _Marking:
         arguments = self.arguments
         files = bool(arguments.texts("filename"))
         if arguments.on("local") and not files:
-            raise plain("can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set")
+            name = "pod" if self.field == "labels" else "rsrc"
+            files_only = f"can only use local files by -f {name}.yaml or --filename={name}.json"
+            raise plain(f"{files_only} when --local=true is set")
         if not self.words and not files and not (self.field == "labels" and (self.wanted or self.removed)):
             raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
         if not self.wanted and not self.removed and not arguments.on("list"):
@@ -97,9 +101,7 @@ class _Marking:
                 raise plain(f"can not both modify and remove a {self.noun} in the same command")
         targets, failures = fetch(self.invocation, arguments, self.words)
         self.many = len(targets) > 1 or bool(arguments.text("selector")) or arguments.on("all")
-        for target in targets:
-            failures.attempt(_One(self, target).run)
-        failures.raise_all()
+        failures.each(targets, self.mark)
 
     def mark(self, target: Target) -> None:
         """Mark one object."""
@@ -136,7 +138,7 @@ class _Marking:
         self.change.report(target.resource, changed, self._done(patch))
 
     def _send(self, target: Target, patch: dict[str, str | None]) -> Json:
-        body: Json = {"metadata": {self.field: patch}} if patch else {}
+        body = self.change.recorded({"metadata": {self.field: patch}} if patch else {})
         if self.arguments.text("resource-version"):
             body.setdefault("metadata", {})["resourceVersion"] = self.arguments.text("resource-version")
         return self.change.patch(target, body, MERGE_PATCH)
@@ -147,17 +149,6 @@ class _Marking:
         if not patch:
             return "not labeled"
         return "labeled" if self.wanted else "unlabeled"
-
-
-class _One:
-    """One object of a run."""
-
-    def __init__(self, run_: _Marking, target: Target) -> None:
-        self.run_ = run_
-        self.target = target
-
-    def run(self) -> None:
-        self.run_.mark(self.target)
 
 
 def _check_label(word: str, value: str) -> None:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
+from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
-
-_SET = re.compile(r"\s*([\w./-]+)\s+(in|notin)\s*\(([^)]*)\)\s*")
-_PART = re.compile(r"[^,(]+(?:\([^)]*\))?[^,(]*")
-
-
-def matches(selector: str, obj: Json) -> bool:
-    """Whether an object's labels fit `a=b,c!=d,e in (f,g),!h`."""
-    labels = (obj.get("metadata") or {}).get("labels") or {}
-    return all(_fits(part.strip(), labels) for part in _PART.findall(selector) if part.strip())
+from simcluster.api.selectors import Requirements, matches, parse_labels
+from simcluster.surface.kubectl.errors import plain
 
 
-def _fits(part: str, labels: dict[str, str]) -> bool:
-    match = _SET.fullmatch(part)
-    if match:
-        values = [value.strip() for value in match[3].split(",")]
-        return (labels.get(match[1]) in values) == (match[2] == "in")
-    for operator in ("!=", "==", "="):
-        key, found, value = part.partition(operator)
-        if found:
-            return (labels.get(key.strip()) == value.strip()) == (operator != "!=")
-    return part[1:].strip() not in labels if part.startswith("!") else part in labels
+def parsed(text: str) -> Requirements:
+    """The requirements of `-l`. Raises KubectlError."""
+    try:
+        return parse_labels(text)
+    except ApiError as error:
+        raise plain(f'the provided selector "{text}" is not valid: {error.message}') from None
+
+
+def selected(requirements: Requirements, obj: Json) -> bool:
+    """Whether a manifest's labels fit. Labels that are no texts, which the server would refuse, fit nothing."""
+    metadata = obj.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    texts = {key: value for key, value in labels.items() if isinstance(value, str)} if isinstance(labels, dict) else {}
+    return matches(requirements, texts)

@@ -6,13 +6,15 @@ kubectl/pkg/cmd/util/editor.
 
 from __future__ import annotations
 
-from simcluster.api.objects import Json, thaw
+from functools import partial
+
+from simcluster.api.objects import Json
 from simcluster.api.request import MERGE_PATCH
-from simcluster.surface.kubectl.apply import LAST_APPLIED, last_applied, placed, with_annotation
+from simcluster.surface.kubectl.apply import LAST_APPLIED, last_applied, with_annotation
 from simcluster.surface.kubectl.changing import Change
-from simcluster.surface.kubectl.edit import HEAD, each_edited, parsed
+from simcluster.surface.kubectl.editing import FORMATS, Editing, Reason
 from simcluster.surface.kubectl.errors import StatusError, plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation
 from simcluster.surface.kubectl.printers.jsontext import compact_json, to_json
 from simcluster.surface.kubectl.printers.yaml import to_yaml
@@ -20,7 +22,12 @@ from simcluster.surface.kubectl.selection import Target, Wanted, fetch, of_files
 
 VIEW_FLAGS = (*FILES, SELECTOR, switch("all"), Flag("output", "o", default="yaml"))
 SET_FLAGS = (*FILES, *OUTPUT, DRY_RUN, switch("create-annotation"))
-EDIT_FLAGS = (*FILES, *OUTPUT, manager("kubectl-client-side-apply"), switch("windows-line-endings"))
+EDIT_FLAGS = (*FILES, *OUTPUT, RECORD, manager("kubectl-client-side-apply"), switch("windows-line-endings"))
+_HEAD = """# Please edit the 'last-applied-configuration' annotations below.
+# Lines beginning with a '#' will be ignored, and an empty file will abort the edit.
+# If an error occurs while saving this file will be reopened with the relevant failures.
+#
+"""
 
 
 def view(invocation: Invocation, arguments: Arguments) -> None:
@@ -55,7 +62,7 @@ class _Setting:
 
     def run(self) -> None:
         change, entry = self.change, self.entry
-        manifest = with_annotation(placed(entry))
+        manifest = with_annotation(entry.placed())
         try:
             live = change.invocation.named(entry.path)
         except StatusError as error:
@@ -80,23 +87,23 @@ class _Setting:
 
 def edit(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl apply edit-last-applied`."""
-    each_edited(invocation, arguments, _edit)
+    change = Change(invocation, arguments, FORMATS)
+    targets, failures = fetch(invocation, arguments, arguments.positional)
+    failures.raise_all()
+    shown = []
+    for target in targets:
+        found = last_applied(target.obj)
+        if found is None:
+            raise plain(f'no last-applied-configuration annotation found on resource: "{target.name}"')
+        shown.append(found)
+    Editing(change, targets, shown, partial(_annotate, change, list(zip(targets, shown, strict=True))), _HEAD).run()
 
 
-def _edit(change: Change, target: Target) -> None:
-    invocation = change.invocation
-    assert invocation.workstation is not None
-    before = last_applied(target.obj)
-    if before is None:
-        raise plain(f'no last-applied-configuration annotation found on resource: "{target.name}"')
-    answer = invocation.workstation.edit(HEAD + to_yaml(before), ".yaml")
-    if not "".join(line for line in answer.splitlines() if not line.startswith("#")).strip():
-        invocation.note("Edit cancelled, saved file was empty.")
-        return
-    after: Json = parsed(answer)
-    if after == before:
-        invocation.note("Edit cancelled, no changes made.")
-        return
-    after = thaw(after)
-    patch = {"metadata": {"annotations": {LAST_APPLIED: compact_json(after) + "\n"}}}
-    change.report(target.resource, change.patch(target, patch, MERGE_PATCH), "edited")
+def _annotate(change: Change, originals: list[tuple[Target, Json]], edited: list[Json]) -> list[Reason]:
+    for (target, before), after in zip(originals, edited, strict=False):
+        if after == before:
+            change.report(target.resource, target.obj, "skipped")
+            continue
+        patch = {"metadata": {"annotations": {LAST_APPLIED: compact_json(after) + "\n"}}}
+        change.report(target.resource, change.patch(target, patch, MERGE_PATCH), "edited")
+    return []

@@ -6,8 +6,11 @@ agent runs must not read the simulator's own files. Left out: URLs.
 
 from __future__ import annotations
 
+import json
 import posixpath
-from typing import NamedTuple
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from simcluster.api.objects import Json
 from simcluster.api.schema import YamlSyntaxError, decode_yaml
@@ -24,39 +27,90 @@ class Manifest(NamedTuple):
     obj: Json
 
 
-class Loaded(NamedTuple):
-    """Manifests, and the errors of the files that could not be read."""
-
-    manifests: list[Manifest]
-    errors: list[KubectlError]
-
-
-def load(invocation: Invocation, paths: list[str], *, recursive: bool = False) -> Loaded:
-    """The manifests of `-f` arguments in order, lists taken apart.
+def load(invocation: Invocation, paths: list[str], *, recursive: bool = False) -> Iterator[Manifest | KubectlError]:
+    """The manifests of `-f` arguments in order, lists taken apart, and the errors of what could not be read.
 
     Raises:
         KubectlError: a path does not exist.
     """
-    found, errors = [], []
     for source, text in _texts(invocation, paths, recursive):
+        try:
+            if text.lstrip().startswith("{"):
+                for value in _json_values(source, text):
+                    yield from _documents(source, [value])
+                continue
+        except KubectlError as error:
+            yield error
+            continue
         for chunk in _chunks(text):
             try:
-                found.extend(_documents(source, chunk))
+                yield from _documents(source, _decoded(source, chunk))
+            except _UnreadableError as error:
+                yield error
+                break  # the reader stops where it cannot parse; what came before is taken
             except KubectlError as error:
-                errors.append(error)
-                if isinstance(error, _Unreadable):
-                    break  # the reader stops where it cannot parse; what came before is taken
-    return Loaded(found, errors)
+                yield error
 
 
-class _Unreadable(KubectlError):
+class _UnreadableError(KubectlError):
     """A text that is no YAML."""
+
+
+#: What Go's decoder says where Python's says this.
+_GO_PROBLEMS = {
+    "Expecting property name": "looking for beginning of object key string",
+    "Illegal trailing comma": "looking for beginning of object key string",
+    "Expecting ':' delimiter": "after object key",
+    "Expecting ',' delimiter": "after object key:value pair",
+    "Expecting value": "looking for beginning of value",
+}
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def _json_values(source: str, text: str) -> Iterator[Any]:
+    """The values of a JSON stream. Raises KubectlError with the text of Go's decoder."""
+    decoder = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant)
+    position = _end_of_space(text, 0)
+    while position < len(text):
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            raise plain(f"error parsing {source}: {_go_problem(text, error)}") from None
+        except (ValueError, RecursionError):
+            raise plain(f"error parsing {source}: json: unsupported value") from None
+        yield value
+        position = _end_of_space(text, position)
+
+
+def _end_of_space(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
+
+
+def _number(text: str) -> float | int:
+    """A number with a fraction or an exponent; JSON knows one kind, so that 1.0 is 1."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 1e21 else number
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(text)
+
+
+def _go_problem(text: str, error: json.JSONDecodeError) -> str:
+    position = _end_of_space(text, error.pos + error.msg.startswith("Illegal"))
+    if position >= len(text) or error.msg.startswith("Unterminated"):
+        return "unexpected EOF"
+    where = next((go for python, go in _GO_PROBLEMS.items() if error.msg.startswith(python)), "in string literal")
+    if text[position] == "-":
+        position, where = min(position + 1, len(text) - 1), "in numeric literal"
+    elif where.endswith("pair") and text.rfind("[", 0, position) > text.rfind("{", 0, position):
+        where = "after array element"
+    return f"json: offset {len(text[:position].encode()) + 1}: invalid character '{text[position]}' {where}"
 
 
 def _chunks(text: str) -> list[str]:
     """A stream's documents as texts, each with line numbers of its own (apimachinery's YAMLReader)."""
-    if text.lstrip().startswith("{"):
-        return [text]
     chunks: list[str] = []
     lines: list[str] = []
     for line in text.splitlines(keepends=True):
@@ -117,11 +171,14 @@ def _folder(invocation: Invocation, path: str, recursive: bool) -> list[str] | N
     return [name for name in inside if name.endswith(_SUFFIXES) and (recursive or "/" not in name[len(prefix) :])]
 
 
-def _documents(source: str, text: str) -> list[Manifest]:
+def _decoded(source: str, text: str) -> list[Any]:
     try:
-        documents, _ = decode_yaml(text)
+        return decode_yaml(text)[0]
     except YamlSyntaxError as error:
-        raise _Unreadable(f"error: error parsing {source}: error converting YAML to JSON: {error}") from None
+        raise _UnreadableError(f"error: error parsing {source}: error converting YAML to JSON: {error}") from None
+
+
+def _documents(source: str, documents: list[Any]) -> list[Manifest]:
     found = []
     for document in documents:
         if document is None:

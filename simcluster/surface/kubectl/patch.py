@@ -11,7 +11,7 @@ from simcluster.api.schema import YamlSyntaxError, decode_yaml
 from simcluster.surface.kubectl import manifests
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
 
@@ -19,6 +19,7 @@ FLAGS = (
     *FILES,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     manager("kubectl-patch"),
     switch("local"),
     Flag("patch", "p"),
@@ -41,12 +42,12 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     content_type = _TYPES.get(arguments.text("type").lower())
     if content_type is None:
         raise plain(f'--type must be one of [json merge strategic], not "{arguments.text("type")}"')
+    if arguments.on("local") and arguments.positional:
+        raise plain("cannot specify --local and server resources")
     patch = _parsed(invocation, arguments)
     change = Change(invocation, arguments)
-    targets, failures = fetch(invocation, arguments, arguments.positional)
-    for target in targets:
-        failures.attempt(_Patching(change, target, patch, content_type).run)
-    failures.raise_all()
+    targets, failures = fetch(invocation, arguments, arguments.positional, latest=False)
+    failures.each(targets, _Patching(change, patch, content_type).run)
 
 
 def _parsed(invocation: Invocation, arguments: Arguments) -> Any:
@@ -77,16 +78,16 @@ def _explained(error: StatusError, target: Target, content_type: str) -> Kubectl
 
 
 class _Patching:
-    """Patches one object."""
+    """Patches objects."""
 
-    def __init__(self, change: Change, target: Target, patch: Any, content_type: str) -> None:
+    def __init__(self, change: Change, patch: Any, content_type: str) -> None:
         self.change = change
-        self.target = target
         self.patch = patch
         self.content_type = content_type
 
-    def run(self) -> None:
-        change, target = self.change, self.target
+    def run(self, target: Target) -> None:
+        """Patch one object. Raises KubectlError."""
+        change = self.change
         subresource = change.arguments.text("subresource")
         try:
             changed: Json = change.patch(target, self.patch, self.content_type, subresource=subresource)
@@ -96,6 +97,7 @@ class _Patching:
             changed["metadata"].get("resourceVersion") == target.obj["metadata"].get("resourceVersion")
             and change.mode == "none"
         )
+        changed = change.record(target, changed)
         done = "patched (no change)" if same else "patched"
         if changed.get("kind", target.resource.kind) == target.resource.kind or change.output.format:
             change.report(target.resource, changed, done, plain_text=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.api.resources import Resource
-from simcluster.surface.kubectl.changing import Change, klog_warning
+from simcluster.surface.kubectl import klog
+from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import StatusError, plain
 from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.invocation import Invocation, object_path, query_of
@@ -36,7 +37,13 @@ _DEPRECATED = (
     "--namespace flag in a future release. To preserve the current behaviour, list the resources you want to target "
     "explicitly in the --prune-allowlist flag."
 )
-POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
+POLICIES = {
+    "background": "Background",
+    "true": "Background",
+    "orphan": "Orphan",
+    "false": "Orphan",
+    "foreground": "Foreground",
+}
 
 
 def check(arguments: Arguments) -> None:
@@ -78,7 +85,7 @@ class Pruning:
         allowed = self.change.arguments.texts("prune-allowlist")
         wanted = [_kind(text) for text in allowed] if allowed else [*_NAMESPACED, *_CLUSTER]
         if not allowed and self.invocation.explicit_namespace:
-            self.invocation.note(klog_warning(self.invocation.clock.now, "prune.go:71", _DEPRECATED))
+            self.invocation.note(klog.line(self.invocation.clock.now, "W", "prune.go:71", _DEPRECATED))
         found = []
         for version, kind in wanted:
             resource = self.invocation.discovery.of_kind(self.invocation.send_free, version, kind)
@@ -99,9 +106,7 @@ class Pruning:
         arguments = self.change.arguments
         if self.change.mode == "client":
             return
-        options: Json = {"propagationPolicy": POLICIES.get(arguments.text("cascade"), "Background")}
-        if arguments.number("grace-period") >= 0:
-            options["gracePeriodSeconds"] = arguments.number("grace-period")
+        options = delete_options(arguments)
         if self.change.mode == "server":
             options["dryRun"] = ["All"]
         try:
@@ -109,6 +114,14 @@ class Pruning:
         except StatusError as error:
             if error.reason != "NotFound":
                 raise
+
+
+def delete_options(arguments: Arguments) -> Json:
+    """What `--cascade` and `--grace-period` mean; no grace at all is one second, unless a delete is forced."""
+    options: Json = {"propagationPolicy": POLICIES.get(arguments.text("cascade"), "Background")}
+    if arguments.number("grace-period") >= 0:
+        options["gracePeriodSeconds"] = max(1, arguments.number("grace-period"))
+    return options
 
 
 def _kind(text: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simcluster.api.objects import Json, thaw
+from simcluster.api.objects import Json
+from simcluster.surface.kubectl import prune, raw
 from simcluster.surface.kubectl.apply import LAST_APPLIED, validation, with_annotation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import StatusError, plain
@@ -39,33 +40,34 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("--grace-period must have --force specified")
     if arguments.duration_ns("timeout") and not arguments.on("force"):
         raise plain("--timeout must have --force specified")
+    if arguments.text("raw"):
+        raw.send(invocation, arguments, "PUT")
+        return
     change = Change(invocation, arguments)
+    if change.mode != "none" and arguments.on("force"):
+        raise plain("--dry-run can not be used when --force is set")
     failures = Failures()
     wanted = of_files(invocation, arguments, failures)
     if not wanted and not failures.errors:
         raise plain("no objects passed to replace")
-    for entry in wanted:
-        failures.attempt(_Replacement(change, entry).run)
-    failures.raise_all()
+    failures.each(wanted, _Replacement(change).run)
 
 
 class _Replacement:
-    """Replaces one object."""
+    """Replaces objects."""
 
-    def __init__(self, change: Change, entry: Wanted) -> None:
+    def __init__(self, change: Change) -> None:
         self.change = change
-        self.entry = entry
 
-    def run(self) -> None:
-        entry, change = self.entry, self.change
-        obj = thaw(entry.manifest or {})
-        if entry.resource.namespaced:
-            obj["metadata"] = {**(obj.get("metadata") or {}), "namespace": entry.namespace}
+    def run(self, entry: Wanted) -> None:
+        """Replace one object. Raises StatusError."""
+        change = self.change
+        obj = entry.placed()
         annotations = (obj.get("metadata") or {}).get("annotations") or {}
         if change.arguments.on("save-config") or LAST_APPLIED in annotations:
             obj = with_annotation(obj)
         if change.arguments.on("force"):
-            self._force(obj)
+            self._force(entry, obj)
             return
         try:
             if change.mode != "client":
@@ -78,20 +80,20 @@ class _Replacement:
             raise error.when("replacing", entry.source) from None
         change.report(entry.resource, obj, "replaced")
 
-    def _force(self, obj: Json) -> None:
-        entry, change = self.entry, self.change
+    def _force(self, entry: Wanted, obj: Json) -> None:
+        change = self.change
         invocation = change.invocation
         try:
-            options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-            invocation.ask("DELETE", entry.path, body=options)
+            invocation.ask("DELETE", entry.path, body=prune.delete_options(change.arguments))
             invocation.line(f'{kind_name(entry.resource)} "{entry.name}" deleted')
         except StatusError as error:
             if error.reason != "NotFound":
                 raise
         wait_until_gone(invocation, entry.path, change.arguments.duration_ns("timeout"))
         obj["metadata"] = {key: value for key, value in obj["metadata"].items() if key not in _OF_THE_OLD}
+        query = {"fieldValidation": validation(change.arguments)}
         try:
-            created = change.create(object_path(entry.resource, entry.namespace), obj)
+            created = change.create(object_path(entry.resource, entry.namespace), obj, **query)
         except StatusError as error:
             raise error.when("creating", entry.source) from None
         change.report(entry.resource, created, "replaced")

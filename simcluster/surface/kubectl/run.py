@@ -10,7 +10,7 @@ from simcluster.surface.kubectl.attaching import ATTACHED_NS, Attachment
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.create_kinds import metadata_of
 from simcluster.surface.kubectl.errors import KubectlError, plain, usage
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
 from simcluster.surface.kubectl.overrides import overridden
 
@@ -18,6 +18,7 @@ FLAGS = (
     *FILES,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     manager("kubectl-run"),
     Flag("annotations", kind="array"),
     switch("attach"),
@@ -74,7 +75,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise usage("run", "--port must be set when exposing a service")
     change = Change(invocation, arguments)
     pods = invocation.find("pods")
-    pod = overridden(_pod(arguments), arguments, "Pod")
+    pod = change.recorded(overridden(_pod(arguments), arguments, "Pod"))
     if arguments.on("save-config"):
         pod = with_annotation(pod)
     attach = arguments.on("attach") if arguments.given("attach") else arguments.on("stdin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.api.request import MERGE_PATCH
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import KubectlError, plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, SELECTOR, Arguments, Flag, switch
 from simcluster.surface.kubectl.invocation import Failures, Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
 
@@ -14,6 +14,7 @@ FLAGS = (
     SELECTOR,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     switch("all"),
     Flag("current-replicas", kind="int", default="-1"),
     Flag("replicas", kind="int", default="0"),
@@ -61,6 +62,7 @@ class _Scaling:
             raise plain(f"Expected resource version to be {version}, was {target.obj['metadata']['resourceVersion']}")
         patch = {"spec": {"replicas": arguments.number("replicas")}}
         change.patch(target, patch, MERGE_PATCH, subresource="scale")
+        change.record(target, target.obj)
         if arguments.duration_ns("timeout") and change.mode == "none":
             reached = _Reached(change.invocation, target, arguments.number("replicas"))
             if not change.invocation.wait(reached.check, arguments.duration_ns("timeout")):

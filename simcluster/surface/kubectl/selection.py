@@ -5,11 +5,12 @@ The rules and error texts of k8s.io/cli-runtime/pkg/resource (Builder).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from simcluster.api.objects import Json
-from simcluster.api.resources import Resource
-from simcluster.surface.kubectl import kustomize, manifests
+from simcluster.api.objects import Json, thaw
+from simcluster.api.resources import BUILT_IN, Resource
+from simcluster.surface.kubectl import kustomize, labelselector, manifests
 from simcluster.surface.kubectl.discovery import no_kind
 from simcluster.surface.kubectl.errors import Aggregate, KubectlError, StatusError, plain, usage
 from simcluster.surface.kubectl.flags import Arguments
@@ -23,6 +24,10 @@ NOTHING_GIVEN = (
     "   '<resource> <name>'\n"
     "   '<resource>'"
 )
+
+
+#: Commands whose `--selector` is that of the object they make.
+_OWN_SELECTORS = ("expose",)
 
 
 class Wanted(NamedTuple):
@@ -45,6 +50,13 @@ class Wanted(NamedTuple):
     def path(self) -> str:
         """The URL path."""
         return object_path(self.resource, self.namespace, self.name)
+
+    def placed(self) -> Json:
+        """The manifest, which may be changed, with the namespace it goes to."""
+        manifest: Json = thaw(self.manifest or {})
+        if self.resource.namespaced and self.namespace:
+            manifest["metadata"] = {**(manifest.get("metadata") or {}), "namespace": self.namespace}
+        return manifest
 
 
 class Target(NamedTuple):
@@ -122,8 +134,7 @@ def _types(invocation: Invocation, word: str) -> list[Resource]:
     for part in word.split(","):
         if not part:
             raise plain("arguments in resource/name form must have a single resource and name")
-        members = invocation.discovery.category(invocation.send_free, part)
-        for resource in members or [invocation.find(part)]:
+        for resource in invocation.discovery.category(invocation.send_free, part) or [invocation.find(part)]:
             found[resource] = None
     return list(found)
 
@@ -143,25 +154,41 @@ def check_files(arguments: Arguments) -> None:
 
 
 def of_files(invocation: Invocation, arguments: Arguments, failures: Failures | None = None) -> list[Wanted]:
-    """What `-f` names; errors of single documents go to `failures`, or are raised."""
+    """What `-f` names and `-l` selects; errors of single documents go to `failures`, or are raised."""
     kept = failures if failures is not None else Failures()
-    if arguments.text("kustomize"):
-        if arguments.texts("filename"):
-            raise plain("only one of '--filename' or '--kustomize' allowed")
-        built = kustomize.build(invocation.files, arguments.text("kustomize"), legacy=False)
-        loaded = manifests.Loaded([manifests.Manifest(arguments.text("kustomize"), obj) for obj in built], [])
-    else:
-        loaded = manifests.load(invocation, arguments.texts("filename"), recursive=arguments.on("recursive"))
     found = []
-    for document in loaded.manifests:
-        try:
-            found.append(of_manifest(invocation, document))
-        except KubectlError as error:
-            kept.errors.append(error)
-    kept.errors.extend(loaded.errors)
+    for entry in _documents(invocation, arguments):
+        if isinstance(entry, KubectlError):
+            kept.errors.append(entry)
+        else:
+            found.append(entry)
     if failures is None:
         kept.raise_all()
     return found
+
+
+def _documents(invocation: Invocation, arguments: Arguments) -> Iterator[Wanted | KubectlError]:
+    """What the documents of `-f` or `-k` name, and their errors, in order. Raises KubectlError."""
+    local = arguments.has("local") and arguments.on("local")
+    text = arguments.text_or("selector") if not local and arguments.path not in _OWN_SELECTORS else ""
+    requirements = labelselector.parsed(text)
+    folder = arguments.text("kustomize")
+    if folder and arguments.texts("filename"):
+        raise plain("only one of '--filename' or '--kustomize' allowed")
+    found: Iterable[manifests.Manifest | KubectlError]
+    if folder:
+        built = kustomize.build(invocation.files, folder, legacy=False)
+        found = [manifests.Manifest(folder, obj) for obj in built]
+    else:
+        found = manifests.load(invocation, arguments.texts("filename"), recursive=arguments.on("recursive"))
+    for document in found:
+        if isinstance(document, KubectlError):
+            yield document
+        elif labelselector.selected(requirements, document.obj):
+            try:
+                yield _of_local(document) if local else of_manifest(invocation, document)
+            except KubectlError as error:
+                yield error
 
 
 def nest(failures: Failures) -> None:
@@ -188,6 +215,16 @@ def of_manifest(invocation: Invocation, document: manifests.Manifest) -> Wanted:
     return Wanted(resource, namespace or invocation.namespace, name, document.source, obj)
 
 
+def _of_local(document: manifests.Manifest) -> Wanted:
+    """A manifest as `--local` takes it: no server is asked what kinds there are, or for a namespace."""
+    obj = document.obj
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    kind, name = str(obj["kind"]), str((obj.get("metadata") or {}).get("name") or "")
+    known = (entry for entry in BUILT_IN.all if (entry.group, entry.version, entry.kind) == (group, version, kind))
+    resource = next(known, Resource(group, version, kind, f"{kind.lower()}s", kind.lower(), True))
+    return Wanted(resource, "", name, document.source, obj)
+
+
 def check_given(arguments: Arguments, words: list[str]) -> None:
     """Refuse a command without types, names or files; or with too much."""
     files = arguments.texts("filename") if arguments.has("filename") else []
@@ -208,26 +245,37 @@ def check_given(arguments: Arguments, words: list[str]) -> None:
 
 
 def fetch(
-    invocation: Invocation, arguments: Arguments, words: list[str], *, need_name: bool = True
+    invocation: Invocation,
+    arguments: Arguments,
+    words: list[str],
+    *,
+    need_name: bool = True,
+    latest: bool = True,
 ) -> tuple[list[Target], Failures]:
-    """The existing objects a command works on, and errors of those that could not be had.
+    """The objects a command works on, and errors of those that could not be had.
 
     Args:
         need_name: whether a bare type without `--all` or a selector is an error.
+        latest: whether what a file names is read from the server; otherwise, as with `--local`, the file is taken.
     """
     check_given(arguments, words)
+    latest = latest and not (arguments.has("local") and arguments.on("local"))
+    selector = "" if arguments.path in _OWN_SELECTORS else arguments.text_or("selector")
+    field_selector = arguments.text_or("field-selector")
     failures = Failures()
-    from_files = arguments.has("filename") and (arguments.texts("filename") or arguments.text("kustomize"))
-    if from_files:
-        wanted = of_files(invocation, arguments, failures)
-    else:
-        everywhere = arguments.has("all-namespaces") and arguments.on("all-namespaces")
-        wanted = of_arguments(invocation, words, all_namespaces=everywhere)
-    selector = arguments.text("selector") if arguments.has("selector") else ""
-    field_selector = arguments.text("field-selector") if arguments.has("field-selector") else ""
-    everything = arguments.has("all") and arguments.on("all")
     targets: list[Target] = []
-    for entry in wanted:
+    if not words:
+        for entry in _documents(invocation, arguments):
+            if isinstance(entry, KubectlError):
+                failures.errors.append(entry)
+            elif latest:
+                failures.attempt(_Fetch(invocation, entry, targets).one)
+            else:
+                targets.append(Target(entry.resource, entry.namespace, entry.name, entry.placed(), entry.source))
+        return targets, failures
+    everywhere = arguments.has("all-namespaces") and arguments.on("all-namespaces")
+    everything = arguments.has("all") and arguments.on("all")
+    for entry in of_arguments(invocation, words, all_namespaces=everywhere):
         if entry.name:
             failures.attempt(_Fetch(invocation, entry, targets).one)
         elif need_name and not (selector or field_selector or everything):
@@ -251,6 +299,8 @@ class _Fetch:
 
     def one(self) -> None:
         entry = self.entry
+        if not entry.name:
+            raise plain("resource name may not be empty")
         obj = self.invocation.named(entry.path)
         self.targets.append(Target(entry.resource, entry.namespace, entry.name, obj, entry.source))
 

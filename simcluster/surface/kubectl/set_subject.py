@@ -10,6 +10,8 @@ from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
+from simcluster.surface.kubectl.setfields import refuse_local
+from simcluster.surface.kubectl.typedforms import typed
 
 FLAGS = (
     *FILES,
@@ -32,11 +34,9 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     subjects = _subjects(arguments)
     if not subjects:
         raise plain("you must specify at least one value of user, group or serviceaccount")
-    change = Change(invocation, arguments)
+    refuse_local(arguments, arguments.positional)
     targets, failures = fetch(invocation, arguments, arguments.positional)
-    for target in targets:
-        failures.attempt(_Adding(change, target, subjects).run)
-    failures.raise_all()
+    failures.each(targets, _Adding(Change(invocation, arguments), subjects).run)
 
 
 def _subjects(arguments: Arguments) -> list[Json]:
@@ -52,15 +52,17 @@ def _subjects(arguments: Arguments) -> list[Json]:
 
 
 class _Adding:
-    """Adds the subjects to one binding."""
+    """Adds the subjects to bindings."""
 
-    def __init__(self, change: Change, target: Target, subjects: list[Json]) -> None:
+    def __init__(self, change: Change, subjects: list[Json]) -> None:
         self.change = change
-        self.target = target
         self.subjects = subjects
 
-    def run(self) -> None:
-        change, target = self.change, self.target
+    def run(self, target: Target) -> None:
+        """Add them to one binding. Raises KubectlError."""
+        change = self.change
+        if change.local:
+            target = typed(target)
         if target.resource.name not in _BINDINGS:
             name = f"{target.resource.plural}/{target.name}"
             raise plain(f"{name} setting subjects is only supported for RoleBinding/ClusterRoleBinding")

@@ -13,13 +13,14 @@ from simcluster.surface.kubectl import strategicdiff
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.describe.containers import resource_value
 from simcluster.surface.kubectl.errors import KubectlError, StatusError, plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, SELECTOR, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, SELECTOR, Arguments, Flag, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import NOTHING_GIVEN, Target, fetch
+from simcluster.surface.kubectl.typedforms import typed
 
 _COMMON = (*FILES, SELECTOR, *OUTPUT, DRY_RUN, manager("kubectl-set"), switch("all"), switch("local"))
 
-IMAGE_FLAGS = _COMMON
+IMAGE_FLAGS = (*_COMMON, RECORD)
 ENV_FLAGS = (
     *_COMMON,
     Flag("containers", "c", default="*"),
@@ -31,12 +32,13 @@ ENV_FLAGS = (
     Flag("prefix"),
     switch("resolve"),
 )
-RESOURCES_FLAGS = (*_COMMON, Flag("containers", "c", default="*"), Flag("limits"), Flag("requests"))
-ACCOUNT_FLAGS = _COMMON
+RESOURCES_FLAGS = (*_COMMON, RECORD, Flag("containers", "c", default="*"), Flag("limits"), Flag("requests"))
+ACCOUNT_FLAGS = (*_COMMON, RECORD)
 SELECTOR_FLAGS = (
     *FILES,
     *OUTPUT,
     DRY_RUN,
+    RECORD,
     manager("kubectl-set"),
     switch("all"),
     switch("local"),
@@ -48,6 +50,12 @@ _PARTS = re.compile(r"[^,(]+(?:\([^)]*\))?")
 _SETS = re.compile(r"\s*(!?)\s*([^\s!]+)\s*(?:(in|notin)\s*\(([^)]*)\))?\s*")
 _ENV = re.compile(r"[A-Za-z0-9_.-]+=|[A-Za-z0-9_.-]+-$")
 Mutation = Callable[[Json], None]
+LOCAL_NEEDS_FILES = (
+    "you must specify resources by --filename when --local is set.\n"
+    "Example resource specifications include:\n"
+    "   '-f rsrc.yaml'\n"
+    "   '--filename=rsrc.json'"
+)
 
 
 def pod_template_spec(obj: Json) -> Json | None:
@@ -75,27 +83,28 @@ def plural_of(kind: str) -> str:
 
 
 class _Setting:
-    """Changes one object and sends the difference."""
+    """Changes objects and sends the differences."""
 
-    def __init__(self, change: Change, target: Target, mutation: Mutation, what: str, failed: str) -> None:
+    def __init__(self, change: Change, mutation: Mutation, what: str, failed: str) -> None:
         self.change = change
-        self.target = target
         self.mutation = mutation
         self.what = what
         self.failed = failed
 
-    def run(self) -> None:
-        before = self.target.obj
-        after = thaw(before)
+    def run(self, target: Target) -> None:
+        """Change one object. Raises KubectlError."""
+        if self.change.local:
+            target = typed(target)
+        after = thaw(target.obj)
         self.mutation(after)
-        if after == before:
+        if after == target.obj:
             return
-        patch = strategicdiff.two_way(before, after, self.target.resource)
+        patch = strategicdiff.two_way(target.obj, self.change.recorded(after), target.resource)
         try:
-            changed = self.change.patch(self.target, patch, STRATEGIC_MERGE_PATCH)
+            changed = self.change.patch(target, patch, STRATEGIC_MERGE_PATCH)
         except StatusError as error:
             raise plain(f"{self.failed}: {error.inner}") if self.failed else error from None
-        self.change.report(self.target.resource, changed, self.what)
+        self.change.report(target.resource, changed, self.what, typed=True)
 
 
 def _run(
@@ -103,9 +112,13 @@ def _run(
 ) -> None:
     change = Change(invocation, arguments)
     targets, failures = fetch(invocation, arguments, words)
-    for target in targets:
-        failures.attempt(_Setting(change, target, mutation, what, failed).run)
-    failures.raise_all()
+    failures.each(targets, _Setting(change, mutation, what, failed).run)
+
+
+def refuse_local(arguments: Arguments, words: list[str], text: str = LOCAL_NEEDS_FILES) -> None:
+    """Refuse resources of the server beside `--local`. Raises KubectlError."""
+    if arguments.on("local") and words:
+        raise plain(text)
 
 
 def _split(arguments: Arguments, pattern: re.Pattern[str]) -> tuple[list[str], list[str]]:
@@ -160,6 +173,7 @@ def image(invocation: Invocation, arguments: Arguments) -> None:
         raise plain(NOTHING_GIVEN)
     if not pairs:
         raise plain("at least one image update is required")
+    refuse_local(arguments, words)
     images = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
     if len(images) > 1 and any(name == "*" for name, _ in images):
         raise plain(
@@ -218,6 +232,7 @@ def env(invocation: Invocation, arguments: Arguments) -> None:
     pairs = [*pairs, *arguments.texts("env")]
     if not words and not arguments.texts("filename"):
         raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+    refuse_local(arguments, words, NOTHING_GIVEN)
     if arguments.on("list") and not pairs:
         _list_env(invocation, arguments, words)
         return
@@ -338,6 +353,7 @@ def resources(invocation: Invocation, arguments: Arguments) -> None:
         raise plain(NOTHING_GIVEN)
     if not arguments.text("limits") and not arguments.text("requests"):
         raise plain("you must specify an update to requests or limits (in the form of --requests/--limits)")
+    refuse_local(arguments, arguments.positional)
     mutation = _Resources(
         _amounts(arguments.text("limits")), _amounts(arguments.text("requests")), arguments.text("containers")
     )
@@ -381,6 +397,7 @@ def service_account(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("serviceaccount is required")
     if not words and not arguments.texts("filename"):
         raise plain(NOTHING_GIVEN)
+    refuse_local(arguments, words, NOTHING_GIVEN)
     failed = "failed to patch ServiceAccountName"
     _run(invocation, arguments, words, _ServiceAccount(name), "serviceaccount updated", failed)
 
@@ -410,18 +427,13 @@ class _Selector:
 def selector(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl set selector`."""
     *words, expression = arguments.positional or [""]
-    if not expression or not words:
+    if not expression:
         raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
-    if len(words) == 1 and "/" not in words[0]:
-        raise plain("resource(s) were provided, but no name was specified")
     labels = {}
     for part in _PARTS.findall(expression):
         key, equals, value = part.partition("=")
         if not equals:
             raise plain(f"match expression [{_requirement(part)}] not supported on this object")
         labels[key] = value
-    change = Change(invocation, arguments)
-    targets, failures = fetch(invocation, arguments, words)
-    for target in targets:
-        failures.attempt(_Setting(change, target, _Selector(labels), "selector updated", "").run)
-    failures.raise_all()
+    refuse_local(arguments, words)
+    _run(invocation, arguments, words, _Selector(labels), "selector updated", "")

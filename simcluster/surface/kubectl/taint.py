@@ -101,23 +101,21 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     taints = _Taints(changes)
     change = Change(invocation, arguments)
     targets, failures = fetch(invocation, arguments, names)
-    for target in targets:
-        failures.attempt(_Tainting(change, target, taints, arguments.on("overwrite")).run)
-    failures.raise_all()
+    failures.each(targets, _Tainting(change, taints, arguments.on("overwrite")).run)
 
 
 class _Tainting:
-    """Taints one node."""
+    """Taints nodes."""
 
-    def __init__(self, change: Change, target: Target, taints: _Taints, overwrite: bool) -> None:
+    def __init__(self, change: Change, taints: _Taints, overwrite: bool) -> None:
         self.change = change
-        self.target = target
         self.taints = taints
         self.overwrite = overwrite
 
-    def run(self) -> None:
-        after = thaw(self.target.obj)
+    def run(self, target: Target) -> None:
+        """Taint one node. Raises KubectlError."""
+        after = thaw(target.obj)
         done = self.taints.apply(after, overwrite=self.overwrite)
-        patch = strategicdiff.two_way(self.target.obj, after, self.target.resource)
-        changed = self.change.patch(self.target, patch, STRATEGIC_MERGE_PATCH) if patch else after
-        self.change.report(self.target.resource, changed, done, plain_text=self.change.mode == "client")
+        patch = strategicdiff.two_way(target.obj, after, target.resource)
+        changed = self.change.patch(target, patch, STRATEGIC_MERGE_PATCH) if patch else after
+        self.change.report(target.resource, changed, done, plain_text=self.change.mode == "client")

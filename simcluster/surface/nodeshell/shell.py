@@ -7,20 +7,24 @@ functions, jobs, history, what needs a terminal.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import repeat
 
-from simcluster.engine import parse_duration
+from simcluster.engine import SECOND, parse_duration
 from simcluster.surface.nodeshell import builtin, folders, journalctl, limits, systemctl
 from simcluster.surface.nodeshell.expansion import Expander
 from simcluster.surface.nodeshell.grammar import Pipeline, Redirection, Step, parse
 from simcluster.surface.nodeshell.textfilters import TEXT_FILTERS
 from simcluster.surface.nodeshell.words import ShellSyntaxError, Word
-from simcluster.surface.protocols import Clock, CommandResult, Host, HostAnswer
+from simcluster.surface.protocols import Clock, CommandResult, Host, HostAnswer, Interrupted
 
 _NOT_FOUND = 127
 #: What somebody in a chroot of the node's file system can start as well.
 _ON_DISK = ("systemctl", "service", "journalctl", "hostname", "whoami")
-#: Reports that a program with an interval but no count gives before somebody presses ^C, and rounds of a loop.
-_MOST_TURNS, _MOST_ROUNDS = 60, 1000
+#: Reports that a program with an interval but no count gives before somebody presses ^C.
+_MOST_TURNS = 60
+#: Rounds after which a loop that neither waits nor reads counts as endless, and how long somebody watches it at most.
+_MOST_ROUNDS, _ENDLESS_NS = 1000, 3600 * SECOND
 #: Words that only set the scene for the program after them.
 _PREFIXES = ("sudo", "exec", "command", "nohup", "time")
 _NEED_TERMINAL = ("watch", "htop", "iotop", "nmon", "atop", "mc")
@@ -63,7 +67,7 @@ class NodeShell:
             result = self._pipeline(pipeline)
             stdout.append(result.stdout)
             stderr.append(result.stderr)
-            code = result.exit_code
+            code = _EXIT + _INTERRUPTED if self._interrupted else result.exit_code
             if code >= _JUMPS:
                 break
             self._variables["?"] = str(code)
@@ -150,9 +154,10 @@ class NodeShell:
             return self._script(step.bodies[0])
         if step.kind == "if":
             return self._condition(step)
-        rounds = [*self._expander().arguments(step.words)] if step.kind == "for" else [""] * _MOST_ROUNDS
-        stdout, stderr, code = "", "", 0
+        rounds = self._expander().arguments(step.words) if step.kind == "for" else repeat("")
+        stdout, stderr, code, idle = "", "", 0, 0
         for value in rounds:
+            place = (self.clock.now, len(self._input))
             if step.kind == "for":
                 self._variables[step.name] = value
             else:
@@ -164,7 +169,10 @@ class NodeShell:
             stdout, stderr, code = stdout + result.stdout, stderr + result.stderr, result.exit_code
             if code == _CONTINUE:
                 code = 0
-            if 0 <= self._until_ns <= self.clock.now or code >= _JUMPS:
+            idle = idle + 1 if step.kind != "for" and place == (self.clock.now, len(self._input)) else 0
+            if idle == _MOST_ROUNDS:
+                self._let_pass(_ENDLESS_NS)
+            if idle == _MOST_ROUNDS or 0 <= self._until_ns <= self.clock.now or code >= _JUMPS:
                 code = 0 if code == _BREAK else code
                 break
         return CommandResult(stdout, stderr, code)
@@ -195,7 +203,21 @@ class NodeShell:
             return CommandResult("", "", int(self._variables["?"]) if not assigned else 0)
         return self._program(argv, stdin)
 
+    @property
+    def _interrupted(self) -> bool:
+        """Whether somebody has pressed Ctrl-C on what runs: the clock of a command remembers."""
+        return bool(getattr(self.clock, "cut", False))
+
+    def _let_pass(self, duration_ns: int) -> None:
+        """Let time pass, up to where `timeout` or Ctrl-C ends what waits."""
+        if self._until_ns >= 0:
+            duration_ns = min(duration_ns, self._until_ns - self.clock.now)
+        with suppress(Interrupted):  # whoever runs programs looks at `_interrupted`
+            self.clock.advance(max(0, duration_ns))
+
     def _program(self, argv: list[str], stdin: str) -> CommandResult:
+        if self._interrupted:
+            return CommandResult("", "", _EXIT + _INTERRUPTED)
         while len(argv) > 1 and argv[0] in _PREFIXES:
             argv = argv[1:]
         name = argv[0].rpartition("/")[2] if argv[0].startswith(("/bin/", "/usr/bin/", "/usr/sbin/")) else argv[0]
@@ -278,10 +300,8 @@ class NodeShell:
         """The whole output of a program that waits in between (for a drive, for the next interval)."""
         stdout, stderr, turns = answer.stdout, answer.stderr, 0
         while (pause_ns := getattr(answer, "pause_ns", 0)) and turns < _MOST_TURNS:
-            if self._until_ns >= 0:
-                pause_ns = min(pause_ns, max(0, self._until_ns - self.clock.now))
-            self.clock.advance(pause_ns)
-            if 0 <= self._until_ns <= self.clock.now:
+            self._let_pass(pause_ns)
+            if self._interrupted or 0 <= self._until_ns <= self.clock.now:
                 break
             argv = getattr(answer, "argv", ())
             following = self.host.run(list(argv), getattr(answer, "stdin", "")) if argv else None
@@ -378,9 +398,7 @@ class NodeShell:
                 duration_ns = parse_duration(word if word[-1:].isalpha() else word + "s")
             except ValueError:
                 return CommandResult("", f"sleep: invalid time interval '{word}'\n", 1)
-            if self._until_ns >= 0:
-                duration_ns = min(duration_ns, self._until_ns - self.clock.now)
-            self.clock.advance(max(0, duration_ns))
+            self._let_pass(duration_ns)
         return CommandResult("")
 
     def _hostname(self, argv: Sequence[str]) -> CommandResult:
@@ -487,6 +505,8 @@ class NodeShell:
 #: Exit statuses by which `break`, `continue` and `exit` leave what they stand in.
 _JUMPS = 1 << 16
 _BREAK, _CONTINUE, _EXIT = _JUMPS, 2 * _JUMPS, 3 * _JUMPS
+#: Exit status of a shell that was interrupted (128 + SIGINT).
+_INTERRUPTED = 130
 
 
 def _assignment(word: Word) -> bool:

@@ -21,15 +21,16 @@ def exponential(milliseconds: float) -> Graph:
 
 
 def single(
-    rate: float, mean_ms: float, timeout: str | None, attempts: int = 1, *, seconds: float = 8, warmup_s: float = 0,
-    call: Graph | None = None, work: Any = None, events: Sequence[Graph] = (), **service: Any,
+    rate: float, work: float | str | Graph, timeout: str | None, attempts: int = 1, *, seconds: float = 8,
+    warmup_s: float = 0, call: Graph | None = None, events: Sequence[Graph] = (), **service: Any,
 ) -> Graph:  # fmt: skip
-    """One service under an open load."""
+    """One service under an open load; its work is a law or the mean of an exponential one in milliseconds."""
+    law = work if isinstance(work, (dict, str)) else exponential(work)
     policy: Graph = {"timeout": timeout} if timeout else {}
     policy.update(call or {})
     if attempts > 1:
         policy["retries"] = {"attempts": attempts, **(call or {}).get("retries", {})}
-    described = {"queue": {"bound": 5000}, "operations": {"serve": {"work": work or exponential(mean_ms)}}, **service}
+    described = {"queue": {"bound": 5000}, "operations": {"serve": {"work": law}}, **service}
     return {
         "run": {
             "duration": f"{seconds}s", "window": f"{int(seconds * 100)}ms", "warmup": f"{int(warmup_s * 1000)}ms",
@@ -131,8 +132,8 @@ COLLAPSE: dict[str, tuple[Sequence[float], Sequence[float], Callable[[float, flo
     "4 workers, lognormal": (
         LOADS, LENGTHS,
         lambda load, length: single(
-            200 * load, 20, "300ms", 5, workers=4, seconds=12, events=[slowed(2, length)],
-            work={"law": "lognormal", "mean": "20ms", "cv": 0.6},
+            200 * load, {"law": "lognormal", "mean": "20ms", "cv": 0.6}, "300ms", 5, workers=4, seconds=12,
+            events=[slowed(2, length)],
         ),
     ),
     "back-off": (LOADS, LENGTHS, _defended({"retries": {"backoff": {"base": "50ms", "jitter": "full"}}}, 8)),
@@ -166,7 +167,7 @@ def latency_graphs() -> dict[str, Graph]:
     }  # fmt: skip
     for rho in (0.3, 0.5, 0.7, 0.8):
         for name, law in laws.items():
-            found[f"{name} {rho}"] = single(500 * rho, 2, "400ms", seconds=200, warmup_s=20, work=law)
+            found[f"{name} {rho}"] = single(500 * rho, law, "400ms", seconds=200, warmup_s=20)
         found[f"M/M/4 {rho}"] = single(200 * rho, 20, "2s", workers=4, seconds=300, warmup_s=30)
         for how in ("random", "round_robin", "least_requests", "two_choices"):
             found[f"4 pods {how} {rho}"] = single(

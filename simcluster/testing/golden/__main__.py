@@ -1,4 +1,4 @@
-"""`python -m simcluster.testing.golden DIR [--out OUT] [--json]`."""
+"""`python -m simcluster.testing.golden [DIR] [--out OUT] [--json]`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ import click
 from simcluster.testing.golden.compare import Comparison, Verdict, totals
 from simcluster.testing.golden.replay import replay
 from simcluster.testing.golden.transcripts import Transcripts
+from simcluster.testing.recordings import recordings
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for what was printed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--diffs", is_flag=True, help="Print the differences too.")
 @click.option("--seed", default=0, help="Seed of the simulated cluster.")
 @click.option("--last", default=0, help="Number of the last command to run.")
-def main(folder: Path, out: Path | None, as_json: bool, diffs: bool, seed: int, last: int) -> None:
-    """Replay the transcripts in FOLDER against a simulated cluster and report what differs."""
+def main(folder: Path | None, out: Path | None, as_json: bool, diffs: bool, seed: int, last: int) -> None:
+    """Replay the transcripts in FOLDER (those of the tests) against a simulated cluster and report what differs."""
+    folder = folder or recordings() / "kubectl"
     if out is None:
         out = Path(tempfile.mkdtemp(prefix="golden-out-"))
     found = list(replay(Transcripts(folder), out, seed=seed, last=last))

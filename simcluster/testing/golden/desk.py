@@ -8,12 +8,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from simcluster.surface.protocols import Interrupted
-from simcluster.world.world import World
-
-#: What timeout(1) exits with when it killed the command.
-TIMED_OUT = 124
-
 
 class FolderFiles(Mapping[str, str]):
     """Files as a command in a working directory names them, read when they are asked for."""
@@ -38,32 +32,6 @@ class FolderFiles(Mapping[str, str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-class LimitedClock:
-    """The world's clock for one command that is killed at an instant.
-
-    Args:
-        deadline_ns: when; the command then ends with `exit_code`.
-    """
-
-    def __init__(self, world: World, deadline_ns: int, exit_code: int = TIMED_OUT) -> None:
-        self.world = world
-        self.deadline_ns = deadline_ns
-        self.exit_code = exit_code
-
-    @property
-    def now(self) -> int:
-        """Simulated nanoseconds."""
-        return self.world.sim.now
-
-    def advance(self, duration_ns: int) -> None:
-        """Let the world live on. Raises Interrupted at the deadline."""
-        left = self.deadline_ns - self.world.sim.now
-        if duration_ns >= left:
-            self.world.run_for(max(0, left))
-            raise Interrupted(self.exit_code)
-        self.world.run_for(duration_ns)
 
 
 class Desk:

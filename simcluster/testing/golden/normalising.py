@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"
 _RULES: tuple[tuple[str, str], ...] = (
@@ -28,8 +29,8 @@ _RULES: tuple[tuple[str, str], ...] = (
 )
 
 
-def normalise(text: str) -> str:
-    """The comparable form of a text."""
-    for pattern, mark in _RULES:
+def normalise(text: str, more: Iterable[tuple[str, str]] = ()) -> str:
+    """The comparable form of a text; `more` are patterns and marks of its recording."""
+    for pattern, mark in (*more, *_RULES):
         text = re.sub(pattern, mark, text)
     return text

@@ -137,7 +137,9 @@ class RecordedLogs:
         """The recorded log."""
         return self.text
 
-    def exec(self, pod: ApiObject, container: str, argv: object, stdin: str) -> ExecAnswer:
+    def exec(
+        self, pod: ApiObject, container: str, argv: object, stdin: str, patience_ns: int | None = None
+    ) -> ExecAnswer:
         """Nothing was recorded."""
         return ExecAnswer("", "", 0)
 

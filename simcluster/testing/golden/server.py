@@ -12,8 +12,9 @@ from simcluster.api.request import APPLY_PATCH, Request, Response
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.process import Call as PortCall
+from simcluster.session.deadline import DeadlineClock
 from simcluster.surface.kubectl import Kubectl
-from simcluster.testing.golden.desk import Desk, FolderFiles, LimitedClock
+from simcluster.testing.golden.desk import Desk, FolderFiles
 from simcluster.world.world import World
 
 #: How long a kubectl takes besides what it waits for: the recorded ones follow each other every 95 ms.
@@ -129,7 +130,7 @@ class CommandServer:
         self.api.begin()
         now = self.world.sim.now
         # A port-forward blocks until it is killed; others go on meanwhile.
-        clock = LimitedClock(self.world, now if forwarding else now + limit_ns, code)
+        clock = DeadlineClock(self.world, now if forwarding else now + limit_ns, code)
         self.kubectl.clock = clock
         self.kubectl.workstation = Desk(call.folder, call.editor)
         result = self.kubectl.run(words, call.stdin, FolderFiles(call.folder, call.files))

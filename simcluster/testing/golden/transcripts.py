@@ -1,10 +1,14 @@
-"""A folder of recorded commands: `sequence.json`, `NNN_name.{cmd,out,err,rc}`, `manifests/`, `normalise.py`."""
+"""A folder of recorded commands: `sequence.json`, `NNN_name.{cmd,out,err,rc}`, `manifests/`.
+
+`normalise.json` may hold further patterns of what differs between any two runs, `normalise.py` rules of its own.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import util
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +77,9 @@ class Transcripts:
         self.folder = folder
         self.steps = _steps(json.loads((folder / "sequence.json").read_text()))
         self.normalise: Callable[[str], str] = normalising.normalise
+        more = folder / "normalise.json"
+        if more.is_file():
+            self.normalise = partial(normalising.normalise, more=json.loads(more.read_text()))
         own = folder / "normalise.py"
         if own.is_file():
             self.normalise = _module(own).normalise

@@ -1,4 +1,4 @@
-"""`python -m simcluster.testing.timeline DIR [--seeds N] [--json]`."""
+"""`python -m simcluster.testing.timeline [DIR] [--seeds N] [--json]`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from pathlib import Path
 
 import click
 
+from simcluster.testing.recordings import recordings
 from simcluster.testing.timeline.compare import Report, Verdict, compare
 from simcluster.testing.timeline.recording import read_recording
 from simcluster.testing.timeline.stage import play
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--seeds", default=20, show_default=True, type=click.IntRange(1), help="How many runs to simulate.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--lines", type=click.IntRange(0), help="Print what a watch of the run with this seed sees instead.")
 @click.option("--every", is_flag=True, help="Print the instants inside too.")
-def main(folder: Path, seeds: int, as_json: bool, lines: int | None, every: bool) -> None:
-    """Play the operations recorded in FOLDER over many seeds and compare the instants."""
-    recording = read_recording(folder)
+def main(folder: Path | None, seeds: int, as_json: bool, lines: int | None, every: bool) -> None:
+    """Play the operations recorded in FOLDER (that of the tests) over many seeds and compare the instants."""
+    recording = read_recording(folder or recordings() / "timeline")
     if lines is not None:
         for line in play(recording, lines):
             click.echo(json.dumps(line))

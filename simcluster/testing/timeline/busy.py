@@ -31,7 +31,7 @@ MACHINE_SIGMA = 0.30
 
 
 class BusyMachine:
-    """Counts the work that writes make. Whoever watches through it hears late.
+    """Counts the work that writes make. Who watches through it hears late.
 
     Attributes:
         write_ns: the work of one write on this machine.
@@ -72,7 +72,7 @@ class LateWatch:
         self.informer = informer
         self.sim = informer.sim
         self._stream = machine.sim.stream("recording", "watch", informer.resource)
-        self._told_ns: dict[tuple[str, str], int] = {}  # when the last change of an object is told
+        self._delivered_ns: dict[tuple[str, str], int] = {}  # when the last change of an object is delivered
 
     def __eq__(self, other: object) -> bool:
         return other is self or other is self.informer
@@ -86,8 +86,8 @@ class LateWatch:
         key = (namespace_of(change.object), name_of(change.object))
         backlog_ns = self.machine.backlog_ns()
         share_ns = self._stream.uniform_ns(backlog_ns // 2, backlog_ns * 3 // 2)
-        at_ns = max(self._told_ns.get(key, 0), self.sim.now + share_ns)
-        self._told_ns[key] = at_ns
+        at_ns = max(self._delivered_ns.get(key, 0), self.sim.now + share_ns)
+        self._delivered_ns[key] = at_ns
         self.sim.at(at_ns, self.informer.notify, change)
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import yaml
 
+from simcluster.session.deadline import DeadlineClock
 from simcluster.testing.golden.cluster import RecordedWorld
-from simcluster.testing.golden.desk import FolderFiles, LimitedClock
+from simcluster.testing.golden.desk import FolderFiles
 from simcluster.testing.golden.server import LONGEST_NS
 from simcluster.testing.timeline.recording import Document, Line, Recording
 from simcluster.testing.timeline.roles import Roles
@@ -33,7 +34,7 @@ _ROLLOUT_VERBS = ("history", "pause", "restart", "resume", "status", "undo")
 
 
 class Operator:
-    """Whoever made the objects of the recording and changed them.
+    """Who made the objects of the recording and changed them.
 
     Args:
         lines: what is seen of the simulated cluster, as it grows.
@@ -90,7 +91,7 @@ class Operator:
 
     def _kubectl(self, words: tuple[str, ...]) -> None:
         kubectl = self.world.kubectl(namespace=self.recording.namespaces[0])
-        kubectl.clock = LimitedClock(self.world, self.world.sim.now + LONGEST_NS)
+        kubectl.clock = DeadlineClock(self.world, self.world.sim.now + LONGEST_NS)
         result = kubectl.run([self._counterpart(word) for word in words], "", FolderFiles(self.recording.folder, {}))
         if result.exit_code and result.stderr.startswith("error: unknown command"):
             raise ValueError(f"unknown operation: {' '.join(words)}")

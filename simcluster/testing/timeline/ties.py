@@ -86,6 +86,6 @@ def _losses(found: Mapping[Instant, float]) -> Iterator[tuple[Instant, Instant]]
         for effect in found:
             tainted = effect.watched == "node" and effect.role == cause.role and effect.fact.startswith(_UNREACHABLE)
             evicted = effect.watched == "pod" and effect.fact == "DisruptionTarget=True"
-            told = effect.watched == "event" and effect.fact.startswith("NodeNotReady")
-            if tainted or evicted or told:
+            noted = effect.watched == "event" and effect.fact.startswith("NodeNotReady")
+            if tainted or evicted or noted:
                 yield cause, effect

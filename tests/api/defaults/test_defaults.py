@@ -1,11 +1,9 @@
 import copy
 import json
 
-import pytest
-
 from simcluster.api import defaults, schema
 from simcluster.api.resources import BUILT_IN, Resource
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
 
 def resource_of(api_version, kind):
@@ -181,11 +179,8 @@ _NOT_OURS = {
 
 
 def test_applied_manifests_default_to_what_a_real_server_stored():
-    shared = shared_folder()
-    if shared is None:
-        pytest.skip("no recordings beside this checkout")
     seen = 0
-    for path in sorted((shared / "golden/kubernetes-http/raw-1.32").glob("*_list_*.body")):
+    for path in sorted((recordings() / "kubernetes-http/raw-1.32").glob("*_list_*.body")):
         document = json.loads(path.read_text())
         kind = document["kind"].removesuffix("List")
         for obj in document["items"] or ():

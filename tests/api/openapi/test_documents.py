@@ -11,9 +11,9 @@ import pytest
 from simcluster.api.request import Request, request_of
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import beside_checkout
 
-SHARED = shared_folder()
+SHARED = beside_checkout()
 FOLDER = SHARED / "golden" / "kubernetes-http" / "raw-1.32" if SHARED is not None else Path("absent")
 
 

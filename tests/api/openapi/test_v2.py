@@ -11,9 +11,9 @@ from simcluster.api.objects import Json
 from simcluster.api.request import request_of
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import beside_checkout
 
-SHARED = shared_folder()
+SHARED = beside_checkout()
 RECORDED = (SHARED or Path("absent")) / "golden" / "kubernetes-http" / "raw-1.32" / "025_openapi_v2_json.body"
 
 

@@ -6,7 +6,7 @@ from simcluster.api import printing
 from simcluster.api.printing.custom import find
 from simcluster.api.resources import BUILT_IN, Resource
 from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
 NOW = 100_000 * SECOND
 
@@ -172,12 +172,9 @@ def _tables(folder):
 
 def test_tables_of_a_real_server():
     """Ages in the recording were taken within a second of one instant."""
-    shared = shared_folder()
-    if shared is None:
-        pytest.skip("no recordings beside this checkout")
     instants = [parse_rfc3339("2026-11-21T21:38:46Z") + n * SECOND // 4 for n in range(24)]
     seen = 0
-    for real, listed in _tables(shared / "golden/kubernetes-http/raw-1.32"):
+    for real, listed in _tables(recordings() / "kubernetes-http/raw-1.32"):
         group, _, version = listed["apiVersion"].rpartition("/")
         kind = listed["kind"].removesuffix("List")
         objects = [{**obj, "kind": kind} for obj in listed["items"] or ()]

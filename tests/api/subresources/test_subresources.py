@@ -24,7 +24,9 @@ class Kubelets:
     def logs(self, pod: ApiObject, options: LogOptions) -> str:
         return f"{pod['metadata']['name']} {options.container} {options.tail_lines} {options.since_ns}\n"
 
-    def exec(self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str) -> ExecAnswer:
+    def exec(
+        self, pod: ApiObject, container: str, argv: Sequence[str], stdin: str, patience_ns: int | None = None
+    ) -> ExecAnswer:
         return ExecAnswer(f"{container}: {' '.join(argv)} < {stdin}", "", 3)
 
 
@@ -84,7 +86,7 @@ class TestContainers:
     def test_exec(self, api: Api) -> None:
         target = POD + "/exec?command=sh&command=-c&command=ls%20-l&container=app&stdin=true&stdout=true"
         answer = api.handle(request_of("POST", target, body="input"))
-        assert answer.body == {"stdout": "app: sh -c ls -l < input", "stderr": "", "code": 3}
+        assert answer.body == {"stdout": "app: sh -c ls -l < input", "stderr": "", "code": 3, "lasted_ns": 0}
 
     def test_exec_without_host(self, api: Api) -> None:
         answer = api.handle(request_of("POST", "/api/v1/namespaces/shop/pods/unbound/exec?command=ls"))

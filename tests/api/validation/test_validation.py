@@ -5,7 +5,7 @@ import pytest
 
 from simcluster.api import defaults, schema, validation
 from simcluster.api.resources import BUILT_IN, Resource
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
 
 def resource_of(obj):
@@ -405,10 +405,7 @@ def test_status_counts():
 
 @pytest.fixture
 def golden():
-    shared = shared_folder()
-    if shared is None:
-        pytest.skip("no recordings beside this checkout")
-    return shared / "golden"
+    return recordings()
 
 
 def test_what_a_real_server_stored_is_accepted(golden):

@@ -285,8 +285,8 @@ MONGO = "exec deploy/mongodb-{db} -- mongo admin -u root -p root --authenticatio
 
 def has_users(world: World) -> bool:
     """Whether the catalog's document store knows users."""
-    for sandbox in world.network.sandboxes.values():
-        for container in getattr(sandbox, "containers", {}).values():
+    for machine in world.machines.values():
+        for container in machine.containers():
             if container.spec.image == "mongo:4.4.6":
                 return hasattr(container.program, "login")
     return False

@@ -12,7 +12,7 @@ import yaml
 from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.testing.boutique import boutique_manifests, place_boutique, place_deployment
 from simcluster.testing.handmade import HandmadeCluster
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import beside_checkout
 
 #: Requests per request of the frontend in the recorded cluster (medians of rps, 26.98 at the frontend).
 RATIOS = {
@@ -215,7 +215,6 @@ def test_a_cpu_limit_far_too_low_makes_the_shop_unusable(healthy: Snapshot[Handm
         "us-central1-docker.pkg.dev/google-samples/microservices-demo/currencyservice:v0.10.3",
         env={"PORT": "7000"},
         cpu_limit=0.02,
-        namespace="boutique",
     )
     cluster.run(20)
     assert not cluster.pods["currencyservice"].listens_on(7000)  # .9 s of work take 45 s
@@ -229,7 +228,7 @@ def test_a_cpu_limit_far_too_low_makes_the_shop_unusable(healthy: Snapshot[Handm
 
 
 def test_the_recorded_manifests_live_the_same_way() -> None:
-    folder = shared_folder()
+    folder = beside_checkout()
     if folder is None:
         pytest.skip("the recorded manifests are not here")
     documents = []
@@ -248,7 +247,7 @@ def test_the_recorded_manifests_live_the_same_way() -> None:
 
 
 def test_our_manifests_say_what_the_recorded_ones_say() -> None:
-    folder = shared_folder()
+    folder = beside_checkout()
     if folder is None:
         pytest.skip("the recorded manifests are not here")
     ours = {(d["kind"], d["metadata"]["name"]): d for d in boutique_manifests()}

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from simcluster.control.history import data_hash, revision_data, template_of
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
 
 def test_a_revision_gives_its_template_back() -> None:
@@ -16,10 +14,7 @@ def test_a_revision_gives_its_template_back() -> None:
 
 
 def test_the_hash_is_that_of_a_real_controller_manager() -> None:
-    shared = shared_folder()
-    if shared is None:
-        pytest.skip("the recordings of a real cluster are not here")
-    path = shared / "golden/kubernetes-http/raw-1.32/075_list_controllerrevisions_apps.body"
+    path = recordings() / "kubernetes-http/raw-1.32/075_list_controllerrevisions_apps.body"
     recorded = [item for item in json.loads(path.read_text())["items"] if item["metadata"]["name"].startswith("mongo")]
     (revision,) = recorded
     assert f"mongodb-{data_hash(revision['data'], 0)}" == revision["metadata"]["name"]

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from simcluster.testing.nodes import NodeBench
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
 KUBELET_REASONS = ("Pulling", "Pulled", "Created", "Started", "BackOff", "Failed", "Unhealthy", "Killing")
 
@@ -18,11 +18,8 @@ KUBELET_REASONS = ("Pulling", "Pulled", "Created", "Started", "BackOff", "Failed
 @pytest.fixture(scope="module")
 def recorded():
     """(t, pod prefix, reason, message start) of every kubelet event before the node was killed."""
-    folder = shared_folder()
-    if folder is None:
-        pytest.skip("no recordings of real clusters beside this checkout")
     found = []
-    for line in (folder / "golden/timeline/v1.32.jsonl").read_text().splitlines():
+    for line in (recordings() / "timeline/v1.32.jsonl").read_text().splitlines():
         entry = json.loads(line)
         if entry.get("w") == "event" and entry.get("src") == "kubelet" and entry["type"] != "DELETED":
             found.append((entry["t"], entry["obj"].partition("/")[2].partition("-")[0], entry["reason"], entry["msg"]))

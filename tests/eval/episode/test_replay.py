@@ -11,7 +11,6 @@ import simcluster
 from simcluster import tasks
 from simcluster.eval.episode import Episode, Finished, replay
 from simcluster.eval.runner.execute import agent_for
-from simcluster.session import log
 from simcluster.surface.protocols import BudgetExceeded
 
 
@@ -20,7 +19,7 @@ def lived(task: str, agent: str, path: Path) -> Episode:
     episode = simcluster.start(task, seed=4)
     agent_for(agent, episode).run(episode)
     episode.finish()
-    log.write(path, episode.log_header(), episode.commands, episode.digest)
+    episode.write_log(path)
     return episode
 
 
@@ -31,7 +30,7 @@ def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
     episode = lived(task, "runbook", path)
     again = replay(path)
     assert again.differences == ()
-    assert again.episode.digest == episode.digest
+    assert again.live.digest == episode.digest
 
 
 def test_a_changed_answer_is_found(tmp_path: Path) -> None:
@@ -41,7 +40,7 @@ def test_a_changed_answer_is_found(tmp_path: Path) -> None:
     first = next(line for line in lines if line["kind"] == "command")
     first["answer"] = "0" * 16
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert any("answered differently" in text for text in replay(path).differences)
+    assert any("was answered differently" in text for text in replay(path).differences)
 
 
 def test_a_broken_log_names_its_line(tmp_path: Path) -> None:
@@ -61,7 +60,7 @@ def test_a_graded_episode_takes_no_more_commands() -> None:
 
 def test_the_budget_ends_commands_and_time() -> None:
     episode = simcluster.start(tasks.ids()[0], seed=4)
-    episode.budget = episode.budget.model_copy(update={"commands": 2, "time": "60s"})
+    episode.inbox.budget = episode.inbox.budget.model_copy(update={"commands": 2, "time": "60s"})
     episode.kubectl("get pods")
     with pytest.raises(BudgetExceeded, match="60s of simulated time"):
         episode.wait("2m")

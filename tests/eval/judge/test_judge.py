@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from simcluster import tasks
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import QUESTIONS, WEIGHTS, family_of
 from simcluster.eval.judge.reading import mentions, read
 from simcluster.eval.judge.vocabulary import claimed, vocabulary
+from simcluster.faults import registry
+from simcluster.faults.cases import cases_of
 from simcluster.tasks.model import Task, Truth, _replace
 
 SERVICES = [
@@ -125,9 +125,7 @@ def test_other_spellings_of_the_right_answer_pass(answer: str) -> None:
     assert verdict.passed, verdict.explain()
 
 
-REPORTS = [
-    (entry["task"], entry["answer"]) for entry in yaml.safe_load(Path(__file__).with_name("reports.yaml").read_text())
-]
+REPORTS = [(one.task, one.answer) for family in registry.families() for one in cases_of(family).reports]
 
 
 @pytest.mark.parametrize(("task_id", "answer"), REPORTS)

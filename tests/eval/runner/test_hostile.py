@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of the agents. Workers are forked from a process that keeps the environment it was begun with."""
+    """The module of the agents."""
     (tmp_path / "pids").mkdir()
     monkeypatch.setenv("HOSTILE_HOME", str(Path.cwd()))
     monkeypatch.setenv("HOSTILE_PIDS", str(tmp_path / "pids"))
@@ -73,7 +72,3 @@ def test_what_does_not_end_is_ended(hostile: Any, tmp_path: Path) -> None:
         assert outcome_of(kind, records)[:2] == ("timeout", True)
         assert records[f"hostile_agents:{kind.__name__}"]["digest"]
     assert not [name for name, record in records.items() if record["passed"]]
-
-
-def test_environment_is_that_of_the_tests() -> None:
-    assert os.environ.get("HOSTILE_HOME") is None

@@ -1,4 +1,4 @@
-"""Agents that crash, loop, spend everything or take the process with them: outcomes, not accidents."""
+"""The runner: what agents are handed and print, what outlives what, and that nothing which was graded is lost."""
 
 from __future__ import annotations
 
@@ -13,68 +13,151 @@ from pathlib import Path
 import pytest
 
 from simcluster.eval.episode import replay
-from simcluster.eval.runner import Plan, RunDirectory, evaluate
+from simcluster.eval.runner import Plan, RunDirectory, evaluate, runner
 from simcluster.session import log as replay_log
 
 #: A calm task: what is tested here is the runner.
 TASK = "wrong_image_tag_online_boutique"
 
-BAD_AGENTS = """
-import os
+AGENTS = """
+import os, signal, subprocess
+from pathlib import Path
 
 class Base:
-    name = "bad"
-
-class Crash(Base):
-    def run(self, session):
-        session.kubectl("get pods -A")
-        raise RuntimeError("my own mistake")
-
-class Loop(Base):
-    def run(self, session):
-        while True:
-            pass
-
-class Spend(Base):
-    def run(self, session):
-        while True:
-            session.kubectl("version")
-
-class Exit(Base):
-    def run(self, session):
-        os._exit(7)
+    name = "base"
 
 class Peek(Base):
     def run(self, session):
         names = [name for name in dir(session) if not name.startswith("_")]
         assert sorted(names) == ["alert", "diagnose", "kubectl", "node", "wait"], names
+        assert session.alert
+        assert session.kubectl("get nodes").stdout
+        assert session.node("worker-1").sh("uname").stdout == "Linux\\n"
+        try:
+            session.wait("soon")
+        except ValueError as wrong:
+            assert str(wrong) == 'time: invalid duration "soon"'
+        else:
+            raise AssertionError
+        session.diagnose({"component": "Deployment/frontend"})
+
+class Print(Base):
+    def run(self, session):
+        print("} printed")
+        os.write(1, b"} written")
+
+class StopWorker(Base):
+    def run(self, session):
+        worker = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+        os.kill(int(worker), signal.SIGSTOP)
+
+class Stay(Base):
+    def run(self, session):
+        session.kubectl("version")
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        Path(os.environ["PIDS"]).write_text(f"{child.pid} {os.getpid()} {os.getppid()}")
+        while True:
+            signal.pause()
 """
 
 
 @pytest.fixture
-def bad_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bad_agents.py").write_text(BAD_AGENTS)
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some_agents.py").write_text(AGENTS)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "simcluster", *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("bad_agents")
-def test_what_agents_do_wrong_is_an_outcome_of_their_run(tmp_path: Path) -> None:
-    names = ("Crash", "Loop", "Spend", "Exit", "Peek")
-    plan = Plan((TASK,), tuple(f"bad_agents:{name}" for name in names), wall_limit_s=15.0)
-    records = evaluate(plan, RunDirectory(tmp_path / "out", plan), jobs=2)
-    outcomes = {record["agent"].partition(":")[2]: record["outcome"] for record in records}
-    assert outcomes == {"Crash": "agent_error", "Loop": "timeout", "Spend": "budget", "Exit": "killed", "Peek": "done"}
-    assert "my own mistake" in records[0]["error"]
-    assert not any(record["passed"] for record in records)
-    assert records[0]["trajectory"]["passed"] in (True, False)
-    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 5
+@pytest.mark.usefixtures("agents")
+def test_an_agent_is_handed_a_session_and_nothing_else(tmp_path: Path) -> None:
+    plan = Plan((TASK,), ("some_agents:Peek",))
+    with RunDirectory(tmp_path / "out", plan) as directory:
+        (record,) = evaluate(plan, directory, jobs=1)
+    assert (record["outcome"], record["error"], record["commands"]) == ("done", "", 3)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agents")
+def test_a_worker_that_does_not_come_back_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "GRACE_S", 20.0)
+    plan = Plan((TASK,), ("some_agents:StopWorker", "noop"), wall_limit_s=20.0)
+    with RunDirectory(tmp_path / "out", plan) as directory:
+        stopped, noop = evaluate(plan, directory, jobs=1)
+    assert (stopped["outcome"], stopped["passed"], noop["outcome"]) == ("error", False, "done")
+    assert "the worker did not come back within" in stopped["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agents")
+def test_what_an_agent_prints_is_no_result(tmp_path: Path) -> None:
+    for verb in ("run", "eval"):
+        arguments = command(verb, TASK, "--agent", "some_agents:Print", "--json", "--out", str(tmp_path / verb))
+        done = subprocess.run(arguments, env=environment(), capture_output=True, text=True, check=True)
+        shown = json.loads(done.stdout)
+        record = shown["runs"][0] if verb == "eval" else shown
+        assert record["outcome"] == "done"
+        assert ("} printed" in done.stderr) == (verb == "run")
+    (kept,) = (tmp_path / "eval" / "runs").glob("*.output.txt")
+    assert kept.read_text() == "} printed\n} written"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
+def test_nothing_outlives_an_evaluation(number: signal.Signals, tmp_path: Path) -> None:
+    pids, out = tmp_path / "pids", tmp_path / "out"
+    arguments = command("eval", TASK, "--agent", "some_agents:Stay", "--jobs", "1", "--out", str(out))
+    evaluation = subprocess.Popen(arguments, env=environment(PIDS=str(pids)), stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (pids.exists() and pids.read_text().count(" ") == 2):
+        assert time.monotonic() < deadline
+        assert evaluation.poll() is None
+        time.sleep(0.02)
+    below = [int(pid) for pid in pids.read_text().split()]
+    worker = int(Path(f"/proc/{below[-1]}/stat").read_text().rpartition(")")[2].split()[1])
+    evaluation.send_signal(number)
+    assert evaluation.wait(60) == (-number if number == signal.SIGKILL else 130)
+    while any(map(running, [*below, worker])):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    RunDirectory(out, Plan((TASK,), ("some_agents:Stay",)), resume=True).close()  # the lock is gone too
+
+
+@pytest.mark.slow
+def test_a_full_disk_takes_the_files_and_not_the_grade(tmp_path: Path) -> None:
+    """No file may grow over 1 KiB."""
+    arguments = command("eval", TASK, "--agent", "noop", "--jobs", "1", "--json", "--out", str(tmp_path / "out"))
+    limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", *arguments]
+    done = subprocess.run(limited, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    (record,) = json.loads(done.stdout)["runs"]
+    assert record["digest"]
+    assert record["mitigation"]["passed"] is False
+    assert "could not be written" in record["error"]
+    assert "not all results could be written" in done.stderr
+    assert (tmp_path / "out" / "results.jsonl").read_text() == ""
 
 
 @pytest.mark.slow
 def test_a_recorded_run_replays_to_the_same_answers(tmp_path: Path) -> None:
     plan = Plan((TASK,), ("runbook",), (3,))
-    (record,) = evaluate(plan, RunDirectory(tmp_path, plan), jobs=1)
+    with RunDirectory(tmp_path, plan) as directory:
+        (record,) = evaluate(plan, directory, jobs=1)
     (path,) = (tmp_path / "runs").glob("*.log.jsonl")
     header, commands, digest = replay_log.read(path)
     assert (header["agent"], header["seed"], digest) == ("runbook", 3, record["digest"])
@@ -85,32 +168,21 @@ def test_a_recorded_run_replays_to_the_same_answers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_killed_evaluation_goes_on_where_it_was(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "simcluster",
-        "eval",
-        TASK,
-        "--agent",
-        "noop",
-        "--agent",
-        "expert",
-    ]
-    command += ["--agent", "runbook", "--jobs", "1", "--json", "--out", str(tmp_path / "out")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    running = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
+    arguments = command("eval", TASK, "--agent", "noop", "--agent", "expert", "--agent", "runbook")
+    arguments += ["--jobs", "1", "--json", "--out", str(tmp_path / "out")]
+    evaluation = subprocess.Popen(
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), start_new_session=True
     )
     results = tmp_path / "out" / "results.jsonl"
     deadline = time.monotonic() + 60
     while not (results.exists() and results.read_text().count("\n")):
         assert time.monotonic() < deadline
-        assert running.poll() is None
+        assert evaluation.poll() is None
         time.sleep(0.02)
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait()
+    os.killpg(evaluation.pid, signal.SIGKILL)
+    evaluation.wait()
     before = results.read_text().rpartition("\n")[0].splitlines()  # a last line may be cut off
-    finished = subprocess.run([*command, "--resume"], env=environment, capture_output=True, text=True, check=True)
+    finished = subprocess.run([*arguments, "--resume"], env=environment(), capture_output=True, text=True, check=True)
     after = results.read_text().splitlines()
     assert after[: len(before)] == before
     shown = json.loads(finished.stdout)

@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
-from simcluster.surface.kubectl import Kubectl, verb_cost
+from simcluster.surface.kubectl import Kubectl
 
 
 class StillClock:
@@ -99,24 +99,3 @@ def test_global_flags_may_stand_before_the_command(kubectl: Kubectl) -> None:
 
 def test_words_may_be_given_as_a_list(kubectl: Kubectl) -> None:
     assert kubectl.run(["get", "pods", "-A"]).stderr == "No resources found\n"
-
-
-@pytest.mark.parametrize(
-    ("line", "cost"),
-    [
-        ("get pods", "read"),
-        ("-n x describe pod y", "read"),
-        ("logs x", "read"),
-        ("logs -f x", "look"),
-        ("logs x -n foo", "read"),
-        ("exec x -- ls", "look"),
-        ("rollout status deploy/x", "read"),
-        ("rollout undo deploy/x", "write"),
-        ("top pods", "read"),
-        ("set env deploy/x --list", "read"),
-        ("scale deploy x --replicas=1", "write"),
-        ("nonsense", "read"),
-    ],
-)
-def test_costs(line: str, cost: str) -> None:
-    assert verb_cost(line.split()) == cost

@@ -10,9 +10,9 @@ from simcluster.api.server import Api
 from simcluster.engine import Simulation
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.kubectl.wordwrap import wrap
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import beside_checkout
 
-SHARED = shared_folder()
+SHARED = beside_checkout()
 FOLDER = SHARED / "golden" / "kubectl" if SHARED is not None else Path("absent")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +13,9 @@ from simcluster.engine import parse_rfc3339
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.kubectl.printers.jsontext import to_json
 from simcluster.surface.kubectl.printers.yaml import to_yaml
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
-SHARED = shared_folder()
-pytestmark = pytest.mark.skipif(SHARED is None, reason="recordings of a real cluster are not beside the repository")
-GOLDEN = (SHARED or Path()) / "golden" / "kubectl"
+GOLDEN = recordings() / "kubectl"
 
 
 def read(name: str) -> str:
@@ -116,7 +113,7 @@ def test_describe_replica_set_of_the_recording() -> None:
 
 
 def test_raw_tables_print_like_get() -> None:
-    raw = (SHARED or Path()) / "golden" / "kubernetes-http" / "raw-1.32"
+    raw = recordings() / "kubernetes-http" / "raw-1.32"
     table = json.loads((raw / "040_table_services.body").read_text())
     server = Recorded({"/api/v1/namespaces/hotel/services": table}, "2026-11-21T20:39:54Z")
     lines = Kubectl(server, server).run("get svc -n hotel").stdout.splitlines()

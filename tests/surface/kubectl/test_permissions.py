@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from simcluster.api.authorization import bootstrap
@@ -12,10 +10,9 @@ from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
 from simcluster.surface.kubectl import Kubectl
-from simcluster.testing.shared import shared_folder
+from simcluster.testing.recordings import recordings
 
-SHARED = shared_folder()
-FOLDER = SHARED / "golden" / "kubectl" if SHARED is not None else Path("absent")
+FOLDER = recordings() / "kubectl"
 
 
 class Clock:
@@ -33,7 +30,6 @@ def server() -> Api:
     return api
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="the transcripts of a real kubectl are not at hand")
 @pytest.mark.parametrize("name", ["026_auth-whoami", "027_cani-yes", "028_cani-no", "029_cani-list"])
 def test_as_recorded(api: Api, name: str) -> None:
     result = Kubectl(api, Clock()).run((FOLDER / f"{name}.cmd").read_text(encoding="utf-8").strip())

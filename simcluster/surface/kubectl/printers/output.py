@@ -58,14 +58,15 @@ class Output:
         if not value and arguments.has("template") and arguments.text("template"):
             value = "go-template"
         name, equals, rest = value.partition("=")
-        if value in ("", "json", "yaml", "name") or (value == "wide" and "wide" in formats):
+        known = formats.split(",")
+        if value == "" or (value in ("json", "yaml", "name", "wide") and value in known):
             return value
-        if name in ("custom-columns", "custom-columns-file") and "custom-columns" in formats:
+        if name in ("custom-columns", "custom-columns-file") and name in known:
             spec = from_file(_file(files, rest, "template")) if name.endswith("-file") else rest
             no_headers = arguments.has("no-headers") and arguments.on("no-headers")
             self.columns = CustomColumns(spec, no_headers=no_headers)
             return "custom-columns"
-        if name in _PATTERNS:
+        if name in _PATTERNS and name in known:
             return self._parse_template(name, equals, rest, arguments, files)
         raise plain(
             f'unable to match a printer suitable for the output format "{value}", allowed formats are: {formats}'

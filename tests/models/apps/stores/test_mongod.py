@@ -258,6 +258,27 @@ def test_what_an_application_has_of_years_is_there_once() -> None:
     assert sizes == [2 << 30, 64 << 10, 2 << 30]
 
 
+def test_who_begins_on_an_empty_folder_names_and_dates_its_files_anew() -> None:
+    made = StoreBench()
+    made.catalog.add(Application.model_validate(SHOP))
+    names, dates = [], []
+    for volume in ("data", "other", "data"):
+        made.run_pod("store", "mongo:4.4.6", mounts=(made.volume("/data/db", volume),))
+        if not names:
+            made.caller(27017, "mgo", "read", rps=5, database="shop")
+        made.run(30)
+        made.container("store").exit(0)
+        listed = made.machine.run(("ls", "-l", f"/var/local-path-provisioner/{volume}"))
+        assert listed is not None
+        files = {line.split()[-1]: line.split()[5:8] for line in listed.stdout.splitlines()[1:]}
+        names.append([name for name in files if name.startswith("collection-")])
+        dates.append(files["WiredTiger.wt"])
+        made.run(90)
+    assert [len(each) for each in names] == [1, 1, 1]
+    assert names[0] == names[2] != names[1]
+    assert [each[2] for each in dates] == ["09:00", "09:02", "09:00"]
+
+
 def test_few_reads_are_put_to_the_disk_as_they_come_in_life() -> None:
     made = bench()
     made.caller(27017, "mgo", "read", rps=3, database="shop")

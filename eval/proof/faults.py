@@ -1,0 +1,86 @@
+"""The proof of a fault by its case: possible where it is said to be, once, and refused where it is impossible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from simcluster.apps.cases import case_of as app_case
+from simcluster.apps.registry import applications
+from simcluster.engine.content import Library
+from simcluster.eval.episode.start import STARTS, NotAnIncident, Place
+from simcluster.eval.proof.findings import Finding
+from simcluster.eval.proof.leaks import FORBIDDEN_WORDS, readable
+from simcluster.faults import registry
+from simcluster.faults.cases import FaultCase, case_of
+from simcluster.faults.incident import Aim
+from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.registry import FaultSpec
+from simcluster.faults.target import ImpossibleTarget, ObjectRef
+from simcluster.world import World
+
+
+def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) -> list[Finding]:
+    """What the case of a fault shows; nothing if it has none. Raises UnknownName, ContentError."""
+    spec = registry.load(fault_id, library)
+    case = case_of(fault_id)
+    if case is None:
+        return []
+    folder = next((one for one in applications(library) if one.behaviour.application == case.app), None)
+    if folder is None:
+        return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
+    namespace = folder.behaviour.namespace
+    try:
+        world = STARTS.deployed(Place(case.app, namespace, app_case(folder).users), seed, library)
+        mechanism = _aimed(spec, case.target, case.params, world, namespace)
+        mechanism.check(world)
+    except (ImpossibleTarget, NotAnIncident, ValueError) as error:
+        return [Finding("its case is possible", False, str(error))]
+    return [
+        Finding("its case is possible", True, f"{mechanism.ref} of {case.app}"),
+        *_refusals(spec, case, world, mechanism),
+        *_injected(mechanism, fault_id, world),
+    ]
+
+
+def _aimed(spec: FaultSpec, aim: Aim, params: dict[str, Any], world: World, namespace: str) -> Mechanism:
+    return registry.build(spec, aim.resolve(world, namespace), namespace, params)
+
+
+def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Finding]:
+    before = mechanism.still_present(world)
+    yield Finding("its cause is not there before", not before, before)
+    mechanism.inject(world)
+    if mechanism.lasting:
+        after = mechanism.still_present(world)
+        yield Finding("its cause stands afterwards", bool(after), after)
+        yield _refused("a second time", mechanism, world)
+    words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
+    found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
+    yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
+
+
+def _refusals(spec: FaultSpec, case: FaultCase, world: World, right: Mechanism) -> Iterator[Finding]:
+    nobody = ObjectRef(kind=right.ref.kind, name="nobody-has-this-name")
+    yield _refused("a missing target", type(right)(nobody, right.namespace, right.params, right.deployer), world)
+    for kind in ("Node", "Service"):
+        if not right.takes(kind):
+            other = ObjectRef(kind=kind, name=right.ref.name)
+            yield _refused(f"a {kind}", type(right)(other, right.namespace, right.params, right.deployer), world)
+    for refusal in case.refused:
+        name = f"{refusal.because!r} is the answer to {refusal.params or refusal.target}"
+        params = case.params if refusal.params is None else refusal.params
+        try:
+            _aimed(spec, refusal.target or case.target, params, world, right.namespace).check(world)
+        except (ImpossibleTarget, ValueError) as error:
+            yield Finding(name, refusal.because in str(error), str(error))
+        else:
+            yield Finding(name, False, "nobody objects")
+
+
+def _refused(what: str, mechanism: Mechanism, world: World) -> Finding:
+    try:
+        mechanism.check(world)
+    except ImpossibleTarget as error:
+        return Finding(f"{what} is refused", True, str(error))
+    return Finding(f"{what} is refused", False, "nobody objects")

@@ -1,0 +1,52 @@
+"""What the tests do with an application: `cases.yaml` in its folder.
+
+It is deployed, must become healthy under its users, every operation of theirs must succeed, and single requests must
+be answered as listed.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from simcluster.engine.content import Content, Nanoseconds, load_content
+from simcluster.models.apps.folder import AppFolder
+
+
+class Users(Content):
+    """Who uses an application: `rps` requests a second to the Service `entry`.
+
+    They come `after` the application has become available: one that is cold is not given its whole load at once.
+    """
+
+    entry: str
+    rps: float = Field(gt=0)
+    after: Nanoseconds = 0
+
+
+class Request(Content):
+    """One request to a Service of the application's namespace, and the status of its answer."""
+
+    service: str
+    port: int = Field(gt=0, lt=65536)
+    path: str = "/"
+    status: int = 200
+
+
+class AppCase(Content):
+    """What an application must do.
+
+    Attributes:
+        users: nobody, if all it does is to serve the cluster.
+        ratio: share of the requests of every operation that must succeed.
+        requests: single requests.
+    """
+
+    users: Users | None = None
+    ratio: float = Field(default=0.99, gt=0.0, le=1.0)
+    requests: tuple[Request, ...] = ()
+
+
+def case_of(folder: AppFolder) -> AppCase:
+    """The case of an application that can be deployed; without a file nobody uses it. Raises ContentError."""
+    path = folder.path / "cases.yaml"
+    return load_content(path, AppCase) if path.is_file() else AppCase()

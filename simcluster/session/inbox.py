@@ -1,0 +1,137 @@
+"""The one way in: every request from outside takes effect here, at a defined instant, and leaves a line in the log."""
+
+from __future__ import annotations
+
+import json
+from typing import Protocol
+
+from simcluster.engine import AppendLog
+from simcluster.session import plainjson
+from simcluster.session.clock import Budget, Clock
+from simcluster.session.kinds import KINDS, Effect, Executor, Kind, Request
+from simcluster.session.log import Command, answer_digest
+from simcluster.surface.protocols import BudgetExceeded, CommandResult, Interrupted
+from simcluster.world import World
+
+#: Exit status of a command that somebody interrupted (128 + SIGINT), and how a terminal shows it.
+INTERRUPTED, CTRL_C = 130, "^C\n"
+#: Exit status in the log of a command that raised an error of ours.
+CRASHED = -1
+
+
+class Owner(Protocol):
+    """Whose inbox it is: told of what passes, and asked whether it may."""
+
+    def admit(self, request: Request) -> None:
+        """Raise if nothing is taken any more."""
+
+    def before_write(self) -> None:
+        """A command that may change the world is about to take effect."""
+
+    def answered(self, command: Command, effect: Effect) -> None:
+        """A command has been answered and logged."""
+
+
+class Inbox:
+    """Takes requests one after the other: checks, charges, lets them take effect, interrupts, logs and chains them.
+
+    A request that a budget or somebody's patience cuts off is answered as a terminal would: what was printed so far,
+    `^C`, exit status 130. What comes after the budget's end is refused and leaves no trace.
+
+    Args:
+        tools: the kinds that are taken here, keys of `KINDS`.
+
+    Attributes:
+        policy: what commands cost in simulated time.
+        budget: how many commands and how much time may be used.
+        opened_ns: the instant from which the budget counts.
+        commands: every outside command so far.
+    """
+
+    def __init__(self, world: World, policy: Clock, budget: Budget, owner: Owner, tools: tuple[str, ...]) -> None:
+        self.world = world
+        self.policy = policy
+        self.budget = budget
+        self.opened_ns = world.sim.now
+        self.commands: AppendLog[Command] = AppendLog(block=64)
+        self.executor = Executor(world)
+        self._owner = owner
+        self._tools = tools
+
+    @property
+    def ends_ns(self) -> int:
+        """The instant at which the budget of time is used up."""
+        return self.opened_ns + self.budget.time_ns
+
+    def submit(self, request: Request) -> CommandResult:
+        """Let one request take effect and give its answer.
+
+        Raises:
+            ValueError: the request makes no sense, or cannot be logged; nothing has happened.
+            BudgetExceeded: the commands or the time of the session are used up; nothing has happened.
+        """
+        kind = self._kind_of(request)
+        self._owner.admit(request)
+        if kind.budgeted:
+            self._check_budget(self.world.sim.now if request.at_ns is None else request.at_ns)
+        return self._served(kind, request)
+
+    def _check_budget(self, arrives_ns: int) -> None:
+        if len(self.commands) >= self.budget.commands:
+            raise BudgetExceeded(f"the {self.budget.commands} commands of this episode are used up")
+        if arrives_ns >= self.ends_ns:
+            raise self.out_of_time()
+
+    def out_of_time(self) -> BudgetExceeded:
+        """What to raise when the time is used up."""
+        return BudgetExceeded(f"the {self.budget.time} of simulated time of this episode are used up")
+
+    def _kind_of(self, request: Request) -> Kind:
+        kind = KINDS.get(request.tool) if request.tool in self._tools else None
+        if kind is None:
+            raise ValueError(f"unknown tool {request.tool!r}; there are {', '.join(self._tools)}")
+        for name in ("text", "target", "stdin", "identity"):
+            plainjson.check_text(getattr(request, name), f"{name} of {request.tool}")
+        if request.identity and not kind.answerable:
+            raise ValueError(f"{request.tool} is not done in anybody's name")
+        if (request.at_ns is not None) != self.policy.realtime:
+            raise ValueError("a request says when it arrives under a realtime clock, and under no other")
+        if request.at_ns is not None and request.at_ns < self.world.sim.now:
+            raise ValueError(f"a request cannot arrive at {request.at_ns} ns: it is {self.world.sim.now} ns already")
+        kind.check(self.world, request)
+        return kind
+
+    def _served(self, kind: Kind, request: Request) -> CommandResult:
+        clock = self.executor.clock
+        effect = kind.effect(self.world, request)
+        clock.until(self.ends_ns if kind.budgeted else None)
+        at_ns: int | None = None
+        try:
+            clock.advance(max(0, (request.at_ns or 0) - clock.now) + self.policy.cost_ns(effect.charge))
+            at_ns = clock.now
+            if effect.writes:
+                self._owner.before_write()
+            if kind.patient:
+                clock.until(min(at_ns + self.policy.patience_ns, self.ends_ns))
+            result = kind.execute(self.executor, request)
+        except Interrupted:
+            result = CommandResult("")
+        except Exception:  # a mistake of ours: what it has done so far belongs to the run
+            self._log(clock.now if at_ns is None else at_ns, request, effect, CommandResult("", "", CRASHED))
+            raise
+        finally:
+            cut = clock.cut
+            clock.until(None)
+        if cut:
+            result = CommandResult(result.stdout, result.stderr + CTRL_C, INTERRUPTED)
+        self._log(clock.now if at_ns is None else at_ns, request, effect, result)
+        return result
+
+    def _log(self, at_ns: int, request: Request, effect: Effect, result: CommandResult) -> None:
+        """Keep a command and chain it with its answer into the digest."""
+        told = (request.tool, request.target, request.text, request.stdin, request.identity)
+        command = Command(at_ns, *told, result.exit_code, answer_digest(result))
+        self.world.sim.record("command", json.dumps(command, ensure_ascii=False))
+        command = command._replace(digest=self.world.sim.digest.hex())
+        self.commands.append(command)
+        self._owner.answered(command, effect)

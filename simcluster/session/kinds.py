@@ -1,0 +1,208 @@
+"""The kinds of requests: how each is checked, charged and done. A new tool or face is one more row of `KINDS`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from simcluster.api.authentication.identity import service_account
+from simcluster.api.request import ADMIN, User
+from simcluster.engine import SECOND, parse_duration
+from simcluster.session.clock import Charge
+from simcluster.session.deadline import DeadlineClock
+from simcluster.session.looks import kubectl_charge, only_looks
+from simcluster.surface.kubectl import Kubectl
+from simcluster.surface.nodeshell import NodeShell
+from simcluster.surface.protocols import CommandResult
+from simcluster.world import World
+
+#: The longest single wait that is accepted; longer ones are typing errors more often than wishes.
+WAIT_LIMIT_NS = 24 * 3600 * SECOND
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+
+
+class Request(NamedTuple):
+    """What somebody outside wants of a world.
+
+    Attributes:
+        tool: the kind, a key of `KINDS`.
+        text: the command line; of a wait the duration, of load the requests a second, of a diagnosis its JSON.
+        target: the node; `NAMESPACE/POD` or `NAMESPACE/POD/CONTAINER`; of load `NAMESPACE/SERVICE`.
+        stdin: what it reads.
+        identity: in whose name (a user of the API server); empty for the cluster's administrator.
+        at_ns: simulated instant at which it arrives, under a `realtime` clock, and under no other.
+    """
+
+    tool: str
+    text: str
+    target: str = ""
+    stdin: str = ""
+    identity: str = ""
+    at_ns: int | None = None
+
+
+class Executor:
+    """Does what requests say, by the clock of the command that is under way.
+
+    Attributes:
+        submission: the last diagnosis: a text or a dictionary whose meaning nobody here knows.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.clock = DeadlineClock(world)
+        self.submission: str | dict[str, Any] | None = None
+        self._kubectls: dict[str, Kubectl] = {}
+        for machine in world.machines.values():
+            machine.login_shell = NodeShell(machine, self.clock)
+
+    def kubectl(self, request: Request) -> CommandResult:
+        """`kubectl TEXT`, without a shell."""
+        return self._kubectl_of(request.identity).run(request.text, request.stdin)
+
+    def node(self, request: Request) -> CommandResult:
+        """`ssh TARGET TEXT`, as root."""
+        name = request.target
+        machine = self.world.machines.get(name)
+        if machine is None:
+            return CommandResult("", f"ssh: Could not resolve hostname {name}: Name or service not known\n", 255)
+        if not machine.power.running:
+            return CommandResult("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
+        return NodeShell(machine, self.clock).sh(request.text)
+
+    def container(self, request: Request) -> CommandResult:
+        """A command line for the shell of a container, by `kubectl exec`."""
+        namespace, pod, *container = request.target.split("/")
+        words = [
+            "exec",
+            "-n",
+            namespace,
+            pod,
+            *(["-i"] if request.stdin else ()),
+            *(["-c", *container] * len(container)),
+        ]
+        return self._kubectl_of(request.identity).run([*words, "--", "sh", "-c", request.text], request.stdin)
+
+    def wait(self, request: Request) -> CommandResult:
+        """Let time pass."""
+        self.clock.advance(parse_duration(request.text))
+        return CommandResult("")
+
+    def load(self, request: Request) -> CommandResult:
+        """Send users to a Service."""
+        namespace, _, service = request.target.partition("/")
+        self.world.add_users(namespace, service, float(request.text))
+        return CommandResult("")
+
+    def diagnose(self, request: Request) -> CommandResult:
+        """Keep what was submitted; the last one counts."""
+        self.submission = json.loads(request.text)
+        return CommandResult("")
+
+    def _kubectl_of(self, identity: str) -> Kubectl:
+        if identity not in self._kubectls:
+            config = self.world.kubeconfig
+            self._kubectls[identity] = Kubectl(self.world.api, self.clock, user=_user(identity), config=config)
+        return self._kubectls[identity]
+
+
+def _user(identity: str) -> User:
+    """Whom a name means to the API server."""
+    if identity in ("", ADMIN.name):
+        return ADMIN
+    if identity.startswith(_SERVICE_ACCOUNT):
+        namespace, _, name = identity.removeprefix(_SERVICE_ACCOUNT).partition(":")
+        return service_account(namespace, name)
+    return User(identity, ("system:authenticated",))
+
+
+class Effect(NamedTuple):
+    """What a request is to the clock and to the record. `writes`: it may change the world."""
+
+    charge: Charge
+    writes: bool = False
+
+
+def _of_kubectl(world: World, request: Request) -> Effect:
+    charge = kubectl_charge(request.text)
+    return Effect(charge, charge == "write")
+
+
+def _of_node(world: World, request: Request) -> Effect:
+    machine = world.machines.get(request.target)
+    return Effect("look", machine is not None and machine.power.running and not only_looks(request.text))
+
+
+def _of_container(world: World, request: Request) -> Effect:
+    return Effect("look")
+
+
+def _free(world: World, request: Request) -> Effect:
+    return Effect("free")
+
+
+def _changing(world: World, request: Request) -> Effect:
+    return Effect("free", writes=True)
+
+
+def _anything(world: World, request: Request) -> None:
+    """Whatever is wrong with it, the tool itself says."""
+
+
+def _check_container(world: World, request: Request) -> None:
+    parts = request.target.split("/")
+    if len(parts) not in (2, 3) or not all(parts):
+        raise ValueError(f"a container is NAMESPACE/POD or NAMESPACE/POD/CONTAINER, not {request.target!r}")
+
+
+def _check_wait(world: World, request: Request) -> None:
+    if not 0 <= parse_duration(request.text) <= WAIT_LIMIT_NS:
+        raise ValueError(f"wait takes a duration from 0s to 24h, not {request.text}")
+
+
+def _check_load(world: World, request: Request) -> None:
+    namespace, _, service = request.target.partition("/")
+    rps = float(request.text)
+    if not 0 < rps < math.inf:
+        raise ValueError(f"rps must be above zero, not {request.text}")
+    if world.api.store.get("services", namespace, service) is None:
+        raise ValueError(f'services "{service}" not found in namespace {namespace}')
+    if request.target in world.traffic.users:
+        raise ValueError(f"users {request.target} exist already")
+
+
+def _check_diagnosis(world: World, request: Request) -> None:
+    if not isinstance(json.loads(request.text), (str, dict)):
+        raise ValueError(f"a diagnosis is a text or a dictionary, not {request.text}")
+
+
+class Kind(NamedTuple):
+    """One kind of request.
+
+    Attributes:
+        execute: does it; raises Interrupted where its clock ends it.
+        effect: what it is to the clock and to the record.
+        check: refuses what makes no sense. Raises ValueError; nothing has happened then.
+        budgeted: whether it needs commands and time that are left, and ends where they end.
+        patient: whether somebody presses Ctrl-C after the clock's patience.
+        answerable: whether it can be done in the name of somebody else than the administrator.
+    """
+
+    execute: Callable[[Executor, Request], CommandResult]
+    effect: Callable[[World, Request], Effect]
+    check: Callable[[World, Request], None] = _anything
+    budgeted: bool = True
+    patient: bool = False
+    answerable: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "kubectl": Kind(Executor.kubectl, _of_kubectl, patient=True, answerable=True),
+    "node": Kind(Executor.node, _of_node, patient=True),
+    "container": Kind(Executor.container, _of_container, _check_container, patient=True, answerable=True),
+    "wait": Kind(Executor.wait, _free, _check_wait),
+    "load": Kind(Executor.load, _changing, _check_load),
+    "diagnose": Kind(Executor.diagnose, _free, _check_diagnosis, budgeted=False),
+}

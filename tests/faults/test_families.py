@@ -1,0 +1,38 @@
+"""Every family of faults: its mechanisms have faults, its faults have cases, and the cases hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.eval.judge.vocabulary import claimed
+from simcluster.eval.proof import case_findings
+from simcluster.faults import registry
+from simcluster.faults.cases import cases_of
+
+FAMILIES = registry.families()
+SAID = [
+    (name, sentence, right)
+    for family in FAMILIES
+    for name, said in cases_of(family).words.items()
+    for right, sentences in ((True, said.right), (False, said.wrong))
+    for sentence in sentences
+]
+
+
+@pytest.mark.parametrize("fault_id", registry.ids())
+def test_the_case_of_every_fault_holds(fault_id: str) -> None:
+    findings = case_findings(fault_id)
+    assert findings, "it has no case"
+    assert not [finding for finding in findings if not finding.passed]
+
+
+def test_every_mechanism_has_a_fault_and_every_case_is_one_of_the_familys_own() -> None:
+    assert sorted({registry.load(fault).mechanism for fault in registry.ids()}) == sorted(registry.mechanisms())
+    for family in FAMILIES:
+        own = {path.stem for path in (registry.folder_of(family) / "specs").glob("*.yaml")}
+        assert set(cases_of(family).faults) == own
+
+
+@pytest.mark.parametrize(("family", "sentence", "right"), SAID)
+def test_words_are_claimed_by_who_says_them(family: str, sentence: str, right: bool) -> None:
+    assert (family in claimed(sentence.lower())) is right
