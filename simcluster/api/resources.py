@@ -217,8 +217,7 @@ _GROUPED = (
             "hpa",
             sub="status",
             category="all",
-            version=version,
-        )
+        )._replace(version=version)
         for version in ("v2", "v1")
     ),
     _grouped("batch", "CronJob", "cronjobs", "cj", sub="status", category="all"),
