@@ -109,7 +109,7 @@ class StoreProgram(ServerProgram):
         self.connections = {}
         self._costs: list[Cost] = []
         self._at_rest: tuple[OperationSpec, ...] = ()
-        self._told: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
+        self._known: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
         self._answers: dict[str, str] = {}
         self._complained: dict[str, int] = {}
         self.refused: dict[int, str] = {}
@@ -212,9 +212,9 @@ class StoreProgram(ServerProgram):
             cost = self._costs[index]
             why = self.fails_with(index) if cost.failing else ""
             known = (old, cost, self.held_up(index), self.refused.get(index, ""), why)
-            if self._told.get(index) == known:
+            if self._known.get(index) == known:
                 continue
-            self._told[index] = known
+            self._known[index] = known
             operation = self._with_cost(index, old)
             if _differs(old, operation):
                 operations[index] = operation

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 
@@ -21,9 +21,8 @@ Array = NDArray[np.float64]
 class Answers:
     """The visits that have left their queues and are not answered yet."""
 
-    def __init__(self, run: AggregateRun) -> None:
+    def __init__(self, run: RunState) -> None:
         layout = run.layout
-        self._staying = np.zeros(layout.edges)
         self._held = layout.holds[layout.lane_pod]
         self._infinite = layout.infinite[layout.lane_pod]
         #: edges whose operation makes exactly one call: (edge, that call), callees first
@@ -33,11 +32,7 @@ class Answers:
             if len(calls) == 1 and calls[0].required and calls[0].times == 1 and not layout.timed[edge.index]:
                 self._relayed.append((edge.index, calls[0].index))
 
-    def settle(self) -> None:
-        """Nobody is inside."""
-        self._staying[:] = 0.0
-
-    def given(self, run: AggregateRun, tick: int, left: Array) -> Array:
+    def given(self, run: RunState, tick: int, left: Array) -> Array:
         """Good answers of a tick.
 
         Args:
@@ -57,14 +52,14 @@ class Answers:
                 fine = 1.0 - float(layout.node_failure[layout.child[edge]])
                 left[edge] = run.flowed[edge] * fine * max(0.0, 1.0 - float(per_visit[call]))
                 mean[edge] = alone[edge]
-        pool = self._staying + left
+        pool = run.staying + left
         answered: Array = np.where(mean > 0.05, pool / (1.0 + mean), pool)
-        self._staying = pool - answered
+        run.staying = pool - answered
         if self._relayed:
             self._relay(run, tick, answered)
         return answered
 
-    def _relay(self, run: AggregateRun, tick: int, answered: Array) -> None:
+    def _relay(self, run: RunState, tick: int, answered: Array) -> None:
         layout = run.layout
         in_time = run.in_time(run.ages(tick)) * np.where(layout.timed, run.gates.fine, 1.0)
         total = np.bincount(layout.child, run.flow, len(layout.node_own))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.layout import Layout
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -25,7 +25,7 @@ _POD_ARRAYS = (
 _EDGE_ARRAYS = ("blocked", "holding", "held", "refused_share", "lost_share", "dead", "late")
 
 
-def carry_over(old: AggregateRun, new: AggregateRun) -> None:
+def carry_over(old: RunState, new: RunState) -> None:
     """Let a new run go on where an old one stood; both have ticks of the same length."""
     new.tick = old.tick
     new.sampler.start(old.tick)
@@ -40,7 +40,7 @@ def carry_over(old: AggregateRun, new: AggregateRun) -> None:
     new.flow[edges[1]] = old.flow[edges[0]]
     new.cuts.any_share, new.cuts.any_void = old.cuts.any_share, old.cuts.any_void
     for service in range(len(new.graph.service_names)):
-        new.cuts.spread(new, service)
+        new.cuts.spread(service)
 
 
 def edge_keys(layout: Layout) -> list[Hashable]:
@@ -83,7 +83,7 @@ def _ring(tick: int, old: Array, new: Array, pairs: tuple[Index, Index]) -> None
                 target[:rows, pairs[1]] = source[:rows, pairs[0]]
 
 
-def _pods(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) -> None:
+def _pods(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
     there, here = pairs
     for name in _POD_ARRAYS:
         getattr(new.queues, name)[here] = getattr(old.queues, name)[there]
@@ -100,7 +100,7 @@ def _pods(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) -> N
     _ring(old.tick, old.queues.instants, new.queues.instants, pairs)
 
 
-def _edges(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) -> None:
+def _edges(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
     there, here = pairs
     a, b = old.callers, new.callers
     _ring(old.tick, a.flying, b.flying, pairs)
@@ -121,7 +121,7 @@ def _edges(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) -> 
     _tokens(old, new, pairs)
 
 
-def _tokens(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) -> None:
+def _tokens(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
     a, b = old.callers, new.callers
     known = {int(edge): float(a.tokens[i] / a._cap[i]) for i, edge in enumerate(a.budgeted)}
     back = {int(n): int(o) for o, n in zip(pairs[0], pairs[1], strict=True)}
@@ -131,13 +131,13 @@ def _tokens(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) ->
             b.tokens[i] = share * b._cap[i]
 
 
-def _lanes(old: AggregateRun, new: AggregateRun, pairs: tuple[Index, Index]) -> None:
+def _lanes(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
     there, here = pairs
     new.queues.content[here] = old.queues.content[there]
-    new._pool[here] = old._pool[there]
+    new.pool[here] = old.pool[there]
 
 
-def _sources(old: AggregateRun, new: AggregateRun) -> None:
+def _sources(old: RunState, new: RunState) -> None:
     known = {source.name: source for source in old.sources}
     for source in new.sources:
         if source.name in known:

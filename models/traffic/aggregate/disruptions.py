@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+from simcluster.models.traffic.aggregate.callers import Callers
+from simcluster.models.traffic.aggregate.layout import Layout
+from simcluster.models.traffic.aggregate.outcomes import Outcomes
+from simcluster.models.traffic.aggregate.queues import Queues
 
 Array = NDArray[np.float64]
 
@@ -26,13 +27,15 @@ class Disruptions:
         weights: edge -> {pod: weight} where its attempts are not spread over all pods alike.
     """
 
-    def __init__(self, slots: int, edges: int) -> None:
+    def __init__(self, layout: Layout, queues: Queues, callers: Callers, outcomes: Outcomes) -> None:
+        self._layout, self._queues, self._callers, self._outcomes = layout, queues, callers, outcomes
+        edges = layout.edges
         self.blocked = np.zeros(edges, dtype=bool)
         self.holding = np.zeros(edges, dtype=bool)
         self.held = np.zeros(edges)
         self.refused_share = np.zeros(edges)
         self.lost_share = np.zeros(edges)
-        self.void = np.zeros((slots, edges))
+        self.void = np.zeros((layout.slots, edges))
         self.dead = np.zeros(edges)
         self.late = np.zeros(edges)
         self.weights: dict[int, dict[int, float]] = {}
@@ -44,33 +47,33 @@ class Disruptions:
         """Whether some messages are held up by an outage, or are delivered after one."""
         return bool(self.blocked.any() or self.late.any())
 
-    def lose(self, run: AggregateRun, service: str, count: int) -> None:
-        """The last `count` replicas that are up are lost; a negative count brings the first lost ones back."""
-        pods, up = run.pods_of(service), run.queues.up
+    def lose(self, tick: int, pods: Sequence[int], count: int) -> None:
+        """The last `count` of these that are up are lost; a negative count brings the first lost ones back."""
+        up = self._queues.up
         if count > 0:
-            self.take_down(run, [p for p in pods if up[p] > 0.0][-count:])
+            self.take_down(tick, [p for p in pods if up[p] > 0.0][-count:])
         else:
-            self.bring_up(run, [p for p in pods if up[p] == 0.0][:-count])
+            self.bring_up([p for p in pods if up[p] == 0.0][:-count])
 
-    def take_down(self, run: AggregateRun, pods: Sequence[int]) -> None:
+    def take_down(self, tick: int, pods: Sequence[int]) -> None:
         """These pods are lost with all they hold."""
-        self._fail_inside(run, pods)
-        run.queues.empty(np.array(pods, dtype=np.int64))
-        run.queues.up[list(pods)] = 0.0
-        self._spread_all(run, pods)
+        self._fail_inside(tick, pods)
+        self._queues.empty(np.array(pods, dtype=np.int64))
+        self._queues.up[list(pods)] = 0.0
+        self._spread_all(pods)
 
-    def bring_up(self, run: AggregateRun, pods: Sequence[int]) -> None:
+    def bring_up(self, pods: Sequence[int]) -> None:
         """These pods serve again."""
-        run.queues.up[list(pods)] = 1.0
-        self._spread_all(run, pods)
+        self._queues.up[list(pods)] = 1.0
+        self._spread_all(pods)
 
-    def _spread_all(self, run: AggregateRun, pods: Sequence[int]) -> None:
-        for service in dict.fromkeys(run.layout.pod_service[pod] for pod in pods):
-            self.spread(run, service)
+    def _spread_all(self, pods: Sequence[int]) -> None:
+        for service in dict.fromkeys(self._layout.pod_service[pod] for pod in pods):
+            self.spread(service)
 
-    def spread(self, run: AggregateRun, service: int) -> None:
+    def spread(self, service: int) -> None:
         """Work out which pods of a service get what share of every edge's attempts."""
-        queues, layout = run.queues, run.layout
+        queues, layout = self._queues, self._layout
         first, count = layout.first_pod[service], layout.replicas[service]
         takes = queues.up[first : first + count] * queues.ready[first : first + count]
         here = np.nonzero((layout.lane_pod >= first) & (layout.lane_pod < first + count))[0]
@@ -84,9 +87,9 @@ class Disruptions:
             queues.share[lanes] = weights / total if total > 0.0 else 0.0
             self.dead[edge] = 0.0 if total > 0.0 else 1.0
 
-    def _fail_inside(self, run: AggregateRun, gone: Sequence[int]) -> None:
+    def _fail_inside(self, tick: int, gone: Sequence[int]) -> None:
         """Who waits for the lost replicas sees an error: their share of the youngest cohorts."""
-        layout, queues, callers = run.layout, run.queues, run.callers
+        layout, queues, callers = self._layout, self._queues, self._callers
         for pod in gone:
             for lane in np.nonzero(layout.lane_pod == pod)[0].tolist():
                 edge = int(layout.lane_edge[lane])
@@ -95,18 +98,18 @@ class Disruptions:
                 for age in range(1, longest + 1):
                     if amount <= 1e-12:
                         break
-                    taken = callers.take(run.tick, edge, age, amount, float(queues.share[lane]))
+                    taken = callers.take(tick, edge, age, amount, float(queues.share[lane]))
                     amount -= taken
 
-    def cut(self, run: AggregateRun, edge: int, begins: bool, held: bool) -> None:
+    def cut(self, tick: int, edge: int, begins: bool, held: bool) -> None:
         """Begin or end an outage of an edge."""
         self.blocked[edge] = begins
         if begins:
             self.holding[edge] = held
             slots = len(self.void)
-            for age in range(1, min(slots - 1, int(run.outcomes.latency[edge]) + 1)):
-                if run.tick - age >= 0:
-                    self.void[(run.tick - age) % slots, edge] = 1.0
+            for age in range(1, min(slots - 1, int(self._outcomes.latency[edge]) + 1)):
+                if tick - age >= 0:
+                    self.void[(tick - age) % slots, edge] = 1.0
             self.any_void = True
         else:
             self.late[edge] += self.held[edge]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simcluster.models.traffic.aggregate.callers import ERROR
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Errors:
         faulty: edges to operations that fail by themselves.
     """
 
-    def __init__(self, run: AggregateRun) -> None:
+    def __init__(self, run: RunState) -> None:
         layout = run.layout
         into: dict[int, list[int]] = {}
         for edge in run.graph.edges:
@@ -41,7 +41,7 @@ class Errors:
         self._above = np.array([p[1] for p in pairs], dtype=np.int64)
         self.faulty = np.nonzero(layout.node_failure[layout.child] > 0.0)[0]
 
-    def tell(self, run: AggregateRun, tick: int, attempts: Array) -> None:
+    def tell(self, run: RunState, tick: int, attempts: Array) -> None:
         """Break off the attempts that the failures of a tick end."""
         layout, faulty = run.layout, self.faulty
         found = self._passed_on(run) if len(self._below) and bool(run.callers.final.any()) else []
@@ -53,7 +53,7 @@ class Errors:
             ages = np.concatenate([f[1] for f in found])
             run.callers.break_off(tick, edges, ages, np.concatenate([f[2] for f in found]))
 
-    def _passed_on(self, run: AggregateRun) -> list[tuple[NDArray[np.int64], Array, Array]]:
+    def _passed_on(self, run: RunState) -> list[tuple[NDArray[np.int64], Array, Array]]:
         """Edge, age in ticks and amount of attempts whose calls have failed."""
         layout, callers, below, above = run.layout, run.callers, self._below, self._above
         total = np.bincount(layout.child, run.flow, len(run.graph.nodes))

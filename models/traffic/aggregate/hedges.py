@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class Hedges:
     """The edges that hedge: (edge, ticks after which, how many more)."""
 
-    def __init__(self, run: AggregateRun) -> None:
+    def __init__(self, run: RunState) -> None:
         self._run = run
         self._edges = [
             (e.index, max(1, int(e.policy.hedge.after / run.tick_ns + 0.5)), e.policy.hedge.extra)

@@ -22,6 +22,7 @@ from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.prompt import Foresight
 from simcluster.models.traffic.aggregate.record import Recorder, fill
 from simcluster.models.traffic.aggregate.run import AggregateRun
+from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.graph.histogram import Histogram
 from simcluster.models.traffic.graph.result import FAILURES
 from simcluster.models.traffic.graph.spec import GraphSpec
@@ -199,9 +200,7 @@ class LiveTraffic:
             self.seed,
             self.tick_ns,
             pods=pods,
-            counter=_Counter,
-            prompt=self._prompt,
-            walked=self._walked,
+            options=Options(_Counter, self._prompt, self._walked),
         )
         self._foresight = Foresight(engine.layout)
         self._pod_index = {name: index for index, name in enumerate(engine.layout.pod_names)}
@@ -233,10 +232,10 @@ class LiveTraffic:
             workers = float(run.layout.workers[pod])
             run.layout.cores[pod] = min(max(cores, 1e-6), workers)
         if bool(queues.up[pod]) != up:
-            run.cuts.take_down(run, [pod]) if not up else run.cuts.bring_up(run, [pod])
+            run.cuts.take_down(run.tick, [pod]) if not up else run.cuts.bring_up([pod])
         if bool(queues.ready[pod]) != ready:
             queues.ready[pod] = float(ready)
-            run.cuts.spread(run, run.layout.pod_service[pod])
+            run.cuts.spread(run.layout.pod_service[pod])
         run.changed()
 
     def set_edge(self, caller: str, callee: str, *, refused: float = 0.0, lost: float = 0.0) -> None:
@@ -255,7 +254,7 @@ class LiveTraffic:
                 run.cuts.weights.pop(edge, None)
             else:
                 run.cuts.weights[edge] = {self._pod_index[n]: w for n, w in weights.items() if n in self._pod_index}
-            run.cuts.spread(run, run.graph.nodes[run.graph.edges[edge].child].service)
+            run.cuts.spread(run.graph.nodes[run.graph.edges[edge].child].service)
         run.changed()
 
     def set_rate(self, load: str, per_second: float | None) -> None:
@@ -290,7 +289,7 @@ class LiveTraffic:
         old = self.engine
         for name in [n for n in old.layout.pod_names if not any(n in names for names in pods.values())]:
             if old.queues.up[self._pod_index[name]] > 0.0:
-                old.cuts.take_down(old, [self._pod_index[name]])
+                old.cuts.take_down(old.tick, [self._pod_index[name]])
         self.engine = self._build(spec, pods)
         carry_over(old, self.engine)
         self.engine.changed()

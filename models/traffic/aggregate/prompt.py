@@ -12,16 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.models.traffic.aggregate.callers import Callers
-from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
-from simcluster.models.traffic.aggregate.outcomes import Outcomes
-from simcluster.models.traffic.aggregate.queues import Queues
-from simcluster.models.traffic.aggregate.record import Recorder
-from simcluster.models.traffic.aggregate.sample import Sampler
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 
@@ -55,7 +49,7 @@ class Foresight(Shared):
         again = min(edge.policy.attempts, _ATTEMPTS) - 1 if edge.caller >= 0 else 0
         return _Call(edge.index, edge.child, again, required, edge.child not in layout.children)
 
-    def foresee(self, run: AggregateRun) -> Array:
+    def foresee(self, run: RunState) -> Array:
         """Which share of the attempts that are answered now will have succeeded, by edge."""
         layout = run.layout
         wait = np.bincount(layout.lane_edge, run.queues.wait()[layout.lane_pod] * run.queues.share, layout.edges)
@@ -79,28 +73,3 @@ class Foresight(Shared):
                 lost *= once
             good[edge] = 1.0 - lost
         return np.array(good)
-
-
-class NoWalks(Sampler):
-    """No requests walk through a large graph: its latencies are those of the state."""
-
-    def __init__(
-        self, layout: Layout, queues: Queues, outcomes: Outcomes, callers: Callers, recorder: Recorder, seed: int
-    ) -> None:
-        super().__init__(layout, queues, outcomes, callers, recorder, seed)
-        del self._walker
-
-    def _walk(self, until: int, newest: int) -> None:
-        self._done = until
-
-    def arrived(self, tick: int, fresh: Array, refused: Array) -> None:
-        """Nobody asks for it."""
-
-    def flush(self) -> None:
-        """Forget the wide ticks so far."""
-        self._calm_begin, self._calm_fresh = -1, np.zeros_like(self._calm_fresh)
-
-    def leap(self, tick: int, ticks: int) -> None:
-        """Several ticks in which nothing moves."""
-        self._arrivals = turned(self._arrivals, ticks)
-        self._done = tick + ticks

@@ -4,7 +4,7 @@ A tick first judges the attempts whose timeout expires, then lets their retries 
 requests run through the pods, callers before callees, and at its end notes who began service.
 While every queue is so short that nobody can miss a deadline, judging is left out.
 
-Everything between two ticks is plain arrays: a run can be pickled and goes on with the same bits.
+`traffic.strategies` names the ways in which ticks are made, and says which are possible.
 """
 
 from __future__ import annotations
@@ -16,44 +16,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.answers import Answers
-from simcluster.models.traffic.aggregate.caches import Caches
-from simcluster.models.traffic.aggregate.callers import Callers
-from simcluster.models.traffic.aggregate.countable import check_countable
-from simcluster.models.traffic.aggregate.disruptions import Disruptions
-from simcluster.models.traffic.aggregate.draws import PodNoise
 from simcluster.models.traffic.aggregate.errors import Errors
-from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
-from simcluster.models.traffic.aggregate.gates import Gates
-from simcluster.models.traffic.aggregate.grid import tick_of
-from simcluster.models.traffic.aggregate.guards import Guards
+from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.hedges import Hedges
-from simcluster.models.traffic.aggregate.layout import Graph, Layout, Levels
-from simcluster.models.traffic.aggregate.outcomes import Outcomes
-from simcluster.models.traffic.aggregate.patience import with_patience
-from simcluster.models.traffic.aggregate.pools import with_pools
-from simcluster.models.traffic.aggregate.priorities import base_of, merge_priorities, with_priorities
-from simcluster.models.traffic.aggregate.prompt import NoWalks
-from simcluster.models.traffic.aggregate.queues import REFRESH, Queues
-from simcluster.models.traffic.aggregate.ranked import RankedQueues, has_ranks
-from simcluster.models.traffic.aggregate.record import Recorder
-from simcluster.models.traffic.aggregate.sample import Sampler, ring_of
+from simcluster.models.traffic.aggregate.layout import Layout, Levels
+from simcluster.models.traffic.aggregate.priorities import merge_priorities
+from simcluster.models.traffic.aggregate.queues import REFRESH
 from simcluster.models.traffic.aggregate.sources import Source
+from simcluster.models.traffic.aggregate.state import Options, RunState
 from simcluster.models.traffic.aggregate.steady import Steady
 from simcluster.models.traffic.aggregate.triggers import Triggers
-from simcluster.models.traffic.aggregate.wide import LONGEST_NS, Wide
+from simcluster.models.traffic.aggregate.wide import Wide
 from simcluster.models.traffic.aggregate.withdrawals import leave, withdraw
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
+from simcluster.models.traffic.strategies import possible
 
 Array = NDArray[np.float64]
 
-#: A tick that does not come.
-NEVER = 1 << 60
 #: A fine tick takes about as long as so many events of `exact`.
 EVENTS_OF_TICK = 60
+#: Without restrictions.
+_ALL = Options()
 
 
-class AggregateRun:
+class AggregateRun(RunState):
     """A call graph under load, by counts.
 
     Args:
@@ -61,9 +48,9 @@ class AggregateRun:
         seed: of all draws.
         tick_ns: length of a tick; None: a fraction of the shortest timeout (`grid.tick_of`).
         pods: names of the replicas of services, by which they draw; else they are numbered.
-        counter: what counts.
-        prompt: users of open loads are told their answers at once, too (`prompt`).
-        walked: of graphs of more edges no requests walk to draw latencies.
+
+    Attributes:
+        strategies: names of those that may be used; `used`: how many ticks each made (`compiled` counts as `fine`).
 
     Example: `AggregateRun(load_spec(path), seed=7).run().load_totals["users"].ok`.
     """
@@ -75,113 +62,41 @@ class AggregateRun:
         tick_ns: int | None = None,
         *,
         pods: Mapping[str, Sequence[str]] | None = None,
-        counter: type[Recorder] = Recorder,
-        prompt: bool = False,
-        walked: int | None = None,
+        options: Options = _ALL,
     ) -> None:
-        check_countable(spec)
-        self.shown = list(spec.services)
-        spec = with_priorities(with_pools(with_patience(spec)))
-        self.spec = spec
-        self.seed, self.prompt = seed, prompt
-        self.graph = Graph(spec, seed)
-        self.tick_ns = tick_ns or tick_of(self.graph)
-        self.layout = Layout(self.graph, self.tick_ns, pods)
-        self.tick = 0
-        self.ticks = max(1, spec.run.duration // self.tick_ns)
-        self.callers = Callers(self.layout, seed)
-        kind = RankedQueues if has_ranks(self.layout) else Queues
-        self.queues = kind(self.layout, self.layout.slots + ring_of(self.layout, spec))
-        self.outcomes = Outcomes(self.layout, self.queues, self.callers.period)
-        self.outcomes.set_shares(np.array([e.site.share if e.site is not None else 1.0 for e in self.graph.edges]))
-        self.noise = PodNoise(seed, self.layout.pod_names)
+        super().__init__(spec, seed, tick_ns, pods, options)
+        self.strategies = possible("aggregate", self.traits, options.strategies)
+        self.used = dict.fromkeys((name for name in self.strategies if name != "compiled"), 0)
         self.triggers = Triggers(spec.events, self.tick_ns)
-        self.recorder = counter(spec, self.layout)
-        sampler = Sampler if walked is None or len(self.graph.edges) <= walked else NoWalks
-        self.sampler = sampler(self.layout, self.queues, self.outcomes, self.callers, self.recorder, seed)
-        self.sources = [self._source(name, seed) for name in spec.load]
+        self.next_event = self.triggers.next_tick
         self.stopped, self._fine = "", 0
-        self._state()
-
-    def _source(self, name: str, seed: int) -> Source:
-        edges = [e for e in self.graph.edges if e.load == name]
-        return Source(name, self.spec.load[name], edges, self.graph, self.tick_ns, seed)
-
-    def _state(self) -> None:
-        layout = self.layout
-        edges = layout.edges
-        self._hot = 0
         self._changed = False
-        self._is_calm = False
-        self._window = 0
-        self._late_fresh = np.zeros(edges)
-        self._answered = np.zeros(edges)
-        self._pool = np.zeros(layout.lanes)
-        self._refused = np.zeros(edges)
-        self._share_of_edge = np.zeros(edges)
-        self._dropped = np.zeros(edges)
-        self.cuts = Disruptions(layout.slots, edges)
-        self.caches = Caches(layout)
-        if self.caches:
-            self.caches.refresh()
-            self.outcomes.made = self.caches.made
-        self.guards = Guards(layout, self.callers.callers)
-        self.flow = np.zeros(edges)
         self._calm_limits()
-        self._errors = Errors(self)
-        self._ratio = layout.calls_per_visit.copy()
-        untimed = ~layout.timed & ~layout.asynchronous
-        closed = any(load.closed is not None for load in self.spec.load.values())
+        self._parts()
+
+    def _parts(self) -> None:
+        """What makes a tick, and which of it this graph needs."""
+        layout, traits = self.layout, self.traits
+        self._late_fresh, self._wanted, self._extra = (np.zeros(layout.edges) for _ in range(3))
         self._left = np.zeros(layout.lanes)
-        self._any_timed = bool(layout.timed.any())
-        self.early = np.zeros(len(self.recorder.roots))  # answers to users before their time-out is judged
-        self._untimed = self.prompt or bool(untimed.any()) or closed or bool(self.caches)
-        self.scv_of_edge = np.array([n.scv for n in self.graph.nodes])[layout.child]
-        self._below_now = np.zeros(edges)
-        self._own_lag = np.zeros(layout.lanes)
-        lagging = (layout.infinite | layout.holds)[layout.lane_pod]
-        lagging[self.queues.contended.lanes] = False
-        self._lagging = lagging
-        self._any_lag = bool(lagging.any()) or bool(self.queues.contended)
-        self._below_then = np.zeros((layout.slots, edges))
-        self._stay_of_pod = np.zeros(layout.pods)
-        self._judged = False
-        self.call_ok = np.ones(edges)
+        self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
+        self._levels = Levels(layout)
+        self._answering = self.waits_for_answers or not traits.isdisjoint(("untimed", "cached"))
+        self._lagging = (layout.infinite | layout.holds)[layout.lane_pod]
+        self._lagging[self.queues.contended.lanes] = False
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
         self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
-        self._wanted = np.zeros(edges)
-        self.gates = Gates(layout)
-        self._closed = [s for s in self.sources if s.load.closed is not None]
-        self._watched = self.sources if self.prompt else self._closed
-        self._answers = Answers(self)
-        self.flowed = np.zeros(edges)
-        self._hedges = Hedges(self)
-        self._extra = np.zeros(edges)
-        self._levels = Levels(layout)
-        self._plain = layout.lanes >= FEW_LANES and not (
-            self.guards or self.caches or self._any_lag or layout.has_late or self.queues.has_holds
-            or self.queues.limits.has_rate or has_ranks(layout)
-        )  # fmt: skip
-        self.longest = LONGEST_NS // self.tick_ns
+        self._watched = self.sources if self.prompt else [s for s in self.sources if s.load.closed is not None]
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide
         self.steady = Steady(self)
-
-    def lose(self, service: str, count: int) -> None:
-        """Lose replicas, or bring lost ones back (negative)."""
-        for queue in self.queues_of(service):
-            self.cuts.lose(self, queue, count)
 
     def changed(self) -> None:
         """Speeds, routes or rules were changed from outside: look at deadlines for a while."""
         self._changed = True
         self.wide.renew(self.tick)
         self.steady.forget(self)
-        self._hot = self.layout.slots + 2
-
-    def cut(self, edge: int, begins: bool, held: bool) -> None:
-        """Begin or end an outage of an edge."""
-        self.cuts.cut(self, edge, begins, held)
+        self.hot = self.layout.slots + 2
 
     def _calm_limits(self) -> None:
         """How long the waits on a request's way may be so that nobody misses a deadline."""
@@ -202,21 +117,6 @@ class AggregateRun:
                 order.append(edge)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
 
-    # --- what events do -------------------------------------------------------------------
-
-    def source(self, name: str) -> Source:
-        """A load by name."""
-        return next(s for s in self.sources if s.name == name)
-
-    def pods_of(self, service: str) -> range:
-        """Indices of a service's pods."""
-        index = self.graph.service_names.index(service)  # of a queue of priorities, one of `queues_of`
-        return range(self.layout.first_pod[index], self.layout.first_pod[index] + self.layout.replicas[index])
-
-    def queues_of(self, service: str) -> list[str]:
-        """Names of what stands for a service: itself, or its queues for each priority."""
-        return [name for name in self.graph.service_names if base_of(name) == service]
-
     # --- running --------------------------------------------------------------------------
 
     def run(self) -> Result:
@@ -235,6 +135,7 @@ class AggregateRun:
         if not self.stopped:
             end = self.spec.run.duration if self.tick >= self.ticks else end
         result = self.recorder.result(self.spec.name, self.seed, end, self.stopped)
+        result.strategies = tuple(name for name, ticks in self.used.items() if ticks)
         merge_priorities(result)
         for tables in (result.services, result.service_totals):
             for name in [name for name in tables if name not in self.shown]:
@@ -244,40 +145,51 @@ class AggregateRun:
     def step(self, last: int | None = None) -> None:
         """One tick; `last` is the tick before which a wide one must end (by default the end of the run)."""
         if self._changed:
-            self._refresh()
-        span = self.wide.span(self, self.ticks if last is None else last)
-        if span > 1:
-            self.wide.step(self, span)
-            self._maybe_close()
-            return
-        span = self.steady.span(self, self.ticks if last is None else last)
-        if span > 1:
-            self.steady.leap(self, span)
-            self._maybe_close()
-            return
+            self._renew()
+        begin, name = self.tick, self._evaluated(self.ticks if last is None else last)
+        self.used[name] += self.tick - begin
+        self._maybe_close()
+
+    def _evaluated(self, last: int) -> str:
+        """Make one tick, or many at once, in the first way that the state allows; its name."""
+        for name, evaluator in (("wide", self.wide), ("leap", self.steady)):
+            span = evaluator.span(self, last) if name in self.strategies else 1
+            if span > 1:
+                evaluator.step(self, span)
+                return name
+        self._fine_tick()
+        return "fine"  # compiled or not: the state, to the bit, does not know
+
+    def _renew(self) -> None:
+        self._changed = False
+        self.refresh()
+
+    def _fine_tick(self) -> None:
         tick, layout, queues, callers = self.tick, self.layout, self.queues, self.callers
-        if self.triggers.next_tick <= tick:
+        if self.next_event <= tick:
             self.sampler.flush()
             self.triggers.apply(self, tick)
+            self.next_event = self.triggers.next_tick
             self.changed()
-            self._refresh()
+            self._renew()
         elif tick % REFRESH == 0 or queues.has_holds or queues.unsteady:
-            self._refresh()
+            self._renew()
+        fast = kernels() if "compiled" in self.strategies and not self.cuts.delays else None
         queues.begin(tick, self.noise.at(tick))
         self._judge(tick)
         fresh = self._late_fresh
         self._late_fresh = np.zeros(layout.edges)
         self._arrive(tick, fresh)
-        self._forward(tick, fresh)
-        self._below_then[tick % layout.slots] = self._below_now
+        self._forward(tick, fresh, fast)
+        self.below_then[tick % layout.slots] = self.below_now
         if self.cuts.any_share:
-            self._refused = 1.0 - (1.0 - self._refused) * (1.0 - self.cuts.refused_share)
-        if self._refused.any() or self.outcomes.refused.any():
-            self.outcomes.refused += (self._refused - self.outcomes.refused) * 0.02
-        attempts = callers.fly(tick, fresh, self._refused, self.cuts.dead)
-        self.cuts.note(tick, attempts, self._dropped)
-        self.gates.update(callers.succeeded, callers.final, hot=bool(self._hot))
-        if not self._any_timed:
+            self.refused = 1.0 - (1.0 - self.refused) * (1.0 - self.cuts.refused_share)
+        if self.refused.any() or self.outcomes.refused.any():
+            self.outcomes.refused += (self.refused - self.outcomes.refused) * 0.02
+        attempts = callers.fly(tick, fresh, self.refused, self.cuts.dead)
+        self.cuts.note(tick, attempts, self.dropped)
+        self.gates.update(callers.succeeded, callers.final, hot=bool(self.hot))
+        if "timed" not in self.traits:
             self.outcomes.quality = self.gates.fine
         self.flow += (attempts - self.flow) * 0.05
         queues.end(tick)
@@ -287,48 +199,14 @@ class AggregateRun:
         self._fine += EVENTS_OF_TICK
         if self._fine > self.spec.run.events:
             self.stopped = f"more than {self.spec.run.events // EVENTS_OF_TICK} fine ticks; run.events allows more"
-        self.steady.watch(self)
-        self._maybe_close()
-
-    def settled(self, tick: int, flow: Array) -> None:
-        """After a wide tick: nothing is left of what was in flight."""
-        self.flow = flow.copy()
-        self._answers.settle()
-        self._answered[:] = 0.0
-        self._pool[:] = 0.0
-        self._refused[:] = 0.0
-        self._dropped[:] = 0.0
-        self._below_then[:] = self._below_now
-        self.outcomes.quality[:] = 1.0
-
-    def window_end(self) -> int:
-        """The first tick after the end of this window; never, where nobody asks for windows."""
-        if self._window >= self.recorder.windows:
-            return NEVER
-        return -(-((self._window + 1) * self.spec.run.window) // self.tick_ns)
+        if "leap" in self.strategies:
+            self.steady.watch(self)
 
     def _maybe_close(self) -> None:
         if (self.tick + self.spec.run.window // self.tick_ns // 1000) * self.tick_ns >= (
-            self._window + 1
+            self.window + 1
         ) * self.spec.run.window:
             self._close_window()
-
-    def _refresh(self) -> None:
-        self._changed = False
-        queues, layout = self.queues, self.layout
-        self.outcomes.times(queues)
-        self._below_now = self.outcomes.below[layout.child] + 2.0 * layout.network
-        weight = self.queues.share * np.maximum(self.flow[layout.lane_edge], 1e-12)
-        stay = (self.outcomes.lane_own + self.outcomes.below[layout.lane_node]) * weight
-        total = np.bincount(layout.lane_pod, weight, layout.pods)
-        self._stay_of_pod = np.bincount(layout.lane_pod, stay, layout.pods) / np.maximum(total, 1e-300)
-        if queues.has_holds:
-            held = self.outcomes.lane_own + self.outcomes.below[layout.lane_node]
-            weight = np.maximum(self.flow[layout.lane_edge], 1e-12) * queues.share
-            total = np.bincount(layout.lane_pod, held * weight, layout.pods)
-            amount = np.bincount(layout.lane_pod, weight, layout.pods)
-            queues.hold = np.where(amount > 0.0, total / np.maximum(amount, 1e-300), queues.hold)
-        queues.refresh()
 
     def _calm(self) -> bool:
         """Whether nobody can miss a deadline by the waits of now."""
@@ -349,10 +227,10 @@ class AggregateRun:
     def _judge(self, tick: int) -> None:
         callers = self.callers
         share = None
-        self._is_calm = self._calm()
-        watchful = bool(self._hot) or not self._is_calm or bool(self._hedges) or self.cuts.any_void
-        self._judged = watchful and self._any_timed
-        if self._judged:
+        self.is_calm = self._calm()
+        watchful = bool(self.hot) or not self.is_calm or "hedged" in self.traits or self.cuts.any_void
+        self.judged = watchful and "timed" in self.traits
+        if self.judged:
             expiring = callers.slot_of_expiring(tick)
             share = self.outcomes.update(tick, self.queues, expiring)
             self._hedges.judge(share)
@@ -363,8 +241,8 @@ class AggregateRun:
                 share = share * (1.0 - np.where(expiring >= 0, void, 0.0))
         in_time = np.ones(self.layout.edges)
         if callers.any_leave:
-            self._answered = leave(self, self._answered, tick)
-        callers.judge(tick, share, self._answered, in_time)
+            self.answered = leave(self, self.answered, tick)
+        callers.judge(tick, share, self.answered, in_time)
         self._cool(share)
         if self.guards:
             bad = np.add.reduce(callers.failed[:3], axis=0)
@@ -375,10 +253,10 @@ class AggregateRun:
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
         trouble = share is not None and bool((share < 1.0 - 1e-6).any())
-        if trouble or not self._is_calm or bool(self.callers.retried.any()):
-            self._hot = self.layout.slots + 2
-        elif self._hot:
-            self._hot -= 1
+        if trouble or not self.is_calm or bool(self.callers.retried.any()):
+            self.hot = self.layout.slots + 2
+        elif self.hot:
+            self.hot -= 1
 
     def _answer(self, tick: int) -> None:
         """Successes of root requests: into the series at their instants, and users back to thinking."""
@@ -386,8 +264,8 @@ class AggregateRun:
         roots = recorder.roots
         good = callers.succeeded[roots]
         begun = tick - layout.timeout_ticks[roots]
-        if self._judged:
-            rest = self.outcomes.own_of_edge[roots] + self._below_then[slots_of(tick, layout, roots), roots]
+        if self.judged:
+            rest = self.outcomes.own_of_edge[roots] + self.below_then[slots_of(tick, layout, roots), roots]
             took = np.minimum(np.maximum(self.outcomes.waited[roots], 0.0) + rest, layout.timeout[roots])
         else:
             took = self.outcomes.latency[roots]
@@ -417,7 +295,7 @@ class AggregateRun:
         age = float(np.cumsum(queues.age(tick)[pods] * share)[-1])
         took = age + float(self.outcomes.own_of_edge[edge] + self.outcomes.below[layout.child[edge]])
         took += 2.0 * float(layout.network[edge])
-        amount = float(self._answered[edge]) * float(self.call_ok[edge])
+        amount = float(self.answered[edge]) * float(self.call_ok[edge])
         if took >= layout.timeout[edge] or amount <= 0.0:
             return 0.0
         answered = self.callers.answer(tick, edge, amount, int(took))
@@ -433,7 +311,7 @@ class AggregateRun:
             for edge, count in zip(source.edges, source.arrivals(tick), strict=True):
                 fresh[edge] += count
 
-    def _forward(self, tick: int, fresh: Array) -> None:
+    def _forward(self, tick: int, fresh: Array, fast: ModuleType | None) -> None:
         """Let the attempts of this tick through the graph, level by level."""
         layout, queues, callers = self.layout, self.queues, self.callers
         if self.guards:
@@ -441,15 +319,14 @@ class AggregateRun:
             self.guards.decide(tick, self._wanted + fresh)
             callers.refuse(callers.guard(self.guards.later))
         calls = np.add.reduce(callers.issue, axis=0)
-        if self._hedges:
+        if "hedged" in self.traits:
             self._extra = self._hedges.made(tick)
             calls += self._extra
         if queues.bounded:
             queues.refused[:] = 0.0
-        if self._untimed:
-            self._answered = np.zeros(layout.edges)
+        if self._answering:
+            self.answered = np.zeros(layout.edges)
         per_visit = layout.calls_per_visit * self.outcomes.made
-        fast = kernels() if self._plain and not self.cuts.delays else None
         if fast is not None:
             self._forward_fast(fast, calls, fresh, per_visit)
             self._after(tick, calls)
@@ -462,9 +339,9 @@ class AggregateRun:
             calls[edges] += fresh[edges]
             left = queues.step(level, self.cuts.sent(calls))
             self._left[lanes] = left
-            if self._untimed:
-                self._answered += np.bincount(layout.lane_edge[lanes], left, layout.edges)
-            if self._any_lag:
+            if self._answering:
+                self.answered += np.bincount(layout.lane_edge[lanes], left, layout.edges)
+            if "lagging" in self.traits:
                 left = self._later(lanes, left)
             if visits is not None:
                 visits += np.bincount(layout.lane_node[lanes], left, len(visits))
@@ -477,16 +354,16 @@ class AggregateRun:
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
         if visits is not None:
             ages = self.ages(tick)
-            self.caches.step(tick, visits, self._answered, self.in_time(ages), ages)
+            self.caches.step(tick, visits, self.answered, self.in_time(ages), ages)
         self._after(tick, calls)
 
     def _after(self, tick: int, calls: Array) -> None:
         """What callers are told of the attempts of this tick."""
         if self.queues.bounded:
             self._refusals(calls)
-        if self._untimed:
-            self.flowed = self._answered
-            self._answered = self._answers.given(self, tick, self.flowed)
+        if self._answering:
+            self.flowed = self.answered
+            self.answered = self._answers.given(self, tick, self.flowed)
 
     def _forward_fast(self, fast: ModuleType, calls: Array, fresh: Array, per_visit: Array) -> None:
         """The same of a plain graph, compiled."""
@@ -494,8 +371,8 @@ class AggregateRun:
         survive = (1.0 - layout.node_failure)[layout.lane_node]
         passing = (1.0 - cuts.refused_share, 1.0 - cuts.lost_share, survive, per_visit * self.gates.open)
         self.queues.forward(fast, self._levels, calls, fresh, passing, self._left)
-        if self._untimed:
-            self._answered = np.bincount(layout.lane_edge, self._left, layout.edges).astype(np.float64, copy=False)
+        if self._answering:
+            self.answered = np.bincount(layout.lane_edge, self._left, layout.edges).astype(np.float64, copy=False)
 
     def _guard_fresh(self, edges: slice, fresh: Array) -> None:
         self._wanted[edges] += fresh[edges]
@@ -514,20 +391,9 @@ class AggregateRun:
             calls = np.maximum(calls, self.cuts.sent(calls))
         per_call = 1.0 / np.maximum(calls, 1e-300)
         dropped = np.where(queues.limits.lane_drops, queues.refused, 0.0)
-        self._dropped = np.bincount(layout.lane_edge, dropped, layout.edges) * per_call
+        self.dropped = np.bincount(layout.lane_edge, dropped, layout.edges) * per_call
         lost = np.bincount(layout.lane_edge, queues.refused - dropped, layout.edges)
-        self._refused = np.where(calls > 0.0, lost * per_call, 0.0)
-
-    def ages(self, tick: int) -> Array:
-        """How long ago the attempts began that are answered now, by edge, in ticks."""
-        layout, queues, outcomes = self.layout, self.queues, self.outcomes
-        waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)
-        age: Array = waited + outcomes.own_of_edge + self._below_now
-        return age
-
-    def in_time(self, ages: Array) -> Array:
-        """Share of the answers of now that come before their deadline, per edge."""
-        return np.where(self.layout.timed & (ages >= self.layout.timeout), 0.0, 1.0)
+        self.refused = np.where(calls > 0.0, lost * per_call, 0.0)
 
     def _later(self, lanes: slice, left: Array) -> Array:
         """Where a request's own time begins when it leaves the queue, its calls come that much later."""
@@ -536,24 +402,24 @@ class AggregateRun:
             left = queues.contended.step(self.tick, lanes, left, queues.stretch, queues.factor * queues.up)
             queues.busy[:] = queues.contended.inside()
         own = np.where(self._lagging[lanes], self.outcomes.lane_own[lanes], 0.0)
-        pool = self._pool[lanes] + left
+        pool = self.pool[lanes] + left
         out = np.where(own > 0.05, pool / (1.0 + own), pool)
-        self._pool[lanes] = pool - out
+        self.pool[lanes] = pool - out
         return out
 
     def _note(self, tick: int, attempts: Array, fresh: Array) -> None:
         queues, recorder = self.queues, self.recorder
-        self.sampler.arrived(tick, fresh, self._refused)
+        self.sampler.arrived(tick, fresh, self.refused)
         repeated = self.callers.repeated
-        refused = attempts * (self._refused + self._dropped) + repeated
+        refused = attempts * (self.refused + self.dropped) + repeated
         recorder.tick(attempts + repeated + self._extra, refused, fresh, self.callers.succeeded)
-        own = np.where(self.layout.infinite, self._stay_of_pod, queues.mean_service)
+        own = np.where(self.layout.infinite, self.stay_of_pod, queues.mean_service)
         held = np.minimum(queues.finished * own, 1e12)
         if queues.contended:
             held = np.where(queues.busy > 0.0, queues.busy, held)
         recorder.pods(np.floor(queues.waiting), held, queues.finished)
         if queues.limits.has_heap:
-            recorder.paused(self._window, queues.finished * queues.limits.pause)
+            recorder.paused(self.window, queues.finished * queues.limits.pause)
         recorder.lanes(self._left, queues.refused if queues.bounded else None)
         self.wide.watch(tick)
         self.sampler.after(tick)
@@ -571,11 +437,11 @@ class AggregateRun:
             amounts = np.where(ripe & (took <= age - 0.5), self.callers.total[begun % layout.slots][roots], 0.0)
             good = amounts * self.outcomes.quality[roots]
             recorder.answered((begun + 0.5 + took) * self.tick_ns, good)
-        last = np.where(layout.timed[roots], 0.0, self._answered[roots])
+        last = np.where(layout.timed[roots], 0.0, self.answered[roots])
         recorder.answered(np.full(len(roots), float(self.tick) * self.tick_ns), last)
 
     def _close_window(self, final: bool = False) -> None:
-        window = self._window
+        window = self.window
         if window >= self.recorder.windows or (final and self.tick * self.tick_ns <= window * self.spec.run.window):
             return
         queues, layout = self.queues, self.layout
@@ -585,7 +451,7 @@ class AggregateRun:
             self.recorder.hits[window, service] = hits
             self.recorder.lookups[window, service] = self.caches.looked[service]
         self.caches.hits, self.caches.looked = {}, {}
-        self._window += 1
+        self.window += 1
 
 
 def slots_of(tick: int, layout: Layout, edges: NDArray[np.int64]) -> NDArray[np.int64]:

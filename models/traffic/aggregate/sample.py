@@ -326,3 +326,28 @@ class Sampler:
 def _weighed(times: Array, each: float) -> Array:
     """Times in the first row, for how many each stands in the second."""
     return np.vstack((times, np.full(len(times), each)))
+
+
+class NoWalks(Sampler):
+    """No requests walk through a large graph: its latencies are those of the state."""
+
+    def __init__(
+        self, layout: Layout, queues: Queues, outcomes: Outcomes, callers: Callers, recorder: Recorder, seed: int
+    ) -> None:
+        super().__init__(layout, queues, outcomes, callers, recorder, seed)
+        del self._walker
+
+    def _walk(self, until: int, newest: int) -> None:
+        self._done = until
+
+    def arrived(self, tick: int, fresh: Array, refused: Array) -> None:
+        """Nobody asks for it."""
+
+    def flush(self) -> None:
+        """Forget the wide ticks so far."""
+        self._calm_begin, self._calm_fresh = -1, np.zeros_like(self._calm_fresh)
+
+    def leap(self, tick: int, ticks: int) -> None:
+        """Several ticks in which nothing moves."""
+        self._arrivals = turned(self._arrivals, ticks)
+        self._done = tick + ticks

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import normals
 from simcluster.models.traffic.aggregate.grid import turned
-from simcluster.models.traffic.aggregate.ranked import has_ranks
 from simcluster.models.traffic.aggregate.record import Sums
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 
@@ -62,22 +61,8 @@ _PI = 3.141592653589793
 class Steady:
     """Watches for stillness and leaps."""
 
-    def __init__(self, run: AggregateRun) -> None:
+    def __init__(self, run: RunState) -> None:
         layout = run.layout
-        self.possible = (
-            not run._closed
-            and not run.caches
-            and not run.queues.unsteady
-            and not run.guards
-            and not run._hedges
-            and not has_ranks(layout)
-            and not run.queues.limits.has_rate
-            and not run.queues.limits.has_delay
-            and not len(run.callers.budgeted)
-            and not any(source.wild for source in run.sources)
-            and run.longest > 1
-            and bool((layout.timed | layout.asynchronous).all())
-        )
         # a storm has settled when requests that began in it have made all their attempts
         memory = int(np.max(layout.attempts * run.callers.period)) + 1
         self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
@@ -94,7 +79,7 @@ class Steady:
         self._ordinary = self._forsaken = np.zeros(layout.pods, dtype=bool)
         self.forget(run)
 
-    def forget(self, run: AggregateRun) -> None:
+    def forget(self, run: RunState) -> None:
         """Something was changed: begin to watch again."""
         self._begin = run.tick
         run.sampler.restless()
@@ -112,11 +97,9 @@ class Steady:
         """Whether leaps are possible now."""
         return self._averages is not None
 
-    def watch(self, run: AggregateRun) -> None:
+    def watch(self, run: RunState) -> None:
         """After a fine tick while deadlines are looked at."""
-        if not self.possible:
-            return
-        if not run._judged:
+        if not run.judged:
             if self._sums is not None:
                 self.forget(run)
             return
@@ -144,16 +127,16 @@ class Steady:
         allowed = _SHARE * second + _DEVIATIONS * np.sqrt(self._tries * np.maximum(second, 1e-9) / ticks)
         return bool((np.abs(first - second) <= allowed).all())
 
-    def span(self, run: AggregateRun, last: int) -> int:
+    def span(self, run: RunState, last: int) -> int:
         """How many ticks may be leapt over now; 1 if none."""
-        if self._averages is None or run.triggers.next_tick <= run.tick:
+        if self._averages is None or run.next_event <= run.tick:
             return 1
         tick = run.tick
         if tick >= self._until:
             if tick >= self._until + _CHECK:
                 self._until = tick + TRUST_NS // run.tick_ns
             return 1
-        end = min(tick + self._farthest, last, run.triggers.next_tick, run.window_end(), self._until)
+        end = min(tick + self._farthest, last, run.next_event, run.window_end(), self._until)
         for source in run.sources:
             end = min(end, source.steady_until(tick))
         rates = tuple(rate for source in run.sources for rate in source.rates(tick))
@@ -163,7 +146,7 @@ class Steady:
             return 1
         return min(end - tick, self._still(run)) if end - tick > 1 else 1
 
-    def _still(self, run: AggregateRun) -> int:
+    def _still(self, run: RunState) -> int:
         """For how many ticks every queue is an ordinary one, or beyond hope."""
         queues, layout = run.queues, run.layout
         self._compare(run)
@@ -196,7 +179,7 @@ class Steady:
         ticks = min(ticks, filled)
         return int(max(ticks, 1.0))
 
-    def _compare(self, run: AggregateRun) -> None:
+    def _compare(self, run: RunState) -> None:
         """What the averages and the speeds of now come to."""
         queues, layout, averages = run.queues, run.layout, self._averages
         assert averages is not None
@@ -216,7 +199,7 @@ class Steady:
         # a queue to which hardly anybody comes any more runs empty, and nothing else changes by that
         self._forsaken = rho <= _FORSAKEN
 
-    def _is_known(self, run: AggregateRun, rho: Array) -> NDArray[np.bool_]:
+    def _is_known(self, run: RunState, rho: Array) -> NDArray[np.bool_]:
         """Whether a stretch shows what a queue of this utilisation does: who is late, or that hardly anybody is."""
         bound = np.minimum(run.layout.bound, 1e9)
         rate = np.minimum(run.queues.rate, 1e9)
@@ -229,7 +212,7 @@ class Steady:
         known: NDArray[np.bool_] = rare | (pace * rate * self._stretch >= wanted)
         return known
 
-    def _echoes(self, run: AggregateRun) -> NDArray[np.bool_]:
+    def _echoes(self, run: RunState) -> NDArray[np.bool_]:
         """Pods that refuse requests now and then which come again later: full times then follow full times."""
         layout = run.layout
         found = np.zeros(layout.pods, dtype=bool)
@@ -237,7 +220,7 @@ class Steady:
         result: NDArray[np.bool_] = found & (np.isfinite(layout.bound) | np.isfinite(layout.in_flight_max))
         return result
 
-    def leap(self, run: AggregateRun, ticks: int) -> None:
+    def step(self, run: RunState, ticks: int) -> None:
         """Go on as before for so many ticks."""
         averages, queues, callers = self._averages, run.queues, run.callers
         assert averages is not None
@@ -264,12 +247,12 @@ class Steady:
         run.recorder.pods(np.where(self._long, (middle - averages.pods[0]) * ticks, 0.0), none, none)
         callers.shift(tick, ticks)
         run.cuts.void = turned(run.cuts.void, ticks)
-        run._below_then = turned(run._below_then, ticks)
+        run.below_then = turned(run.below_then, ticks)
         run.tick = end
         self._begin += ticks
         queues.limits.last_empty = np.minimum(queues.limits.last_empty + ticks, float(end))
 
-    def _queues(self, run: AggregateRun, ticks: int, scale: float) -> None:
+    def _queues(self, run: RunState, ticks: int, scale: float) -> None:
         queues, layout = run.queues, run.layout
         units = self._arrived * (ticks * scale)
         noise = normals(run.noise.uniform(run.tick)) * np.sqrt(
@@ -292,7 +275,7 @@ class Steady:
         queues.shift_rings(ticks, moved, units)
 
 
-def _shortest_wait(run: AggregateRun) -> Array:
+def _shortest_wait(run: RunState) -> Array:
     """The shortest time-out that a wait at each pod counts for: of its callers, and of theirs; in ticks."""
     layout = run.layout
     edges = np.where(layout.timed, layout.timeout, 1e9)

@@ -10,7 +10,7 @@ from simcluster.models.traffic.aggregate.pools import MARK, callee_of, caller_of
 from simcluster.models.traffic.graph.events import Event, Outage
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 
 class Triggers:
@@ -35,7 +35,7 @@ class Triggers:
         """The tick of the next change; far away if there is none."""
         return self._moments[self._next][0] if self._next < len(self._moments) else 1 << 60
 
-    def apply(self, run: AggregateRun, tick: int) -> bool:
+    def apply(self, run: RunState, tick: int) -> bool:
         """Make the changes that are due; whether there were any."""
         changed = False
         while self.next_tick <= tick:
@@ -45,7 +45,7 @@ class Triggers:
             changed = True
         return changed
 
-    def _change(self, run: AggregateRun, event: Event, begins: bool) -> None:
+    def _change(self, run: RunState, event: Event, begins: bool) -> None:
         if event.load is not None:
             source = run.source(event.load.name)
             source.factor = source.factor * event.load.factor if begins else self._load_factor(run, event.load.name)
@@ -65,25 +65,25 @@ class Triggers:
             everything = len(run.pods_of(run.queues_of(event.restart.service)[0]))
             run.lose(event.restart.service, everything if begins else -everything)
 
-    def _active(self, run: AggregateRun) -> list[Event]:
+    def _active(self, run: RunState) -> list[Event]:
         """Events that have begun and not ended, by what was applied so far."""
         state: dict[int, bool] = {}
         for _, what, index in self._moments[: self._next]:
             state[index] = what == 1
         return [self._events[index] for index in sorted(state) if state[index]]
 
-    def _load_factor(self, run: AggregateRun, name: str) -> float:
+    def _load_factor(self, run: RunState, name: str) -> float:
         factor = 1.0
         for event in self._active(run):
             if event.load is not None and event.load.name == name:
                 factor *= event.load.factor
         return factor
 
-    def _capacity(self, run: AggregateRun, service: str) -> None:
+    def _capacity(self, run: RunState, service: str) -> None:
         for queue in run.queues_of(service):
             self._slow(run, service, run.pods_of(queue))
 
-    def _slow(self, run: AggregateRun, service: str, pods: range) -> None:
+    def _slow(self, run: RunState, service: str, pods: range) -> None:
         run.queues.factor[pods] = 1.0
         for event in self._active(run):
             effect = event.capacity
@@ -91,7 +91,7 @@ class Triggers:
                 chosen = [pods.start + i for i in effect.replicas] if effect.replicas is not None else pods
                 run.queues.factor[chosen] *= effect.factor
 
-    def _edges(self, run: AggregateRun, caller: str, to: str, *, calls: bool = False) -> list[int]:
+    def _edges(self, run: RunState, caller: str, to: str, *, calls: bool = False) -> list[int]:
         """Edges between two services: over which messages go, or on which calls are made (before a pool)."""
         nodes, found = run.graph.nodes, []
         for e in run.graph.edges:
@@ -101,13 +101,13 @@ class Triggers:
                 found += [] if pooled else [e.index]
         return found
 
-    def _retries(self, run: AggregateRun, event: Event, begins: bool) -> None:
+    def _retries(self, run: RunState, event: Event, begins: bool) -> None:
         assert event.retries is not None
         edges = self._edges(run, event.retries.caller, event.retries.to, calls=True)
         limit = np.minimum(run.layout.attempts, event.retries.attempts) if begins else run.layout.attempts
         run.callers.limit[edges] = limit[edges]
         run.callers.restrict()
 
-    def _outage(self, run: AggregateRun, outage: Outage, begins: bool) -> None:
+    def _outage(self, run: RunState, outage: Outage, begins: bool) -> None:
         for edge in self._edges(run, outage.caller, outage.to):
-            run.cut(edge, begins, outage.messages == "held")
+            run.cuts.cut(run.tick, edge, begins, outage.messages == "held")

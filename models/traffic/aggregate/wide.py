@@ -20,18 +20,15 @@ from simcluster.engine import Shared, arithmetic
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.durations import fine_values
-from simcluster.models.traffic.aggregate.ranked import has_ranks
 from simcluster.models.traffic.aggregate.sample import Ordinary
 from simcluster.models.traffic.aggregate.waits import MOST_PLACES, CalmWaits, Station
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.layout import Edge, Layout
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 
-#: The longest tick.
-LONGEST_NS = 1_000_000_000
 #: Requests that may be expected to miss a deadline or a bound in a second, and the highest utilisation.
 _MISSES, _MISSES_OF_RATE, _BUSIEST = 1e-3, 2e-5, 0.92
 #: The same for users who wait for their answers: beyond it their number limits the queue.
@@ -70,21 +67,8 @@ class Works(tuple[tuple[Array, Array], ...], Shared):
 class Wide(Ordinary):
     """Decides about wide ticks and makes them; also says when queues are ordinary ones in fine ticks."""
 
-    def __init__(self, run: AggregateRun) -> None:
+    def __init__(self, run: RunState) -> None:
         layout = run.layout
-        self.possible = (
-            not run._closed
-            and not run.caches
-            and not run.queues.unsteady
-            and not len(run._errors.faulty)
-            and not layout.has_late
-            and not run.queues.limits.has_rate
-            and not run.queues.limits.has_delay
-            and run.longest > 1
-            and not run._hedges
-            and not has_ranks(layout)
-            and not bool(run.callers.leaving.any())
-        )
         self._run = run
         self._odd = 0
         self._settled = 0
@@ -93,7 +77,6 @@ class Wide(Ordinary):
         self._safe = False
         self.version = 0
         self._changed = 0
-        self._ranked = has_ranks(layout)
         #: whether a service's queues still remember what was before a change, or a peak
         self._starts = layout.service_starts
         self._room = np.diff(np.append(layout.service_starts, layout.pods)).astype(np.float64)
@@ -101,18 +84,17 @@ class Wide(Ordinary):
         self._unsettled = np.zeros(len(self._starts), dtype=bool)
         self._moments(run)
         self.waits = CalmWaits(self._nodes)
-        changing = any(source.wild or source.load.is_curved() for source in run.sources)
+        changing = "bursty" in run.traits or any(source.load.is_curved() for source in run.sources)
         self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
         self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
         self._impatience(run)
         #: queues that look as their stationary law says at any utilisation
         self._soon = run.queues.lifo | np.array([patience is not None for patience in self._patience])
-        self._newest = bool(run.queues.lifo.any())
         self._short |= self._soon & (layout.levels == 1)
         busy = stationary.at_utilisation(run.queues._tables, run.queues._kind, np.full(layout.pods, _BUSIEST))
         self._usual = np.where(self._short, 0.0, busy[:, 2] / _ORDINARY)
 
-    def _moments(self, run: AggregateRun) -> None:
+    def _moments(self, run: RunState) -> None:
         """First three moments of the work of every node, in ticks."""
         layout = run.layout
         nodes = layout.graph.nodes
@@ -128,7 +110,7 @@ class Wide(Ordinary):
             third[i] = max(own, rest) if plain and node.scv >= 1.0 else own if plain else rest
         self._first, self._second, self._third = mean, mean * mean * (1.0 + scv), third
 
-    def _impatience(self, run: AggregateRun) -> None:
+    def _impatience(self, run: RunState) -> None:
         """How long requests wait at most at every pod, where waiting ones leave or are not served; in ticks."""
         layout, limits, callers = run.layout, run.queues.limits, run.callers
         self._patience: list[Array | None] = [None] * layout.pods
@@ -148,12 +130,12 @@ class Wide(Ordinary):
         self._changed = tick
         self._unsettled[:] = True
 
-    def span(self, run: AggregateRun, last: int) -> int:
+    def span(self, run: RunState, last: int) -> int:
         """How many ticks the next step may take together; 1 if it must be a fine one."""
-        if not self.possible or run._hot or not run._is_calm or not self._clean(run):
+        if run.hot or not run.is_calm or not self._clean(run):
             return 1
         tick = run.tick
-        end = min(tick + run.longest, last, run.triggers.next_tick, run.window_end())
+        end = min(tick + run.longest, last, run.next_event, run.window_end())
         for source in run.sources:
             end = min(end, source.steady_until(tick))
         if end - tick < 2:
@@ -189,21 +171,23 @@ class Wide(Ordinary):
         """Laws of the waits at the loads of a stretch, if there are any, and whether all its waits were theirs."""
         run, queues, layout = self._run, self._run.queues, self._run.layout
         refusing = bool((run.outcomes.refused > _REFUSED).any())
-        if self._ranked or self._changed > since or self._is_other_load(since, until):
+        if "ranked" in run.traits or self._changed > since or self._is_other_load(since, until):
             return None, False
         if refusing and layout.levels > 1:
             return None, False
-        if queues.unsteady or run.cuts.any_share or bool((queues.factor != 1.0).any()):
+        slowed = bool((queues.factor != 1.0).any()) or not run.traits.isdisjoint(("heaped", "contended"))
+        if slowed or run.cuts.any_share:
             return None, False
-        if run.callers.any_leave and layout.levels > 1:
+        if "impatient" in run.traits and layout.levels > 1:
             return None, False
-        guarded = bool(run.guards) and not run.guards.quiet()
-        most = _BUSIEST_CLOSED if run._watched or run.caches else _BUSIEST
-        if refusing or guarded or self._newest or run._watched or run.caches or run._hedges:
+        guarded = not run.guards.quiet()
+        changing = run.waits_for_answers or "cached" in run.traits
+        most = _BUSIEST_CLOSED if changing else _BUSIEST
+        if refusing or guarded or changing or "hedged" in run.traits or bool(queues.lifo.any()):
             left = run.flow[layout.lane_edge] * queues.share
         else:
             left = self.expected(run, since)[1]
-        if run._watched or run.caches or queues.limits.has_rate:
+        if changing or "rate_limited" in run.traits:
             offered = queues.offered
         else:
             offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
@@ -213,7 +197,7 @@ class Wide(Ordinary):
         self._version = -2
         self._laws(run, rho, left)
         remembered = refusing and bool(run.callers.comes_again.any())
-        shifting = bool((queues.limits.interval > 0.0).any()) or any(source.wild for source in run.sources)
+        shifting = bool((queues.limits.interval > 0.0).any()) or "bursty" in run.traits
         wild = guarded or remembered or shifting
         return self.waits, not wild and self._odd <= since
 
@@ -227,7 +211,7 @@ class Wide(Ordinary):
                     return True
         return False
 
-    def expected(self, run: AggregateRun, tick: int) -> tuple[Array, Array]:
+    def expected(self, run: RunState, tick: int) -> tuple[Array, Array]:
         """First attempts of all edges and lanes in a tick, by the rates of the loads."""
         fresh = np.zeros(run.layout.edges)
         for source in run.sources:
@@ -235,7 +219,7 @@ class Wide(Ordinary):
                 fresh[edge] += rate
         return self.forward(run, fresh)
 
-    def _clean(self, run: AggregateRun) -> bool:
+    def _clean(self, run: RunState) -> bool:
         cuts, callers = run.cuts, run.callers
         if (
             cuts.any_share
@@ -247,16 +231,16 @@ class Wide(Ordinary):
             return False
         if callers._ring and bool(callers.delayed.any()):
             return False
-        return not (run.guards and not run.guards.quiet())
+        return run.guards.quiet()
 
-    def _settle(self, run: AggregateRun) -> bool:
+    def _settle(self, run: RunState) -> bool:
         """Flows, utilisations and laws for the loads of now; whether they are safe."""
         layout, queues = run.layout, run.queues
         run.sampler.flush()  # requests so far waited by the laws of their time
         self.flow, left = self.expected(run, run.tick)
         offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         self.offered = offered
-        run._refresh()
+        run.refresh()
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
         if bool((rho > self._busiest).any()):
             return False
@@ -268,7 +252,7 @@ class Wide(Ordinary):
         come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
         return self._misses(run, left, decay) < _MISSES + _MISSES_OF_RATE * come
 
-    def forward(self, run: AggregateRun, fresh: Array) -> tuple[Array, Array]:
+    def forward(self, run: RunState, fresh: Array) -> tuple[Array, Array]:
         """First attempts through the graph: calls on every edge, requests of every lane."""
         layout, queues = run.layout, run.queues
         calls, left = fresh.copy(), np.zeros(layout.lanes)
@@ -281,7 +265,7 @@ class Wide(Ordinary):
                 calls += np.bincount(below, left[rows] * per_visit[below], layout.edges)
         return calls, left
 
-    def _laws(self, run: AggregateRun, rho: Array, left: Array) -> None:
+    def _laws(self, run: RunState, rho: Array, left: Array) -> None:
         layout, queues = run.layout, run.queues
         flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
         node = layout.lane_node
@@ -344,7 +328,7 @@ class Wide(Ordinary):
                 found[pod][node] = found[pod].get(node, 0.0) + rounded
         return [tuple(mix.items()) for mix in found]
 
-    def _regularity(self, run: AggregateRun, pod: int, rho: float) -> float:
+    def _regularity(self, run: RunState, pod: int, rho: float) -> float:
         """Squared variation of the times between arrivals at a pod."""
         layout = run.layout
         service = layout.graph.spec.services[layout.graph.service_names[layout.pod_service[pod]]]
@@ -364,11 +348,11 @@ class Wide(Ordinary):
         weight = 1.0 / (1.0 + 4.0 * (1.0 - rho) * (1.0 - rho) * (callers - 1))
         return weight * arrivals + 1.0 - weight
 
-    def _is_even(self, run: AggregateRun, edge: Edge) -> bool:
+    def _is_even(self, run: RunState, edge: Edge) -> bool:
         load = run.spec.load[edge.load].open
         return load is not None and load.arrivals == "even"
 
-    def _stretched(self, run: AggregateRun) -> Array:
+    def _stretched(self, run: RunState) -> Array:
         """How much longer than described the own time of every node is, at its slowest pod."""
         layout = run.layout
         slowest = np.ones(len(layout.node_own))
@@ -378,7 +362,7 @@ class Wide(Ordinary):
         )
         return slowest
 
-    def _misses(self, run: AggregateRun, left: Array, decay: Array) -> float:
+    def _misses(self, run: RunState, left: Array, decay: Array) -> float:
         """Requests a second that would miss a deadline or find a full queue."""
         layout, queues = run.layout, run.queues
         per_second = 1e9 / layout.tick_ns
@@ -416,7 +400,7 @@ class Wide(Ordinary):
         missed = self.flow * arithmetic.exp_array(np.maximum(np.minimum(power, 0.0), -690.0))
         return total + float(np.cumsum(np.where(layout.timed, missed, 0.0))[-1]) * per_second
 
-    def step(self, run: AggregateRun, ticks: int) -> None:
+    def step(self, run: RunState, ticks: int) -> None:
         """So many ticks at once."""
         layout, queues, callers, recorder = run.layout, run.queues, run.callers, run.recorder
         tick, end = run.tick, run.tick + ticks
@@ -430,7 +414,7 @@ class Wide(Ordinary):
         recorder.tick(calls, np.zeros(layout.edges), fresh, succeeded, ticks)
         units = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         finished = units
-        own = np.where(layout.infinite, run._stay_of_pod, queues.mean_service)
+        own = np.where(layout.infinite, run.stay_of_pod, queues.mean_service)
         recorder.pods(self._wide_length * ticks, np.minimum(finished * own, 1e12), finished)
         recorder.lanes(left, None)
         roots = recorder.roots
@@ -440,7 +424,7 @@ class Wide(Ordinary):
             run.guards.saw(end, calls, succeeded, np.zeros(layout.edges))
         queue = exponentials(run.noise.uniform(end)) / np.maximum(self._gamma, 1e-12)
         queues.settle(end, np.where(layout.infinite, 0.0, queue), units, self.offered, left)
-        run.settled(end, self.flow)
+        run.settled(self.flow)
         run.sampler.calm(tick, end, fresh, self.waits, self._settled)
         run.tick = end
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from simcluster.engine import arithmetic
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.aggregate.run import AggregateRun
+    from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-def withdraw(run: AggregateRun, lanes: Index, tick: int) -> None:
+def withdraw(run: RunState, lanes: Index, tick: int) -> None:
     """Callers that cancel, and deadlines that travel, take out of the queues who would be served too late."""
     layout = run.layout
     edges = layout.lane_edge[lanes]
@@ -27,7 +27,7 @@ def withdraw(run: AggregateRun, lanes: Index, tick: int) -> None:
     run.queues.withdraw(amounts)
 
 
-def leave(run: AggregateRun, answered: Array, tick: int) -> Array:
+def leave(run: RunState, answered: Array, tick: int) -> Array:
     """Patience runs out: who waits leaves the queue where callers cancel; answers find some gone."""
     layout, queues, callers = run.layout, run.queues, run.callers
     waited = np.bincount(layout.lane_edge, queues.age(tick)[layout.lane_pod] * queues.share, layout.edges)

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simcluster.models.traffic.aggregate.caches import Caches, HeldItems
-from simcluster.models.traffic.cluster.plan import Edge, Plan
+from simcluster.models.traffic.cluster.nodes import Edge
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.workload import owner_of
 from simcluster.models.traffic.graph.service import Cache
@@ -60,7 +61,7 @@ class CacheRoom:
         self._kept: dict[CacheKey, _Kept] = {}
         self._behind: dict[int, list[CacheKey]] = {}  # edges of the plan
         self._fillers: dict[CacheKey, list[int]] = {}
-        self._told: list[float] = []
+        self._published: list[float] = []
 
     def __bool__(self) -> bool:
         return bool(self._behind)
@@ -84,7 +85,7 @@ class CacheRoom:
         if groups:
             for node in plan.nodes:
                 self._find(plan.servers[node.server], [edge for step in node.steps for edge in step])
-        self._told = []
+        self._published = []
         self.refresh(plan)
 
     def _find(self, server: Server, edges: list[Edge]) -> None:
@@ -108,11 +109,11 @@ class CacheRoom:
                 miss *= 1.0 - rates[key]
             plan.made[edge] = miss
         now = list(plan.made.values())
-        if len(self._told) == len(now) and not any(
-            abs(a - b) > NOTICEABLE * max(a, b) for a, b in zip(now, self._told, strict=True)
+        if len(self._published) == len(now) and not any(
+            abs(a - b) > NOTICEABLE * max(a, b) for a, b in zip(now, self._published, strict=True)
         ):
             return False
-        self._told = now
+        self._published = now
         return True
 
     # --- time passes ----------------------------------------------------------------------

@@ -29,9 +29,10 @@ from simcluster.models.traffic.cluster.fleet import Arrived, Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow, FlowWalk
 from simcluster.models.traffic.cluster.hot import HotTraffic
 from simcluster.models.traffic.cluster.margins import Margins
+from simcluster.models.traffic.cluster.nodes import Node
 from simcluster.models.traffic.cluster.operations import DEFAULT_TIMEOUT_NS, OperationSpec
 from simcluster.models.traffic.cluster.plain import CHARGED, LARGE, PERIODS, Ledger, PlainFlow, stride_of
-from simcluster.models.traffic.cluster.plan import Node, Plan, PlanBuilder
+from simcluster.models.traffic.cluster.plan import Plan, PlanBuilder
 from simcluster.models.traffic.cluster.reevaluation import Reevaluation
 from simcluster.models.traffic.cluster.request import send_request
 from simcluster.models.traffic.cluster.server import Server
@@ -96,7 +97,7 @@ class TrafficEngine:
         self._reevaluation: Reevaluation | None = None
         self._margins: Margins | None = None
         self._ticks = 0
-        self._told = 0  # ticks that were accounted
+        self._accounted = 0  # ticks that were accounted
         self._stride = 1
         self._rates: list[float] = []
         self._planned: list[UserLoad] = []  # users of the plan
@@ -233,6 +234,13 @@ class TrafficEngine:
         """Whether queues, time-outs and retries are followed in fine ticks now."""
         return self.hot is not None
 
+    @property
+    def strategy(self) -> str:
+        """By which strategy (`traffic.strategies`) a tick is made now."""
+        if self.hot is not None:
+            return "hot"
+        return "calm_arrays" if self._plain is not None and self._plain.fits else "calm_walk"
+
     def _tick(self) -> None:
         self._ticks += 1
         self._age += 1
@@ -255,7 +263,7 @@ class TrafficEngine:
         if rewired or rates != self._rates:
             self._unlooked = LOOK_TICKS * LARGE_LOOKS
         self._rates = rates
-        behind = self._ticks - self._told
+        behind = self._ticks - self._accounted
         if behind > 1 and rewired:  # until now all went on as it was
             self._advance(now - TICK_NS, behind - 1)
             behind = 1
@@ -281,7 +289,7 @@ class TrafficEngine:
 
     def _advance(self, now: int, ticks: int) -> None:
         """So many ticks pass, the last of which ends at `now`."""
-        self._told += ticks
+        self._accounted += ticks
         self._unlooked += ticks
         if self._unlooked >= LOOK_TICKS * (1 if self._stride == 1 else LARGE_LOOKS):
             self._look()
@@ -323,7 +331,7 @@ class TrafficEngine:
                 self._plain = PlainFlow(self._plan)
                 self._fleet.meter()
         users = self._planned
-        if self._plain is not None and self._plain.fits:
+        if self._plain is not None and self.strategy == "calm_arrays":
             self._plain_tick(now, ticks, self._plain, users)
             return
         flow = FlowWalk(self._plan, self._ticks).run(users, ticks * TICK_NS)
@@ -343,7 +351,7 @@ class TrafficEngine:
         fleet, ledger = self._fleet, self._ledger
         period = self._ticks // self._stride
         ledger.add(arrived, ticks)
-        fleet.lent.add(work)
+        fleet.averages.add(work)
         if period % CHARGED == 0:
             fleet.charge()
         busy = np.maximum(fleet.cores() * (TENSE * ticks * TICK_NS), plain.crowd) <= work
@@ -373,7 +381,7 @@ class TrafficEngine:
         alive = np.array([fleet.servers[row].accepting for row in rows.tolist()], dtype=bool)
         for row in rows[~alive].tolist():
             fleet.servers[row].container.read_meter()
-        ticks, charged = ledger.take(rows), fleet.lent.accounted(rows)
+        ticks, charged = ledger.take(rows), fleet.averages.accounted(rows)
         came = Arrived(ticks, requests, work, square, busy, charged)
         changed, tense = fleet.advance(TICK_NS, rows[alive], Arrived(*(column[alive] for column in came)), TENSE)
         self._heard = self._heard or changed
@@ -425,24 +433,24 @@ class TrafficEngine:
             self._evaluate()
         if self._stride > 1:
             self._fleet.meter()
-        told = hot.run(self._plan, now, self._plan.keys, self._ticks)
+        counted = hot.run(self._plan, now, self._plan.keys, self._ticks)
         if self.caches:
             owners = hot.wiring.first_servers()
             self._stale = self.caches.take_back(self._plan, hot.live.engine.caches, owners) or self._stale
-        detail = Detail(told.loads, told.pods)
+        detail = Detail(counted.loads, counted.pods)
         layout = self._plan.layout
-        self.history.append(SharedTick(now, layout, told.latencies, told.sent, told.failures, detail))
+        self.history.append(SharedTick(now, layout, counted.latencies, counted.sent, counted.failures, detail))
         alive = np.array([server.accepting for server in self._plan.servers], dtype=bool)
-        known = alive[told.rows]
+        known = alive[counted.rows]
         changed, tense = self._fleet.observe(
-            ticks * TICK_NS, Seen(*(column[known] for column in told.seen)), told.rows[known], ticks, RELAXED
+            ticks * TICK_NS, Seen(*(column[known] for column in counted.seen)), counted.rows[known], ticks, RELAXED
         )
         self._stale = self._stale or changed
-        alive[told.rows] = False
+        alive[counted.rows] = False
         for row in np.nonzero(alive)[0].tolist():
             self._stale = self._plan.servers[row].settle(ticks * TICK_NS, ticks) or self._stale
-        self._write_logs(now, told.flow)
-        self._cool(hot, tense or bool(told.failures), ticks)
+        self._write_logs(now, counted.flow)
+        self._cool(hot, tense or bool(counted.failures), ticks)
 
     def _cool(self, hot: HotTraffic, tense: bool, ticks: int) -> None:
         """Back to the calm path when nothing has been tense for a while."""

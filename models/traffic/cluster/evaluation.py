@@ -23,8 +23,9 @@ from simcluster.models.traffic.cluster.causes import (
     Cause,
 )
 from simcluster.models.traffic.cluster.distribution import Latency, probability_above
+from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node, Target
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
-from simcluster.models.traffic.cluster.plan import Edge, Failure, Node, Plan, Target
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.statistics import Latencies
 from simcluster.models.traffic.cluster.tolls import Toll
 

@@ -26,7 +26,7 @@ from simcluster.models.traffic.cluster.averages import (
     REPORTED,
     SQUARE,
     WORK,
-    Lent,
+    AverageTable,
 )
 from simcluster.models.traffic.cluster.queueing import Wait
 from simcluster.models.traffic.cluster.server import (
@@ -124,7 +124,7 @@ class Fleet:
         self._cores = np.zeros(len(servers))
         self._containers = [[servers[row].container for row in rows] for rows in self.facts.of_machine]
         self._marks: list[object] = [None] * len(self.facts.machines)
-        self.lent = Lent(len(servers))
+        self.averages = AverageTable(len(servers))
         self.is_metered = False
 
     def cores(self) -> Array:
@@ -139,16 +139,16 @@ class Fleet:
 
     def per_second(self, tick_ns: int) -> Array:
         """Requests a second at every server, averaged over the last seconds."""
-        found: Array = self.lent.numbers[ARRIVALS].copy()
-        own = np.nonzero(~self.lent.held)[0].tolist()
+        found: Array = self.averages.numbers[ARRIVALS].copy()
+        own = np.nonzero(~self.averages.held)[0].tolist()
         found[own] = [self.servers[row]._arrivals for row in own]
         found *= 1e9 / tick_ns
         return found
 
     def inside(self) -> Array:
         """Requests inside every server."""
-        found: Array = self.lent.numbers[INSIDE].copy()
-        own = np.nonzero(~self.lent.held)[0].tolist()
+        found: Array = self.averages.numbers[INSIDE].copy()
+        own = np.nonzero(~self.averages.held)[0].tolist()
         found[own] = [self.servers[row].in_flight for row in own]
         return found
 
@@ -157,7 +157,7 @@ class Fleet:
         if not self.is_metered:
             self.is_metered = True
             for row in np.nonzero(~self.facts.alone)[0].tolist():
-                self.servers[row].container.use_meter(self.lent, row)
+                self.servers[row].container.use_meter(self.averages, row)
 
     def release(self) -> None:
         """This fleet is history: containers count for themselves."""
@@ -168,7 +168,7 @@ class Fleet:
 
     def charge(self) -> None:
         """Tell containers that leak as they work how much they worked."""
-        for row in list(self.lent.leaky):
+        for row in list(self.averages.leaky):
             self.servers[row].container.read_meter()
 
     # --- queues that others keep ----------------------------------------------------------
@@ -197,9 +197,9 @@ class Fleet:
         return changed or more, tense or hot
 
     def _observe(self, tick_ns: int, seen: Seen, rows: Index, ticks: int, busy: float) -> tuple[bool, bool]:
-        facts, lent, cores = self.facts, self.lent, self.cores()[rows]
-        self._lend(rows[~lent.held[rows]])
-        known = lent.numbers[:, rows]
+        facts, averages, cores = self.facts, self.averages, self.cores()[rows]
+        self._lend(rows[~averages.held[rows]])
+        known = averages.numbers[:, rows]
         arrivals, work = known[ARRIVALS], known[WORK]
         idle = facts.idle[rows] * tick_ns + known[CARRY]
         whole_idle = np.floor(idle)
@@ -217,12 +217,12 @@ class Fleet:
         known[OFFERED] = known[OFFERED] * keep + (seen.arrived + seen.refused) * new
         known[SQUARE] = known[SQUARE] * keep + 2.0 * seen.arrived * cost * cost * new
         known[INSIDE], known[CORES] = inside, cores
-        lent.numbers[:, rows] = known
+        averages.numbers[:, rows] = known
         self._put_behind(rows, backlog.astype(np.int64))
         state = _State(arrivals, work, backlog, inside, cores)
         changed = self._publish(rows, seen, known, tick_ns // ticks)
         full = used >= np.floor(capacity * SATURATED)
-        self._account(rows, used, np.where(full, 1.0, lent.throttled[rows]) * facts.asleep[rows] * tick_ns)
+        self._account(rows, used, np.where(full, 1.0, averages.throttled[rows]) * facts.asleep[rows] * tick_ns)
         rest = seen.waiting * cost / tick_ns
         wanted = np.minimum(used / tick_ns + rest, np.maximum(facts.most[rows], used / tick_ns))
         held = np.maximum(inside, np.where(work > 0.0, backlog * arrivals / np.where(work > 0.0, work, 1.0), 0.0))
@@ -231,18 +231,18 @@ class Fleet:
 
     def _lend(self, rows: Index) -> None:
         """Servers have their averages here from now on."""
-        self.lent.borrow([self.servers[row] for row in rows.tolist()], rows.tolist())
+        self.averages.borrow([self.servers[row] for row in rows.tolist()], rows.tolist())
 
     def _put_behind(self, rows: Index, backlog: Index) -> None:
         """CPU work that waits at servers."""
-        behind = self.lent.behind
+        behind = self.averages.behind
         for place in np.nonzero(behind[rows] != backlog)[0].tolist():
             self.servers[rows[place]].backlog_ns = int(backlog[place])
         behind[rows] = backlog
 
     def _publish(self, rows: Index, seen: Seen, known: Array, tick_ns: int) -> bool:
         """Tell callers and probes how long they wait, where that has changed; whether it has."""
-        lent = self.lent
+        averages = self.averages
         allowed = np.maximum(ALIKE, CHANCE / np.sqrt(remembered(known[ARRIVALS], known[AGE]))) * known[JUDGED_WORK]
         alike = (np.abs(known[WORK] - known[JUDGED_WORK]) <= allowed) & (known[CORES] == known[JUDGED_CORES])
         for row in rows[~alike].tolist():
@@ -250,21 +250,25 @@ class Fleet:
             server._judged_work, server._judged_cores = server._work, server.cores
             server._judged_wait = server._current(tick_ns, server.cores)[0]
         self._lend(rows[~alike])
-        calm, asleep = lent.judged[:, rows]
+        calm, asleep = averages.judged[:, rows]
         mean = np.maximum(seen.wait_ns, np.where(seen.waiting < 1.0, calm, 0.0))
         all_ = seen.arrived + seen.refused
         refused = np.minimum(np.where(seen.refused > 0.0, seen.refused / np.where(all_ > 0.0, all_, 1.0), 0.0), 0.99)
-        told = lent.told[rows]
-        changed = np.abs(mean - told) > NOTICEABLE_SHARE * told + NOTICEABLE_NS
-        changed |= np.abs(refused - lent.rejected[rows]) > NOTICEABLE_REFUSALS
-        changed |= np.abs(asleep - lent.throttled[rows]) > NOTICEABLE_REFUSALS
+        mean_before = averages.published[rows]
+        changed = np.abs(mean - mean_before) > NOTICEABLE_SHARE * mean_before + NOTICEABLE_NS
+        changed |= np.abs(refused - averages.rejected[rows]) > NOTICEABLE_REFUSALS
+        changed |= np.abs(asleep - averages.throttled[rows]) > NOTICEABLE_REFUSALS
         for place in np.nonzero(changed)[0].tolist():
             server, wait = self.servers[rows[place]], float(mean[place])
             server.wait = Wait(wait, wait * wait * 0.25, server._judged_wait.throttled)
             server.rejected = float(refused[place])
             server.published += 1
         some = rows[changed]
-        lent.told[some], lent.rejected[some], lent.throttled[some] = mean[changed], refused[changed], asleep[changed]
+        averages.published[some], averages.rejected[some], averages.throttled[some] = (
+            mean[changed],
+            refused[changed],
+            asleep[changed],
+        )
         return bool(changed.any())
 
     # --- queues that hardly exist ---------------------------------------------------------
@@ -278,25 +282,25 @@ class Fleet:
         Returns:
             As `observe`.
         """
-        facts, cores, lent = self.facts, self.cores()[rows], self.lent
+        facts, cores, averages = self.facts, self.cores()[rows], self.averages
         self._borrow(rows)
         span = came.ticks * float(tick_ns)
-        idle = facts.idle[rows] * span + lent.numbers[CARRY, rows]
+        idle = facts.idle[rows] * span + averages.numbers[CARRY, rows]
         whole_idle = np.floor(idle)
         wanted = whole_idle + np.floor(came.work)
         rests = came.requests == 0.0
-        single = ~lent.held[rows] | (wanted >= np.floor(cores * span))
-        quiet = rests & ~single & (lent.numbers[ARRIVALS, rows] <= 1e-3)
-        single |= quiet & ((lent.told[rows] != 0.0) | (lent.rejected[rows] != 0.0))
+        single = ~averages.held[rows] | (wanted >= np.floor(cores * span))
+        quiet = rests & ~single & (averages.numbers[ARRIVALS, rows] <= 1e-3)
+        single |= quiet & ((averages.published[rows] != 0.0) | (averages.rejected[rows] != 0.0))
         changed = tense = False
         for place in np.nonzero(single)[0].tolist():
             server = self.servers[rows[place]]
             if rests[place]:
                 changed = server.settle(int(span[place]), int(came.ticks[place])) or changed
                 continue
-            told = (int(span[place]), int(came.requests[place]), int(came.work[place]), float(came.square[place]))
+            here = (int(span[place]), int(came.requests[place]), int(came.work[place]), float(came.square[place]))
             before = {"charged": int(came.charged[place])} if came.charged[place] else {}
-            changed = server.advance(*told, float(came.busy[place]), 0, int(came.ticks[place]), **before) or changed
+            changed = server.advance(*here, float(came.busy[place]), 0, int(came.ticks[place]), **before) or changed
             tense = server.is_tense(tick_ns, busy) or tense
         quiet &= ~single
         if quiet.any():
@@ -316,25 +320,25 @@ class Fleet:
 
     def _idle(self, rows: Index, carry: Array, used: Array) -> None:
         """Servers of which nobody has wanted anything for long."""
-        numbers = self.lent.numbers
+        numbers = self.averages.numbers
         numbers[CARRY, rows] = carry
         self._account(rows, used, np.zeros(len(rows)))
         self._tell_machines(rows, self.facts.idle[rows], numbers[INSIDE, rows])
 
     def _borrow(self, rows: Index) -> None:
         """Take the averages of calm servers that have them themselves; those that are behind get theirs back."""
-        for row in rows[self.lent.held[rows] & (self.lent.behind[rows] > 0)].tolist():
-            self.lent.give_back(self.servers[row], row)
-        fresh = rows[~self.lent.held[rows] & ~self.facts.alone[rows]].tolist()
+        for row in rows[self.averages.held[rows] & (self.averages.behind[rows] > 0)].tolist():
+            self.averages.give_back(self.servers[row], row)
+        fresh = rows[~self.averages.held[rows] & ~self.facts.alone[rows]].tolist()
         fresh = [row for row in fresh if not self.servers[row].backlog_ns]
-        self.lent.borrow([self.servers[row] for row in fresh], fresh)
+        self.averages.borrow([self.servers[row] for row in fresh], fresh)
 
     def _pass(
         self, rows: Index, came: Arrived, cores: Array, carry: Array, used: Array, tick_ns: int
     ) -> tuple[bool, _State]:
-        """Servers that are not behind and whose averages are lent: averages, CPU and memory."""
-        lent, span = self.lent, came.ticks * float(tick_ns)
-        known = lent.numbers[:, rows]
+        """Servers that are not behind and whose averages are in the table: averages, CPU and memory."""
+        averages, span = self.averages, came.ticks * float(tick_ns)
+        known = averages.numbers[:, rows]
         age = np.minimum(known[AGE] + came.ticks, MOST_MEMORY)
         keep = _kept(age, known[ARRIVALS], came.ticks, came.requests / came.ticks)
         new = (1.0 - keep) / came.ticks
@@ -344,14 +348,14 @@ class Fleet:
         known[CARRY], known[ARRIVALS], known[OFFERED] = carry, arrivals, known[OFFERED] * keep + requests
         known[WORK], known[SQUARE], known[AGE] = work, known[SQUARE] * keep + came.square * new, age
         known[INSIDE], known[CORES] = inside, cores
-        lent.numbers[:, rows] = known
+        averages.numbers[:, rows] = known
         allowed = np.maximum(ALIKE, CHANCE / np.sqrt(remembered(arrivals, age))) * known[JUDGED_WORK]
         alike = (np.abs(work - known[JUDGED_WORK]) <= allowed) & (cores == known[JUDGED_CORES])
         changed = False
         for row in rows[~alike].tolist():
             changed = self.servers[row].judge(tick_ns) or changed
         self._borrow(rows[~alike])
-        self._account(rows, used - came.charged, lent.throttled[rows] * self.facts.asleep[rows] * span)
+        self._account(rows, used - came.charged, averages.throttled[rows] * self.facts.asleep[rows] * span)
         self._tell_machines(rows, used / span, inside)
         return changed, _State(arrivals, work, np.zeros(len(rows)), inside, cores)
 
@@ -363,29 +367,29 @@ class Fleet:
         if self.is_metered:
             speeds = [self.servers[here[0]].container.machine.cpu_speed for here in self.facts.of_machine]
             if all(speed == 1.0 for speed in speeds):
-                self.lent.settle(rows, used)
+                self.averages.settle(rows, used)
             else:
-                self.lent.settle(rows, used / np.array(speeds)[self.facts.machine[rows]])
+                self.averages.settle(rows, used / np.array(speeds)[self.facts.machine[rows]])
 
     def _tell_machines(self, rows: Index, cores: Array, held: Array) -> None:
-        """Demand of CPU, and memory, of servers whose averages are lent, where they have changed."""
-        reported = self.lent.numbers[REPORTED]
+        """Demand of CPU, and memory, of servers whose averages are in the table, where they have changed."""
+        reported = self.averages.numbers[REPORTED]
         before = reported[rows]
         for place in np.nonzero(np.abs(cores - before) > NOTICEABLE_CORES + 0.05 * np.abs(before))[0].tolist():
             row, wanted = rows[place], float(cores[place])
             reported[row] = wanted
             container = self.servers[row].container
             container.machine.report_demand(container, wanted)
-        memory, known = self._memory(rows, held), self.lent.memory
+        memory, known = self._memory(rows, held), self.averages.memory
         for place in np.nonzero(memory != known[rows])[0].tolist():
             row = rows[place]
             known[row] = memory[place]
             self.servers[row].container.set_memory(int(memory[place]))
 
     def _is_any_tense(self, rows: Index, tick_ns: int, state: _State, busy: float) -> bool:
-        """`Server.is_tense` of any whose averages are lent."""
-        known = remembered(state.arrivals, self.lent.numbers[AGE, rows])
-        return self._is_tense(rows, tick_ns, state, busy, self.lent.rejected[rows], known)
+        """`Server.is_tense` of any whose averages are in the table."""
+        known = remembered(state.arrivals, self.averages.numbers[AGE, rows])
+        return self._is_tense(rows, tick_ns, state, busy, self.averages.rejected[rows], known)
 
     # --- both -----------------------------------------------------------------------------
 

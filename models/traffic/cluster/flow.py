@@ -12,7 +12,8 @@ from typing import NamedTuple
 from simcluster.engine import SECOND
 from simcluster.engine.streams import binomial_from_uniform, poisson_from_uniform, uniform_at
 from simcluster.models.traffic.cluster.causes import KIND_INDEX
-from simcluster.models.traffic.cluster.plan import Edge, Failure, Node, Plan
+from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.server import Failed, Served
 from simcluster.models.traffic.cluster.users import UserLoad
 
@@ -184,8 +185,8 @@ class FlowWalk:
             if kind == "reset":
                 refused += here
             if caller is not None and edge.call.log:
-                told = Failed(caller.operation, edge.call, failure.cause, here)
-                flow.failed.setdefault(caller.server, []).append(told)
+                failed = Failed(caller.operation, edge.call, failure.cause, here)
+                flow.failed.setdefault(caller.server, []).append(failed)
         return refused
 
     def _split(self, edge: Edge, n: int, p: float) -> int:

@@ -33,7 +33,8 @@ from simcluster.models.traffic.cluster.causes import (
 )
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
-from simcluster.models.traffic.cluster.plan import Edge, Node, Plan
+from simcluster.models.traffic.cluster.nodes import Edge, Node
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.queueing import service_time
 from simcluster.models.traffic.cluster.server import Failed, Served, Server
 from simcluster.models.traffic.cluster.statistics import Containers, Latencies, LoadRecord, PodTable, packed
@@ -101,9 +102,9 @@ class HotTraffic:
         """The plan was made anew: pods or routes have changed."""
         old, self.wiring, self.fleet = self.wiring, wiring, fleet
         if old.spec == wiring.spec and old.pods == wiring.pods:
-            told = self._cores
+            known = self._cores
             self._index()
-            self._cores = told
+            self._cores = known
             self._apply(old)
             return
         self._forget_callers(old)
@@ -165,8 +166,8 @@ class HotTraffic:
         """Tell the engine what CPU every pod has."""
         rows, pods = self.table.rows, self.table.pods
         cores = np.maximum(self.fleet.cores() - self.fleet.facts.idle, 1e-3)[rows]
-        told = self._cores[pods]
-        for place in np.nonzero(np.abs(cores - told) > NOTICEABLE_CORES * told)[0].tolist():
+        known = self._cores[pods]
+        for place in np.nonzero(np.abs(cores - known) > NOTICEABLE_CORES * known)[0].tolist():
             server, own = self.fleet.servers[rows[place]], float(cores[place])
             self._cores[pods[place]] = own
             self.live.set_pod(server.container.container_id, cores=own, speed=own_speed(server, own))
@@ -195,9 +196,9 @@ class HotTraffic:
         self.rates()
         self.speeds()
         self.live.advance(now_ns)
-        told = _Telling(self, plan, self.live.tally(), keys, tick).told()
-        self.latencies = told.latencies
-        return told
+        counted = _Telling(self, plan, self.live.tally(), keys, tick).flow()
+        self.latencies = counted.latencies
+        return counted
 
 
 def own_speed(server: Server, cores: float) -> float:
@@ -305,7 +306,7 @@ class _Telling:
         pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
         self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
 
-    def told(self) -> HotFlow:
+    def flow(self) -> HotFlow:
         """Counts as whole numbers."""
         plan, seen = self._plan, self._seen
         uniform = uniforms_at(self._keys, self._tick) if len(plan.edges) else np.zeros(0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.models.traffic.cluster.averages import AGE, ARRIVALS, CORES, LENT, WORK
+from simcluster.models.traffic.cluster.averages import AGE, ARRIVALS, AVERAGES, CORES, WORK
 from simcluster.models.traffic.cluster.fleet import Fleet, remembered
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.server import KNOWN_REQUESTS, NO_RISK
@@ -48,9 +48,9 @@ class Margins:
 
 
 def _numbers(fleet: Fleet) -> Array:
-    """Averages of all servers, lent or not."""
-    numbers = fleet.lent.numbers.copy()
-    for row in np.nonzero(~fleet.lent.held)[0].tolist():
+    """Averages of all servers, in the table or not."""
+    numbers = fleet.averages.numbers.copy()
+    for row in np.nonzero(~fleet.averages.held)[0].tolist():
         server = fleet.servers[row]
-        numbers[:, row] = [getattr(server, name) for name in LENT]
+        numbers[:, row] = [getattr(server, name) for name in AVERAGES]
     return numbers

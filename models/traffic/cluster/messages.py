@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.cluster.plan import Node, Target
+    from simcluster.models.traffic.cluster.nodes import Node, Target
 
 #: Nobody gives a message up: it waits in the queue for as long as that takes.
 MESSAGE_NS = 3600 * 1_000_000_000

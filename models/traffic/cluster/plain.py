@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from simcluster.engine import SECOND, FlatList
 from simcluster.engine.streams import poisson_from_uniform, uniform_at, uniform_rows
+from simcluster.models.traffic.cluster.nodes import Edge
 from simcluster.models.traffic.cluster.operations import OperationSpec
-from simcluster.models.traffic.cluster.plan import Edge, Plan
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.models.traffic.strategies import possible
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -61,7 +63,7 @@ class PlainFlow:
         reached = reached_nodes(plan)
         self._levels = _levels(plan, reached)
         self._edges = _edges_of(plan, reached)
-        self._may_fit = not plan.walked and not _is_particular(plan, reached, self._edges)
+        self._may_fit = "calm_arrays" in possible("cluster", _traits_of(plan, reached, self._edges))
         roots = [edge for edges in plan.roots for edge in edges]
         self._roots = _level(roots, [0] * len(roots))
         self._keys = plan.keys
@@ -231,6 +233,16 @@ def _edges_of(plan: Plan, reached: dict[int, None]) -> list[int]:
     """Edges on which users' requests may come along, by their place in the plan."""
     found = [edge.index for roots in plan.roots for edge in roots]
     return FlatList(found + [edge.index for index in reached for step in plan.nodes[index].steps for edge in step])
+
+
+def _traits_of(plan: Plan, reached: dict[int, None], edges: list[int]) -> list[str]:
+    """What decides by which strategies a plan may be evaluated (`traffic.strategies`)."""
+    has = {
+        "small": len(plan.servers) <= LARGE,
+        "walked": plan.walked,
+        "particular": _is_particular(plan, reached, edges),
+    }
+    return [name for name, given in has.items() if given]
 
 
 def _is_particular(plan: Plan, reached: dict[int, None], edges: list[int]) -> bool:

@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import MICROSECOND, FlatDict, FlatList, Shared
 from simcluster.engine.streams import Streams
-from simcluster.models.machine.links.quality import FREE, Cost
+from simcluster.models.machine.links.quality import Cost
 from simcluster.models.machine.names import cluster_first
 from simcluster.models.machine.network import OUTSIDE, Network
-from simcluster.models.traffic.cluster.causes import DENIED, Cause
-from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.causes import DENIED
 from simcluster.models.traffic.cluster.messages import in_order_of_messages
-from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
-from simcluster.models.traffic.cluster.resolve import Destination, Origin, Resolver
+from simcluster.models.traffic.cluster.nodes import Edge, EdgeKey, Layout, Node, Target, twin
+from simcluster.models.traffic.cluster.operations import CallSpec
+from simcluster.models.traffic.cluster.resolve import Origin, Resolver
 from simcluster.models.traffic.cluster.server import Server
-from simcluster.models.traffic.cluster.tolls import Toll
 from simcluster.models.traffic.cluster.users import UserLoad
 
 #: Round trip inside a node, and between nodes of one data centre, kernel and virtual switch included.
@@ -35,114 +34,9 @@ SAME_NODE_NS = 60 * MICROSECOND
 OTHER_NODE_NS = 250 * MICROSECOND
 #: Size of a call and its answer, where links matter: headers and a small document.
 REQUEST_BYTES, ANSWER_BYTES = 700, 4_000
-_NOTHING = Latency(0.0, 0.0)
-P = TypeVar("P", "Target", "Edge", "Node")
 
 
-class EdgeKey(NamedTuple):
-    """What an edge is, for statistics.
-
-    Attributes:
-        namespace, pod, container: the caller; users have their name as `pod` and no container.
-        host, port: whom it calls, as written.
-        operation: what it asks for.
-    """
-
-    namespace: str
-    pod: str
-    container: str
-    host: str
-    port: int
-    operation: str
-
-
-class Layout(tuple[EdgeKey, ...], Shared):
-    """The edges of a plan, in the order of a tick's numbers."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> tuple[type[Layout], tuple[list[EdgeKey]]]:
-        return (Layout, (list(self),))
-
-
-class Failure(NamedTuple):
-    """One way to fail: its probability, why, and how long it takes (nanoseconds)."""
-
-    probability: float
-    cause: Cause
-    after_ns: float
-
-
-class Target:
-    """One place where a call may arrive: a node of the plan, or something that answers by itself."""
-
-    __slots__ = (
-        "answer_ns", "fail", "failures", "kind", "later", "node", "round_trip_ns", "text", "toll", "way", "weight",
-    )  # fmt: skip
-
-    def __init__(self, destination: Destination, node: int, round_trip_ns: int) -> None:
-        self.node = node  # index of the node, or -1
-        self.kind = destination.kind  # "" if it answers
-        self.weight = destination.weight
-        self.round_trip_ns = round_trip_ns
-        self.way = FREE  # what a bad link adds
-        self.toll: Toll | None = None  # what full tables of kernels take
-        self.answer_ns = destination.answer_ns
-        self.fail = 0.0  # probability that a call that goes here fails
-        self.failures: list[Failure] = []
-        self.text = ""  # what the server answers to whom it does not serve
-        self.later = False  # a message that arrives in the next tick
-
-
-class Edge:
-    """One call of a node, or one operation of a user load."""
-
-    __slots__ = ("address", "call", "causes", "host", "index", "key", "latency", "ok", "port", "reached", "targets")
-
-    def __init__(self, index: int, call: CallSpec, host: str, port: int, address: str, key: int) -> None:
-        self.index = index
-        self.call = call
-        self.host = host
-        self.port = port
-        self.address = address
-        self.key = key
-        self.targets: list[Target] = []
-        self.ok = 1.0  # of one call with its retries
-        self.reached = 1.0  # attempts of one call, on average
-        self.latency = _NOTHING  # of a call that succeeds
-        self.causes: list[Failure] = []
-
-
-class Node:
-    """One operation of one server.
-
-    Attributes:
-        patience_ns: after so long its most patient caller has gone, and the request with him.
-        stay_ns: how long a request is in the server on average, failed ones included.
-    """
-
-    __slots__ = ("failures", "latency", "ok", "operation", "patience_ns", "server", "stay_ns", "steps")
-
-    def __init__(self, server: int, operation: OperationSpec) -> None:
-        self.server = server
-        self.operation = operation
-        self.steps: list[list[Edge]] = []
-        self.ok = 1.0
-        self.latency = _NOTHING
-        self.failures: list[Failure] = []
-        self.patience_ns = 0
-        self.stay_ns = 0.0
-
-
-def _twin(part: P) -> P:
-    """A node, edge or target with the same attributes."""
-    twin = object.__new__(type(part))
-    for name in part.__slots__:
-        setattr(twin, name, getattr(part, name))
-    return twin
-
-
-class _Lent(Shared):
+class _Wired(Shared):
     """Nodes, edges and roots of a plan, as forks share them."""
 
     __slots__ = ("edges", "nodes", "roots")
@@ -181,31 +75,31 @@ class Plan:
         self.made: dict[int, float] = {}
         self.walked = False
         self.pending: dict[int, int] = {}
-        self._lent: _Lent | None = None
+        self._wired: _Wired | None = None
 
     def own(self) -> None:
         """Nodes and edges are going to be changed: no longer those of a fork."""
-        if self._lent is not None:
-            edges = [_twin(edge) for edge in self.edges]
+        if self._wired is not None:
+            edges = [twin(edge) for edge in self.edges]
             for edge in edges:
-                edge.targets = [_twin(target) for target in edge.targets]
-            self.nodes, self.edges = [_twin(node) for node in self.nodes], edges
+                edge.targets = [twin(target) for target in edge.targets]
+            self.nodes, self.edges = [twin(node) for node in self.nodes], edges
             for node in self.nodes:
                 node.steps = [[edges[edge.index] for edge in step] for step in node.steps]
             self.roots = [[edges[edge.index] for edge in root] for root in self.roots]
-            self._lent = None
+            self._wired = None
 
     def __getstate__(self) -> dict[str, Any]:
-        self._lent = self._lent or _Lent(self)
+        self._wired = self._wired or _Wired(self)
         state = self.__dict__.copy()
         del state["nodes"], state["edges"], state["roots"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        lent = self._lent
-        assert lent is not None
-        self.nodes, self.edges, self.roots = lent.nodes, lent.edges, lent.roots
+        wired = self._wired
+        assert wired is not None
+        self.nodes, self.edges, self.roots = wired.nodes, wired.edges, wired.roots
 
     def node_of(self, container_id: str, operation: int) -> Node | None:
         """The node of an operation of a container, if it is in the plan."""

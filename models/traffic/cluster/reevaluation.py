@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from simcluster.engine import FlatList
 from simcluster.models.traffic.cluster.evaluation import evaluate_edge, evaluate_node
-from simcluster.models.traffic.cluster.plan import Node, Plan
+from simcluster.models.traffic.cluster.nodes import Node
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.statistics import Latencies
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from simcluster.engine import SECOND, Parted
 from simcluster.models.machine.container import Container
 from simcluster.models.traffic.cluster.address import parse_address
-from simcluster.models.traffic.cluster.averages import LENT, Lent
+from simcluster.models.traffic.cluster.averages import AVERAGES, AverageTable
 from simcluster.models.traffic.cluster.causes import Cause
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
 from simcluster.models.traffic.cluster.queueing import (
@@ -99,21 +99,21 @@ class Failed(NamedTuple):
 
 
 class RequestLogger(Protocol):
-    """Whoever words the log of a server."""
+    """Words the log of a server."""
 
     def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
         """What happened in the tick that ends at `t_ns`."""
 
 
 class Complaint(Protocol):
-    """Whoever words what a server prints when its kernel refuses it something."""
+    """Words what a server prints when its kernel refuses it something."""
 
     def short_of_descriptors(self, errno: str) -> None:
         """It cannot accept connections for want of descriptors."""
 
 
 class Gate(Protocol):
-    """Whoever decides who may ask a server at all."""
+    """Decides who may ask a server at all."""
 
     def refusal(self, caller: Server, call: CallSpec) -> str:
         """What the server answers to a caller it does not serve; "" if it serves him."""
@@ -162,7 +162,7 @@ class Server(Parted):
         self._reported = -1.0
         self._judged_work, self._judged_cores = -1.0, 0.0  # for which the waits were worked out last
         self._judged_wait = _NO_WAIT
-        self._lender: tuple[Lent, int] | None = None  # who has its averages
+        self._lender: tuple[AverageTable, int] | None = None  # who has its averages
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # beside `__getattr__`, which a pickle would ask for this method of every server
@@ -171,7 +171,7 @@ class Server(Parted):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            lender = self.__dict__.get("_lender") if name in LENT else None
+            lender = self.__dict__.get("_lender") if name in AVERAGES else None
             if lender is None:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             lender[0].give_back(self, lender[1])

@@ -14,7 +14,7 @@ from simcluster.engine import AppendLog, Shared
 from simcluster.engine.clock import HOUR
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles, quantile
-from simcluster.models.traffic.cluster.plan import EdgeKey, Layout
+from simcluster.models.traffic.cluster.nodes import EdgeKey, Layout
 
 #: One hour is kept, in blocks of so many ticks: at most as many as ticks of half a second need.
 BLOCK = 64

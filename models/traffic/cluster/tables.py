@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, FlatDict
 from simcluster.models.machine.network import OUTSIDE, Network
+from simcluster.models.traffic.cluster.nodes import Edge
 from simcluster.models.traffic.cluster.plain import LARGE
-from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Edge, Plan
+from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Plan
 from simcluster.models.traffic.cluster.tolls import mean_toll, toll
 from simcluster.models.traffic.cluster.users import UserLoad
 
@@ -153,7 +154,7 @@ class Tables:
         self.short: dict[str, float] = {}
         self._refused: dict[str, tuple[float, str]] = {}
         self._full: dict[str, float] = {}  # container -> share of SYNs its listener drops
-        self._told: dict[str, tuple[float, float, float]] = FlatDict()
+        self._reported: dict[str, tuple[float, float, float]] = FlatDict()
         self._passed: dict[str, float] = {}
         self._carried: dict[str, None] = {}
         self._plan: Plan | None = None
@@ -234,7 +235,7 @@ class Tables:
             server = plan.servers[index]
             self._tell(server, rates, index, machines[server.node].os)
         running = {server.container.container_id: None for server in plan.servers}
-        for known in (self._told, self.short, self._refused, self._full):
+        for known in (self._reported, self.short, self._refused, self._full):
             for gone in [key for key in known if key not in running]:
                 known.pop(gone)
         for name in dict.fromkeys([*rates.passing, *self._passed]):
@@ -258,7 +259,7 @@ class Tables:
         tight |= inside - places.workers > CROWDED
         new = np.array(rates.opened) + np.maximum(0.0, np.array(rates.out) - single)
         now = np.column_stack((new, np.array(rates.kept) + inside, single))
-        before = np.array([self._told.get(key, _NEVER) for key in keys]).reshape(-1, 3)
+        before = np.array([self._reported.get(key, _NEVER) for key in keys]).reshape(-1, 3)
         known = before[:, 0] >= 0.0
         differs = (np.abs(now - before) > ALIKE * before + 0.1).any(axis=1)
         wanted = tight | np.where(known, differs, now.any(axis=1))
@@ -272,17 +273,17 @@ class Tables:
         busy = 0.0
         if server.spec.protocol != "grpc":  # which carries many requests on one connection
             busy = server.in_flight / max(0.02, 1.0 - self.short.get(key, 0.0))
-        told = (new, rates.kept[index] + busy, single)
-        before = self._told.get(key)
+        reported = (new, rates.kept[index] + busy, single)
+        before = self._reported.get(key)
         if before is not None and self.tolled:  # what a shortage does to connections comes about by and by
-            told = (told[0], (told[1] + before[1]) / 2.0, single)
-        if before is None and not any(told) and not os.is_strained:
+            reported = (reported[0], (reported[1] + before[1]) / 2.0, single)
+        if before is None and not any(reported) and not os.is_strained:
             return
         tight = os.is_strained or single * 60.0 > NEAR * os.ports.size
-        if before is None or tight or _differs(told, before) or key in self.short or key in self._refused:
-            self._told[key] = told
-            admitted = os.connections(container, told[0], told[1], outgoing_per_s=single)
-            short = os.descriptors.sockets(container, told[1], os.open_files())[0]
+        if before is None or tight or _differs(reported, before) or key in self.short or key in self._refused:
+            self._reported[key] = reported
+            admitted = os.connections(container, reported[0], reported[1], outgoing_per_s=single)
+            short = os.descriptors.sockets(container, reported[1], os.open_files())[0]
             short = max(short, os.syscalls.share("accept", container))
             _keep(self.short, key, short)
             server.starved = short
@@ -293,7 +294,7 @@ class Tables:
         self._crowd(server, rates.opened[index], os)
         if self.short.get(key) and server.shortage is not None:
             server.shortage.short_of_descriptors(
-                os.descriptors.sockets(container, told[1], os.open_files())[1] or "EMFILE"
+                os.descriptors.sockets(container, reported[1], os.open_files())[1] or "EMFILE"
             )
 
     def _crowd(self, server: Server, opened: float, os: Kernel) -> None:

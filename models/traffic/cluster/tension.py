@@ -9,8 +9,9 @@ What is left out: how long the chain is.
 from __future__ import annotations
 
 from simcluster.engine import FlatList
+from simcluster.models.traffic.cluster.nodes import Edge
 from simcluster.models.traffic.cluster.plain import reached_nodes
-from simcluster.models.traffic.cluster.plan import Edge, Plan
+from simcluster.models.traffic.cluster.plan import Plan
 
 #: Below this exponent an edge that retries is followed in fine ticks (30 for chains, where waits add up).
 CALM_EXPONENT = 16.0

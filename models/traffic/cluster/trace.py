@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.traffic.cluster.causes import DEADLINE, RESET, STATUS
 from simcluster.models.traffic.cluster.distribution import Latency, quantile
-from simcluster.models.traffic.cluster.plan import Edge, Node, Plan, Target
+from simcluster.models.traffic.cluster.nodes import Edge, Node, Target
+from simcluster.models.traffic.cluster.plan import Plan
 
 #: A refused connection is known after a round trip.
 REFUSED_NS = 500_000

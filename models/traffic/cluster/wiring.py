@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from simcluster.engine import MILLISECOND, Shared
 from simcluster.models.traffic.cluster.causes import DNS_TIMEOUT, TIMEOUT, UNCONNECTED
 from simcluster.models.traffic.cluster.evaluation import understands
+from simcluster.models.traffic.cluster.nodes import Edge, Node
 from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
-from simcluster.models.traffic.cluster.plan import Edge, Node, Plan
+from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.cluster.workload import owner_of

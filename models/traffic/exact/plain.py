@@ -13,44 +13,11 @@ from heapq import heappop, heappush, heapreplace
 
 from simcluster.engine import SECOND, Streams
 from simcluster.models.traffic.exact.draws import Durations, Exponentials
-from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.result import LoadWindow, Result, ServiceWindow
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 #: After the end of every run.
 NEVER = 1 << 62
-
-
-def one_queue(spec: GraphSpec) -> bool:
-    """Whether a graph is one first-come-first-served replica whose one operation only works, under one load."""
-    if len(spec.services) != 1 or len(spec.load) != 1 or spec.network is not None:
-        return False
-    service = next(iter(spec.services.values()))
-    operation = next(iter(service.operations.values()))
-    simple_service = (
-        len(service.operations) == 1
-        and service.replicas == 1
-        and service.workers is not None
-        and service.cores in (None, service.workers)
-        and service.queue.discipline == "fifo"
-        and service.shed is None
-        and service.rate_limit is None
-        and service.heap is None
-    )
-    return simple_service and (
-        operation.work is not None and not operation.steps and not operation.failure and not operation.contention
-    )
-
-
-def is_plain(spec: GraphSpec) -> bool:
-    """Whether this loop can run the graph."""
-    if not one_queue(spec) or spec.events:
-        return False
-    service, load = next(iter(spec.services.values())), next(iter(spec.load.values()))
-    simple_load = (
-        load.open is not None and load.open.rate is not None and load.open.burst is None and load.open.diurnal is None
-    )
-    return service.queue.overflow == "reject" and simple_load and load.call == Policy(priority=load.call.priority)
 
 
 class PlainRun:
@@ -85,7 +52,7 @@ class PlainRun:
         due = 1.0 if self.even else self.units.draw()
         return int(due / self.rate * SECOND + 0.5)
 
-    def run(self) -> Result:
+    def run(self, enough: None = None) -> Result:
         """Run it window by window."""
         run = self.spec.run
         warmup_ns = min(-(-run.warmup // run.window) * run.window, run.duration)

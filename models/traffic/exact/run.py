@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from simcluster.models.traffic.exact.graph import Engine
 from simcluster.models.traffic.exact.loop import Endless, Full
-from simcluster.models.traffic.exact.plain import PlainRun, is_plain
+from simcluster.models.traffic.exact.plain import PlainRun
 from simcluster.models.traffic.exact.sources import source_of
-from simcluster.models.traffic.exact.storm import StormRun, is_storm
+from simcluster.models.traffic.exact.storm import StormRun
+from simcluster.models.traffic.exact.traits import traits_of
 from simcluster.models.traffic.exact.triggers import Triggers
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
+from simcluster.models.traffic.strategies import possible
 
 
 class ExactRun:
@@ -21,15 +23,19 @@ class ExactRun:
     Args:
         spec: the graph.
         seed: everything random follows from it.
-        plain: whether a graph of one plain queue, or of one whose callers retry at once, may run in the loop
-            made for that (with the same outcome).
+        strategies: names of those that may be used (`traffic.strategies`); None: all that are possible. The outcome
+            is the same.
     """
 
-    def __init__(self, spec: GraphSpec, seed: int = 0, *, plain: bool = True) -> None:
+    def __init__(self, spec: GraphSpec, seed: int = 0, *, strategies: Collection[str] | None = None) -> None:
         self.spec = spec
         self.seed = seed
-        self.plain = plain and is_plain(spec)
-        self.storm = plain and not self.plain and is_storm(spec)
+        self._traits = traits_of(spec)
+        self._wanted = strategies
+
+    def strategy(self, *, asked: bool = False) -> str:
+        """The name of the strategy it runs by; `asked`: somebody wants to know after every window how it is."""
+        return possible("exact", self._traits | {"asked"} if asked else self._traits, self._wanted)[0]
 
     def run(self, enough: Callable[[Result], bool] | None = None) -> Result:
         """Run it from the beginning to the end.
@@ -39,18 +45,19 @@ class ExactRun:
         """
         enabled = gc.isenabled()
         gc.disable()  # requests refer to their calls and calls to them; they go when they end
+        name = self.strategy(asked=enough is not None)
         try:
-            if self.plain and enough is None:
-                return PlainRun(self.spec, self.seed).run()
-            if self.storm:
-                return StormRun(self.spec, self.seed).run(enough)
-            return _GeneralRun(self.spec, self.seed).run(enough)
+            result = _RUNS[name](self.spec, self.seed).run(enough)
+            result.strategies = (name,)
+            return result
         finally:
             if enabled:
                 gc.enable()
 
 
-class _GeneralRun:
+class GeneralRun:
+    """Every request with its own events."""
+
     def __init__(self, spec: GraphSpec, seed: int) -> None:
         self.spec = spec
         self.engine = Engine(spec, seed)
@@ -95,3 +102,10 @@ class _GeneralRun:
             self.result.edges[name].append(meter.roll())
         for name, station in self.engine.stations.items():
             self.result.services[name].append(station.roll(length_ns))
+
+
+_RUNS: dict[str, type[PlainRun] | type[StormRun] | type[GeneralRun]] = {
+    "single_queue": PlainRun,
+    "retry_queue": StormRun,
+    "every_request": GeneralRun,
+}

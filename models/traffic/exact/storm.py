@@ -15,8 +15,7 @@ from heapq import heapify, heappop, heappush
 
 from simcluster.engine import SECOND, Streams
 from simcluster.models.traffic.exact.draws import Durations, Exponentials
-from simcluster.models.traffic.exact.plain import NEVER, one_queue
-from simcluster.models.traffic.graph.policy import Policy, Retries
+from simcluster.models.traffic.exact.plain import NEVER
 from simcluster.models.traffic.graph.result import LoadWindow, Result, ServiceWindow
 from simcluster.models.traffic.graph.spec import GraphSpec
 
@@ -26,25 +25,8 @@ Attempt = list[int]
 #: Work in progress: end, order, attempt, nanoseconds left at full speed as of the last change, and when that was.
 Work = tuple[int, int, Attempt, int, int]
 
-_CONTINUOUS = ("exponential", "uniform", "erlang", "gamma", "lognormal", "hyperexponential")
 #: Time-outs kept before those of answered attempts are looked for, and events that an attempt makes, about.
 _CROWD, _EVENTS_OF_ATTEMPT = 200_000, 3
-_EVENTS = ("capacity", "load", "rate", "outage")
-
-
-def is_storm(spec: GraphSpec) -> bool:
-    """Whether this loop can run the graph."""
-    if not one_queue(spec) or any(event.kind not in _EVENTS for event in spec.events):
-        return False
-    service, load = next(iter(spec.services.values())), next(iter(spec.load.values()))
-    work = next(iter(service.operations.values())).work
-    if work is None or work.law not in _CONTINUOUS or load.open is None or load.open.arrivals != "poisson":
-        return False
-    call, tries = load.call, load.call.retries or Retries(attempts=1)
-    others = call.model_copy(update=dict.fromkeys(("timeout", "retries", "priority", "retry_priority")))
-    at_once = tries.backoff is None and tries.budget is None
-    steady = load.open.burst is None and not load.is_curved()
-    return call.timeout is not None and others == Policy() and at_once and steady
 
 
 class StormRun:

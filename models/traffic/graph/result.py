@@ -159,6 +159,7 @@ class Result:
     Attributes:
         name, engine, seed: which graph, `exact` or `aggregate`, and the seed.
         window_ns, warmup_ns: length of a row, and from where the totals count.
+        strategies: names of those that evaluated it (`traffic.strategies`).
         end_ns: how far it came; less than asked when `stopped` says why.
         load, services: name -> one entry for each window (the last one may be shorter).
         load_totals, service_totals: name -> everything after the warm-up.
@@ -173,6 +174,7 @@ class Result:
     warmup_ns: int
     end_ns: int = 0
     stopped: str = ""
+    strategies: tuple[str, ...] = ()
     load: dict[str, list[LoadWindow]] = field(default_factory=dict)
     services: dict[str, list[ServiceWindow]] = field(default_factory=dict)
     load_totals: dict[str, LoadWindow] = field(default_factory=dict)
@@ -227,6 +229,7 @@ class Result:
             "format": FORMAT,
             "name": self.name,
             "engine": self.engine,
+            "strategies": list(self.strategies),
             "seed": self.seed,
             "window_s": self.window_ns / 1e9,
             "warmup_s": self.warmup_ns / 1e9,

@@ -60,9 +60,9 @@ def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, a
 
 def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int, float], bool] | None:
     """Says after every window how far a run is: where the spinner turns, or every few seconds as a line."""
-    from simcluster.models.traffic.exact.plain import is_plain
+    from simcluster.models.traffic.exact import ExactRun
 
-    if engine == "exact" and is_plain(graph):
+    if engine == "exact" and ExactRun(graph).strategy() != ExactRun(graph).strategy(asked=True):
         return None  # a loop that does not stop at windows
     err, told = console(stderr=True), [time.monotonic()]
     whole = graph.run.duration / 1e9

@@ -11,6 +11,7 @@ import pytest
 
 from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.aggregate.live import LiveTraffic
+from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.aggregate.waits import Station, wait_of
 from simcluster.models.traffic.graph import GraphSpec, spec_of
 
@@ -61,14 +62,14 @@ def test_mean_waits_are_those_of_theory(station: Station, mean: float) -> None:
 
 def test_steady_storm_is_leapt_over_and_counts_the_same() -> None:
     storm = queue(700, call={"retries": {"attempts": 3}}, seconds=40, queue={"bound": 2000})
-    leaping, plain = AggregateRun(storm, 1), AggregateRun(storm, 1)
-    plain.steady.possible = False
+    leaping, plain = AggregateRun(storm, 1), AggregateRun(storm, 1, options=Options(strategies=("fine",)))
     steps = 0
     while leaping.tick < leaping.ticks:
         leaping.step()
         steps += 1
     assert steps < 0.8 * leaping.ticks
     ours, theirs = (run.run().between("users", 20 * SECOND, 40 * SECOND) for run in (leaping, plain))
+    assert leaping.used["leap"] > 0 == sum(plain.used.values()) - plain.used["fine"]
     assert ours.attempts == pytest.approx(theirs.attempts, rel=0.03)
     assert ours.ok == pytest.approx(theirs.ok, rel=0.03, abs=20)
 

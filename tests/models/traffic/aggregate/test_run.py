@@ -51,7 +51,7 @@ def chain(rate: float = 300.0, *, retries: int = 3, event: bool = True) -> Graph
 def ended_and_open(run: AggregateRun) -> tuple[float, float]:
     """Requests begun, and those that ended or are still known to be open."""
     root = int(run.recorder.roots[0])
-    run.wide.possible = run.steady.possible = False  # look at every tick
+    run.strategies = ("fine",)  # look at every tick
     begun = ended = 0.0
     while run.tick < run.ticks:
         run.step()

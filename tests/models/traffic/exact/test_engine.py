@@ -42,8 +42,9 @@ def test_a_plain_queue_is_the_same_in_both_loops() -> None:
                                "operations": {"o": {"work": {"law": "exponential", "mean": "1s"}}}}},
             "load": {"u": {"target": "s", "open": {"rate": 2.6}}},
         }  # fmt: skip
-        fast, general = run(data, 3), run(data, 3, plain=False)
-        assert fast.to_dict() == general.to_dict()
+        fast, general = run(data, 3), run(data, 3, strategies=("every_request",))
+        assert (fast.strategies, general.strategies) == (("single_queue",), ("every_request",))
+        assert {**fast.to_dict(), "strategies": None} == {**general.to_dict(), "strategies": None}
         assert general.load_totals["u"].arrivals > 600
 
 
@@ -278,8 +279,9 @@ def test_a_run_that_grows_for_ever_is_stopped() -> None:
     data = one(None)
     data["run"]["requests"] = 50
     data["load"]["u"] = {"target": "s", "open": {"rate": 1000}}
-    for plain in (True, False):
-        result = run(data, plain=plain)
+    for strategy in ("single_queue", "every_request"):
+        result = run(data, strategies=(strategy,))
+        assert result.strategies == (strategy,)
         assert "more than 50" in result.stopped
         assert result.end_ns < 2 * 10**9
 

@@ -1,8 +1,8 @@
 """Averages of the servers of a large plan, kept as arrays while nothing special happens to them.
 
 An average that hundreds of servers keep is a few operations on arrays, if the numbers are in arrays. As long as a
-server is calm its own attributes are lent to this table; whoever asks for one of them gets all of them back
-(`Server.__getattr__`), and they are lent again when the server is accounted next. CPU time of requests is counted here
+server is calm its own attributes go to this table; whoever asks for one of them gets all of them back
+(`Server.__getattr__`), and they come back here when the server is accounted next. CPU time of requests is counted here
 too, until it is accounted: a container's counter is its own part and what its meter has (`Container.cpu_ns`).
 """
 
@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Attributes of a server that are lent, in the order of the rows of `Lent.numbers`.
-LENT = (
+#: Attributes of a server that are kept here, in the order of the rows of `AverageTable.numbers`.
+AVERAGES = (
     *("_carry_ns", "_arrivals", "_offered", "_work", "_square", "_age", "in_flight", "cores"),
     *("_reported", "_judged_work", "_judged_cores"),
 )
-CARRY, ARRIVALS, OFFERED, WORK, SQUARE, AGE, INSIDE, CORES, REPORTED, JUDGED_WORK, JUDGED_CORES = range(len(LENT))
-_all_of = attrgetter(*LENT)
+CARRY, ARRIVALS, OFFERED, WORK, SQUARE, AGE, INSIDE, CORES, REPORTED, JUDGED_WORK, JUDGED_CORES = range(len(AVERAGES))
+_all_of = attrgetter(*AVERAGES)
 
 
-class Lent:
+class AverageTable:
     """The table of one fleet.
 
     Attributes:
         held: which servers' numbers are here.
-        numbers: one row for each of `LENT`, one column for each server.
-        throttled, rejected, told: what those servers have published (told: the mean wait); memory: what they hold.
+        numbers: one row for each of `AVERAGES`, one column for each server.
+        throttled, rejected, published: what those servers have published (the last: the mean wait).
+        memory: what they hold.
         judged: mean and throttled share of the wait that was worked out last; behind: CPU work that waits.
         work: CPU time of requests that were served and not yet accounted, `charged` how much of it containers have
             got all the same; settled: what was accounted and containers have not got.
@@ -45,10 +46,10 @@ class Lent:
 
     def __init__(self, count: int) -> None:
         self.held = np.zeros(count, dtype=bool)
-        self.numbers = np.zeros((len(LENT), count))
+        self.numbers = np.zeros((len(AVERAGES), count))
         self.throttled = np.zeros(count)
         self.rejected = np.zeros(count)
-        self.told = np.zeros(count)
+        self.published = np.zeros(count)
         self.judged = np.zeros((2, count))
         self.behind = np.zeros(count, dtype=np.int64)
         self.memory = np.zeros(count, dtype=np.int64)
@@ -56,7 +57,7 @@ class Lent:
         self.charged = np.zeros(count, dtype=np.int64)
         self.settled = np.zeros(count, dtype=np.int64)
         self.leaky: dict[int, None] = {}
-        self._told: tuple[list[int], list[int]] | None = None  # what was settled, and what else there is to know
+        self._read: tuple[list[int], list[int]] | None = None  # what was settled, and what else there is to know
 
     # Numbers of servers.
 
@@ -67,7 +68,7 @@ class Lent:
         self.numbers[:, rows] = np.array([_all_of(server) for server in servers]).T
         self.throttled[rows] = [server.wait.throttled for server in servers]
         self.rejected[rows] = [server.rejected for server in servers]
-        self.told[rows] = [server.wait.mean_ns for server in servers]
+        self.published[rows] = [server.wait.mean_ns for server in servers]
         waits = [server._judged_wait for server in servers]
         self.judged[0, rows] = [wait.mean_ns for wait in waits]
         self.judged[1, rows] = [wait.throttled for wait in waits]
@@ -76,7 +77,7 @@ class Lent:
         self.held[rows] = True
         for server, row in zip(servers, rows, strict=True):
             own = server.__dict__
-            for name in LENT:
+            for name in AVERAGES:
                 del own[name]
             own["_lender"] = (self, row)
 
@@ -84,7 +85,7 @@ class Lent:
         """A server has its numbers again."""
         self.held[row] = False
         own = server.__dict__
-        own.update(zip(LENT, self.numbers[:, row].tolist(), strict=True))
+        own.update(zip(AVERAGES, self.numbers[:, row].tolist(), strict=True))
         own["_lender"] = None
 
     def cores(self, row: int) -> float:
@@ -94,30 +95,30 @@ class Lent:
     # Meters of containers.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_told": None}
+        return {**self.__dict__, "_read": None}
 
     def add(self, work: Array) -> None:
         """CPU time of requests, by server."""
         self.work += work
-        self._told = None
+        self._read = None
 
     def accounted(self, rows: Index) -> Index:
         """The work of some servers is accounted now; how much of it their containers know of."""
         charged = self.charged[rows]
         self.work[rows], self.charged[rows] = 0.0, 0
-        self._told = None
+        self._read = None
         return charged
 
     def settle(self, rows: Index, used: Array) -> None:
         """CPU time that was accounted."""
         self.settled[rows] += used.astype(np.int64)
-        self._told = None
+        self._read = None
 
     def read(self, row: int, speed: float) -> int:
         """CPU time that a container has used beside what it knows of; `speed` of its cores."""
-        if self._told is None:
-            self._told = (self.settled.tolist(), (self.work.astype(np.int64) - self.charged).tolist())
-        settled, more = self._told[0][row], self._told[1][row]
+        if self._read is None:
+            self._read = (self.settled.tolist(), (self.work.astype(np.int64) - self.charged).tolist())
+        settled, more = self._read[0][row], self._read[1][row]
         return settled + (more if speed == 1.0 else int(more / speed))
 
     def take(self, row: int, speed: float) -> int:
@@ -126,7 +127,7 @@ class Lent:
         found = int(self.settled[row]) + (more if speed == 1.0 else int(more / speed))
         self.settled[row] = 0
         self.charged[row] += more
-        self._told = None
+        self._read = None
         return found
 
     def set_leaky(self, row: int, leaky: bool) -> None:
