@@ -37,7 +37,7 @@ from simcluster.models.traffic.graph.service import (
     variable_of,
 )
 from simcluster.models.traffic.graph.skin import Client, Line, Setting
-from simcluster.models.traffic.graph.spec import walk
+from simcluster.models.traffic.graph.steps import walk
 
 
 def json_text(text: str) -> str:

@@ -8,13 +8,14 @@ the ConfigMap behind it has to roll the pods. A value that cannot be read ends t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from simcluster.models.traffic.graph.service import Call, Step, step_of
 from simcluster.models.traffic.graph.skin import Setting
-from simcluster.models.traffic.graph.spec import walk
+from simcluster.models.traffic.graph.steps import changed as changed_calls
 
 if TYPE_CHECKING:
     from simcluster.models.apps.behaviour import AppOperation, Behaviour
@@ -50,27 +51,13 @@ def configured(behaviour: Behaviour, environment: Mapping[str, str]) -> Behaviou
 
 
 def _operation(operation: AppOperation, environment: Mapping[str, str]) -> AppOperation:
-    if not any(step.call.settings for _, step in walk(operation.steps, ()) if step.call is not None):
-        return operation
-    steps = _steps(operation.steps, environment)
-    return operation if steps == operation.steps else operation.model_copy(update={"steps": steps})
+    steps = changed_calls(operation.steps, partial(_step, environment))
+    return operation if steps is operation.steps else operation.model_copy(update={"steps": steps})
 
 
-def _steps(steps: tuple[Step, ...], environment: Mapping[str, str]) -> tuple[Step, ...]:
-    return tuple(_step(step, environment) for step in steps)
-
-
-def _step(step: Step, environment: Mapping[str, str]) -> Step:
-    found: Any = getattr(step, step.kind)
-    if step.call is not None:
-        found = _call(step.call, environment)
-    elif step.cached is not None:
-        found = step.cached.model_copy(update={"miss": _steps(step.cached.miss, environment)})
-    elif step.choose is not None:
-        found = tuple(one.model_copy(update={"steps": _steps(one.steps, environment)}) for one in step.choose)
-    elif step.parallel is not None or step.sequence is not None:
-        found = _steps(found, environment)
-    return step_of(**{step.kind: found})
+def _step(environment: Mapping[str, str], step: Step) -> Step:
+    call = _call(step.call, environment) if step.call is not None else None
+    return step if call is step.call else step_of(call=call)
 
 
 def _call(call: Call, environment: Mapping[str, str]) -> Call:

@@ -76,9 +76,9 @@ def number_of(address: str) -> int:
 
 
 def block_of(cidr: str) -> Network4:
-    """A block from its text `10.0.0.0/8`."""
+    """A block from its text `10.0.0.0/8`; of a text that is none, one that holds nobody."""
     address, _, bits = cidr.partition("/")
-    return Network4(number_of(address), int(bits or "32"))
+    return Network4(number_of(address), min(32, int(bits)) if bits.isdecimal() else 32)
 
 
 def permits(

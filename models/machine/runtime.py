@@ -230,9 +230,9 @@ class Runtime:
         container: Container,
         argv: tuple[str, ...],
         stdin: str = "",
-        limit_ns: int = execute.ImmediateRunner.LIMIT_NS,
+        limit_ns: int | None = None,
     ) -> Executed:
-        """Run a command in a container, for `limit_ns` at most; the world does not move meanwhile.
+        """Run a command in a container, for a while at most; the world does not move meanwhile.
 
         Raises:
             RuntimeFailure: the container does not run, or the executable does not exist.

@@ -129,8 +129,8 @@ class Inbox:
 
     def _log(self, at_ns: int, request: Request, effect: Effect, result: CommandResult) -> None:
         """Keep a command and chain it with its answer into the digest."""
-        told = (request.tool, request.target, request.text, request.stdin, request.identity)
-        command = Command(at_ns, *told, result.exit_code, answer_digest(result))
+        tool, text, target, stdin, identity, _ = request
+        command = Command(at_ns, tool, target, text, stdin, identity, result.exit_code, answer_digest(result))
         self.world.sim.record("command", json.dumps(command, ensure_ascii=False))
         command = command._replace(digest=self.world.sim.digest.hex())
         self.commands.append(command)

@@ -46,63 +46,14 @@ def namespace(name: str) -> Json:
 
 
 def create_namespaces(client: Client) -> None:
-    """The four namespaces and the Service `kubernetes` that exist from the first second."""
+    """The four namespaces that exist from the first second."""
     for name in NAMESPACES:
         client.create("namespaces", "", namespace(name))
-    service: Json = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"component": "apiserver", "provider": "kubernetes"},
-        },
-        "spec": {
-            "clusterIP": "10.96.0.1",
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
-        },
-    }
-    client.create("services", "default", service)
 
 
 def enforce_access(client: Client) -> None:
     """The roles of a new cluster; from here on the API server asks them (Node,RBAC)."""
     access.enforce(client.api)
-
-
-def create_api_endpoints(client: Client, address: str) -> None:
-    """The endpoints of the Service `kubernetes`, which the API server keeps itself."""
-    port: Json = {"name": "https", "port": 6443, "protocol": "TCP"}
-    client.create(
-        "endpoints",
-        "default",
-        {
-            "apiVersion": "v1",
-            "kind": "Endpoints",
-            "metadata": {
-                "name": "kubernetes",
-                "namespace": "default",
-                "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
-            },
-            "subsets": [{"addresses": [{"ip": address}], "ports": [port]}],
-        },
-    )
-    client.create(
-        "endpointslices.discovery.k8s.io",
-        "default",
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": "kubernetes",
-                "namespace": "default",
-                "labels": {"kubernetes.io/service-name": "kubernetes"},
-            },
-            "addressType": "IPv4",
-            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
-            "ports": [port],
-        },
-    )
 
 
 def create_priority_classes(client: Client) -> None:

@@ -23,6 +23,7 @@ from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.identitylease import IdentityLease
+from simcluster.world.kubernetesservice import KubernetesService
 
 #: leaderElection defaults of component-base.
 LEASE_NS = 15 * SECOND
@@ -296,6 +297,7 @@ class ApiServer(Component):
         self.api = api
         self.changed = changed
         self.identity = IdentityLease(sim, api)
+        self.service = KubernetesService(sim, api)
         self._seen = False
 
     def started(self, container: Container) -> None:
@@ -303,7 +305,7 @@ class ApiServer(Component):
         super().started(container)
         if not self._seen:
             self._seen = True
-            self.identity.begin(container.machine.name, container.container_id)
+            self._begin(container)
             return
         self.sim.after(SERVE_NS, self._serve, container.container_id, self.sim.now)
 
@@ -313,7 +315,13 @@ class ApiServer(Component):
         if not self.processes and self.api.serving:
             self.api.serving = False
             self.identity.end()
+            self.service.end()
             self.changed()
+
+    def _begin(self, container: Container) -> None:
+        """The process serves, and keeps what is its own."""
+        self.identity.begin(container.machine.name, container.container_id)
+        self.service.begin()
 
     def listens(self) -> bool:
         """Whether the port is open."""
@@ -334,7 +342,7 @@ class ApiServer(Component):
             return
         if self.api.storing:
             self.api.serving = True
-            self.identity.begin(container.machine.name, container.container_id)
+            self._begin(container)
             self.changed()
         elif self.sim.now - began_ns < ETCD_PATIENCE_NS:
             self.sim.after(SECOND, self._serve, container_id, began_ns)

@@ -37,6 +37,7 @@ from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
+from simcluster.world.kubernetesservice import KubernetesService
 from simcluster.world.programs import WorldPrograms
 from simcluster.world.webhooks import ServiceWebhooks
 
@@ -146,7 +147,7 @@ class World:
         front = next((spec.name for spec in specs if spec.control_plane), specs[0].name)
         self.api.reach_webhooks(ServiceWebhooks(self.sim, self.api.store, self.network, front))
         self.api.proxy = ClusterProxy(self.sim, self.network, self.kubelets, front)
-        bootstrap.create_api_endpoints(admin, self.machines[specs[0].name].address)
+        KubernetesService(self.sim, self.api).reconcile()
         if addons:
             deployer = self.kubectl()
             for name in bootstrap.ADDONS:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +81,14 @@ def test_every_room_imports_only_what_the_table_allows() -> None:
                 if module == "simcluster" or (module.startswith("simcluster.") and not is_allowed(room, module)):
                     wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} must not import {module}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_what_an_operator_goes_through_loads_nothing_that_grades() -> None:
+    code = "import sys, simcluster.session; print([m for m in sys.modules if m.startswith('simcluster.')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert "simcluster.session.inbox" in loaded
+    for room in ("faults", "tasks", "eval", "noise", "agents"):
+        assert f"'simcluster.{room}" not in loaded, room
 
 
 def test_every_room_is_in_the_table() -> None:

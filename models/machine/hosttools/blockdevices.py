@@ -19,9 +19,8 @@ def on_bus(machine: Machine) -> list[Disk]:
 def disk_of(machine: Machine, path: str) -> Disk | None:
     """The drive of `/dev/sda`, `/dev/sda1`, `/dev/nvme0` or `/dev/nvme0n1`; None if there is none."""
     name = path.removeprefix("/dev/")
-    for disk in on_bus(machine):
-        parts = [part.name for part in disk.partitions]
-        if path.startswith("/dev/") and (name == disk.name or name in parts or name == disk.controller):
+    for disk in on_bus(machine) if path.startswith("/dev/") else ():
+        if name in (disk.name, disk.controller, *(part.name for part in disk.partitions)):
             return disk
     return None
 

@@ -15,7 +15,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.kernel import memory
 from simcluster.models.machine.machine import Machine
-from simcluster.models.machine.process import ExecResult
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.runtime import SOCKET_ERROR, RuntimeFailure
 
 _LONG = {"all": "a", "quiet": "q", "name": "name", "pod": "p", "state": "s", "namespace": "namespace", "output": "o",
@@ -289,7 +289,8 @@ def _exec(machine: Machine, words: list[str]) -> ExecResult:
     if container is None:
         return _unknown(machine, words[0])
     try:
-        return machine.runtime.execute(container, tuple(words[1:])).result
+        result, delay_ns = machine.runtime.execute(container, tuple(words[1:]))
+        return Pausing.after(delay_ns, *result)
     except RuntimeFailure as failure:
         return ExecResult("", f"FATA[0000] execing command in container: {failure}\n", 1)
 

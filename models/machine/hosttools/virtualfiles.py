@@ -28,7 +28,7 @@ def virtual_names(machine: Machine, folder: str) -> list[str] | None:
     """Names in a folder that the kernel makes up; None if it is no such folder."""
     if folder == "/dev":
         return sorted(name for disk in machine.disks.values() for name in blockfiles.nodes(disk))
-    if not folder.startswith(("/proc", "/sys", "/etc")):
+    if folder != "/etc" and not f"{folder}/".startswith(("/proc/", "/sys/")):
         return None
     if folder == GROUPS or folder.startswith(GROUPS + "/"):
         return groupfiles.names(machine, folder[len(GROUPS) :])

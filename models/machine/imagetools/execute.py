@@ -39,14 +39,14 @@ def run(container: Container, argv: Sequence[str], stdin: str = "") -> ExecResul
     return None if executed is None else executed.result
 
 
-def timed(
-    container: Container, argv: Sequence[str], stdin: str = "", limit_ns: int = ImmediateRunner.LIMIT_NS
-) -> Executed | None:
+def timed(container: Container, argv: Sequence[str], stdin: str = "", limit_ns: int | None = None) -> Executed | None:
     """Run a command in a container; None if the image has no such program.
 
     Args:
         limit_ns: then nobody waits for it any more: it has printed what it has printed, and took longer than that.
+            By default that of `ImmediateRunner`.
     """
+    limit_ns = ImmediateRunner.LIMIT_NS if limit_ns is None else limit_ns
     if not argv:
         return None
     call = ToolCall(container, list(argv), environment_of(container), stdin, now_ns=container.sim.now)

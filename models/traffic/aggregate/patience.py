@@ -8,7 +8,6 @@ ages are as the chance to have stayed so long, P(patience > a); so of those wait
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.durations import VALUES, values_of
 from simcluster.models.traffic.graph.laws import Law
-from simcluster.models.traffic.graph.service import Operation, Step
+from simcluster.models.traffic.graph.service import Step, step_of
 from simcluster.models.traffic.graph.spec import GraphSpec
+from simcluster.models.traffic.graph.steps import Change
 
 Array = NDArray[np.float64]
 
@@ -47,17 +47,15 @@ class Patience:
 
 def with_patience(spec: GraphSpec) -> GraphSpec:
     """The graph with one law of patience in place of a patience beside a timeout; the same object if there is none."""
+    made = spec.with_calls(_impatient)
+    if not any(_is_mixed(load.call) for load in spec.load.values()):
+        return made
     loads = {name: load.model_copy(update={"call": _shorter(load.call)}) for name, load in spec.load.items()}
-    services = {}
-    for name, service in spec.services.items():
-        operations: Mapping[str, Operation] = {
-            key: operation.model_copy(update={"steps": _steps(operation.steps)})
-            for key, operation in service.operations.items()
-        }
-        services[name] = service.model_copy(update={"operations": operations})
-    if not any(_is_mixed(policy) for policy in _policies(spec)):
-        return spec
-    return spec.model_copy(update={"services": services, "load": loads})
+    return made.model_copy(update={"load": loads})
+
+
+def _impatient(service: str) -> Change:
+    return _step
 
 
 def _is_mixed(policy: Any) -> bool:
@@ -74,38 +72,5 @@ def _shorter(policy: Any) -> Any:
     return policy.model_copy(update={"patience": law, "timeout": None, "cancel": cancel})
 
 
-def _policies(spec: GraphSpec) -> list[Any]:
-    found: list[Any] = [load.call for load in spec.load.values()]
-    steps = [
-        s for service in spec.services.values() for operation in service.operations.values() for s in operation.steps
-    ]
-    while steps:
-        step = steps.pop()
-        if step.call is not None:
-            found.append(step.call)
-        steps += [
-            *(step.parallel or ()),
-            *(step.sequence or ()),
-            *(step.cached.miss if step.cached is not None else ()),
-        ]
-        steps += [inner for chance in step.choose or () for inner in chance.steps]
-    return found
-
-
-def _steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    return tuple(_step(step) for step in steps)
-
-
 def _step(step: Step) -> Step:
-    if step.call is not None:
-        return step.model_copy(update={"call": _shorter(step.call)})
-    if step.choose is not None:
-        arms = tuple(chance.model_copy(update={"steps": _steps(chance.steps)}) for chance in step.choose)
-        return step.model_copy(update={"choose": arms})
-    if step.cached is not None:
-        return step.model_copy(update={"cached": step.cached.model_copy(update={"miss": _steps(step.cached.miss)})})
-    for kind in ("parallel", "sequence"):
-        inside = getattr(step, kind)
-        if inside is not None:
-            return step.model_copy(update={kind: _steps(inside)})
-    return step
+    return step_of(call=_shorter(step.call)) if step.call is not None and _is_mixed(step.call) else step

@@ -9,12 +9,14 @@ callers beyond `_MOST` share their connections.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from simcluster.models.traffic.aggregate.priorities import base_of
 from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.service import Call, Operation, Queue, Service, Step
+from simcluster.models.traffic.graph.service import Call, Operation, Queue, Service, Step, step_of
 from simcluster.models.traffic.graph.spec import GraphSpec
+from simcluster.models.traffic.graph.steps import Change
 
 #: Callers that have a replica each.
 _MOST = 64
@@ -25,13 +27,7 @@ MARK = " connections to "
 def with_pools(spec: GraphSpec) -> GraphSpec:
     """The graph with a service in place of every pool; the same object if it has none."""
     made: dict[str, Service] = {}
-    services = {}
-    for name, service in spec.services.items():
-        operations = {
-            key: operation.model_copy(update={"steps": _steps(operation.steps, name, service.replicas, made)})
-            for key, operation in service.operations.items()
-        }
-        services[name] = service.model_copy(update={"operations": operations})
+    services = spec.with_calls(partial(_pooling, spec, made)).services
     loads = {}
     for name, load in spec.load.items():
         if load.call.pool is None:
@@ -91,32 +87,19 @@ def _pool(call: Call, caller: str, callers: int, made: dict[str, Service]) -> st
         queue=Queue(bound=pool.waiting),
         operations={
             "use": Operation.model_construct(
-                work=None, contention=0, failure=0.0, steps=(Step.model_construct(call=inner),), allocation=None
+                work=None, contention=0, failure=0.0, steps=(step_of(call=inner),), allocation=None
             )
         },
     )
     return name
 
 
-def _steps(steps: tuple[Step, ...], caller: str, callers: int, made: dict[str, Service]) -> tuple[Step, ...]:
-    return tuple(_step(step, caller, callers, made) for step in steps)
+def _pooling(spec: GraphSpec, made: dict[str, Service], caller: str) -> Change:
+    return partial(_step, caller, spec.services[caller].replicas, made)
 
 
-def _step(step: Step, caller: str, callers: int, made: dict[str, Service]) -> Step:
-    if step.call is not None and step.call.pool is not None:
-        name = _pool(step.call, caller, callers, made)
-        outer = _outer(step.call).model_copy(update={"service": name, "operation": "use"})
-        return step.model_copy(update={"call": outer})
-    if step.choose is not None:
-        arms = tuple(
-            chance.model_copy(update={"steps": _steps(chance.steps, caller, callers, made)}) for chance in step.choose
-        )
-        return step.model_copy(update={"choose": arms})
-    if step.cached is not None:
-        miss = _steps(step.cached.miss, caller, callers, made)
-        return step.model_copy(update={"cached": step.cached.model_copy(update={"miss": miss})})
-    for kind in ("parallel", "sequence"):
-        inside = getattr(step, kind)
-        if inside is not None:
-            return step.model_copy(update={kind: _steps(inside, caller, callers, made)})
-    return step
+def _step(caller: str, callers: int, made: dict[str, Service], step: Step) -> Step:
+    if step.call is None or step.call.pool is None:
+        return step
+    name = _pool(step.call, caller, callers, made)
+    return step_of(call=_outer(step.call).model_copy(update={"service": name, "operation": "use"}))

@@ -8,11 +8,13 @@ it): the attempts that fail on the first one come again on the second.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from simcluster.models.traffic.graph.result import Result, ServiceWindow
-from simcluster.models.traffic.graph.service import Operation, Service, Step
+from simcluster.models.traffic.graph.service import Operation, Service, Step, step_of
 from simcluster.models.traffic.graph.spec import GraphSpec
+from simcluster.models.traffic.graph.steps import calls_in, changed
 
 #: Between a name and its priority.
 MARK = " at priority "
@@ -70,7 +72,7 @@ def _reached(spec: GraphSpec) -> dict[tuple[str, str, int], None]:
             continue
         found[key] = None
         service, operation, priority = key
-        for call in _calls(spec.services[service].operations[operation].steps):
+        for call in calls_in(spec.services[service].operations[operation].steps):
             target, below = spec.callee(call)
             waiting += [(target, below, each) for each in _of(call, priority)]
     return found
@@ -81,18 +83,6 @@ def _of(policy: Any, inherited: int) -> list[int]:
     first = inherited if policy.priority is None else policy.priority
     later = getattr(policy, "retry_priority", None)
     return [first] if later is None or policy.attempts < 2 else list(dict.fromkeys((first, later)))
-
-
-def _calls(steps: tuple[Step, ...]) -> list[Any]:
-    found: list[Any] = []
-    for step in steps:
-        if step.call is not None or step.send is not None:
-            found.append(step.call or step.send)
-        for inside in (step.parallel, step.sequence, step.cached.miss if step.cached is not None else None):
-            found += _calls(inside or ())
-        for chance in step.choose or ():
-            found += _calls(chance.steps)
-    return found
 
 
 def merge_priorities(result: Result) -> None:
@@ -141,30 +131,13 @@ class _Split:
         operations: dict[str, Operation] = {}
         for name, priority in chosen:
             operation = service.operations[name]
-            steps = tuple(self._step(step, priority) for step in operation.steps)
+            steps = changed(operation.steps, partial(self._step, priority))
             operations[f"{name}{MARK}{priority}"] = operation.model_copy(update={"steps": steps})
         return service.model_copy(update={"operations": operations or service.operations})
 
-    def _step(self, step: Step, inherited: int) -> Step:
-        for kind in ("call", "send"):
-            call = getattr(step, kind)
-            if call is not None:
-                priority = inherited if call.priority is None else call.priority
-                service, operation = self._names(*self._spec.callee(call), priority)
-                return step.model_copy(
-                    update={kind: call.model_copy(update={"service": service, "operation": operation})}
-                )
-        if step.choose is not None:
-            arms = tuple(
-                chance.model_copy(update={"steps": tuple(self._step(s, inherited) for s in chance.steps)})
-                for chance in step.choose
-            )
-            return step.model_copy(update={"choose": arms})
-        if step.cached is not None:
-            miss = tuple(self._step(s, inherited) for s in step.cached.miss)
-            return step.model_copy(update={"cached": step.cached.model_copy(update={"miss": miss})})
-        for kind in ("parallel", "sequence"):
-            inside = getattr(step, kind)
-            if inside is not None:
-                return step.model_copy(update={kind: tuple(self._step(s, inherited) for s in inside)})
-        return step
+    def _step(self, inherited: int, step: Step) -> Step:
+        call = step.call or step.send
+        assert call is not None
+        priority = inherited if call.priority is None else call.priority
+        service, operation = self._names(*self._spec.callee(call), priority)
+        return step_of(**{step.kind: call.model_copy(update={"service": service, "operation": operation})})

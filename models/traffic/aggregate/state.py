@@ -78,7 +78,7 @@ class RunState:
     ) -> None:
         check_countable(spec)
         self.shown = list(spec.services)
-        self.spec = spec = with_priorities(with_pools(with_patience(spec)))
+        self.spec = spec = with_priorities(with_pools(with_patience(spec.in_whole_calls())))
         self.seed, self.prompt = seed, options.prompt
         self.graph = Graph(spec, seed)
         self.tick_ns = tick_ns or tick_of(self.graph)

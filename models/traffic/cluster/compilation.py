@@ -25,7 +25,7 @@ def compiled(name: str, operation: Operation, speed: float, call_of: Callable[[S
         speed: by which work is divided.
         call_of: what becomes of a call or message.
     """
-    flat = flatten(operation, whole=False)
+    flat = flatten(operation)
     works, waits = [part for part in flat.parts if part.is_work], [part for part in flat.parts if not part.is_work]
     work_ns, cpu_cv = _sum(works) if works else (LEAST_NS * speed, 1.0)
     latency_ns, latency_cv = _sum(waits) if waits else (0.0, 0.5)

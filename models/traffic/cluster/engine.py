@@ -50,6 +50,7 @@ from simcluster.models.traffic.cluster.trace import Span, trace
 from simcluster.models.traffic.cluster.users import SESSION_OPENS, UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring
 from simcluster.models.traffic.graph.policy import Policy
+from simcluster.models.traffic.strategies import possible
 
 #: Length of a tick. Fine enough for probes (1 s) and observation windows (5 s).
 TICK_NS = 500 * MILLISECOND
@@ -108,6 +109,7 @@ class TrafficEngine:
         self._tense = False
         self._fragile: list[int] = []  # edges of the plan
         self.tables = Tables(network)
+        self.strategies = possible("cluster", ())
         self.caches = CacheRoom(TICK_NS)
         self._unlooked = 0  # ticks since kernels were told of connections
         sim.every(TICK_NS, self._tick)
@@ -293,7 +295,7 @@ class TrafficEngine:
         self._unlooked += ticks
         if self._unlooked >= LOOK_TICKS * (1 if self._stride == 1 else LARGE_LOOKS):
             self._look()
-        if self.hot is None and self._tense and self.users:
+        if self.hot is None and self.users and (self._tense or "calm_walk" not in self.strategies):
             self._begin(now - ticks * TICK_NS)
         if self.hot is not None:
             self._hot_tick(now, self.hot, ticks)
@@ -328,7 +330,7 @@ class TrafficEngine:
             if self._plain is not None:
                 self._plain.renew()
             elif self._stride > 1:
-                self._plain = PlainFlow(self._plan)
+                self._plain = PlainFlow(self._plan, self.strategies)
                 self._fleet.meter()
         users = self._planned
         if self._plain is not None and self.strategy == "calm_arrays":
@@ -456,7 +458,7 @@ class TrafficEngine:
         """Back to the calm path when nothing has been tense for a while."""
         troubled = tense or self._is_fragile(2.0 * CALM_EXPONENT)
         hot.calm_periods = 0 if troubled else hot.calm_periods + ticks
-        if hot.calm_periods >= COOLING:
+        if hot.calm_periods >= COOLING and "calm_walk" in self.strategies:
             self.hot, self._tense, self._stale = None, False, True
 
     # --- the calm path --------------------------------------------------------------------

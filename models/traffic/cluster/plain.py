@@ -8,6 +8,7 @@ places by one draw for each edge and tick (systematic sampling: every place gets
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,12 +59,12 @@ class _Level(NamedTuple):
 class PlainFlow:
     """Arrays of one plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, strategies: Collection[str]) -> None:
         self._plan = plan
         reached = reached_nodes(plan)
         self._levels = _levels(plan, reached)
         self._edges = _edges_of(plan, reached)
-        self._may_fit = "calm_arrays" in possible("cluster", _traits_of(plan, reached, self._edges))
+        self._may_fit = "calm_arrays" in possible("cluster", _traits_of(plan, reached, self._edges), strategies)
         roots = [edge for edges in plan.roots for edge in edges]
         self._roots = _level(roots, [0] * len(roots))
         self._keys = plan.keys

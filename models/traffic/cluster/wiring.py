@@ -25,7 +25,7 @@ from simcluster.models.traffic.cluster.workload import owner_of
 from simcluster.models.traffic.graph.laws import Law
 from simcluster.models.traffic.graph.load import Closed, Load, Open
 from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.service import Cached, Call, Chance, Operation, Queue, Send, Service, Step
+from simcluster.models.traffic.graph.service import Cached, Call, Chance, Operation, Queue, Send, Service, Step, step_of
 from simcluster.models.traffic.graph.spec import GraphSpec, Run
 
 #: Ticks of the longest time-out.
@@ -229,7 +229,7 @@ class Wiring:
     def _operation(self, name: str, index: int, operation: OperationSpec) -> Operation:
         steps: list[Step] = []
         if operation.latency_ns:
-            steps.append(_step(wait=_law(operation.latency_ns, operation.latency_cv)))
+            steps.append(step_of(wait=_law(operation.latency_ns, operation.latency_cv)))
         nodes = [self._node(server, index) for server in self.groups[name]]
         for number, step in enumerate(operation.steps):
             calls: list[Step] = []
@@ -237,7 +237,7 @@ class Wiring:
                 edges = [node.steps[number][place] for node in nodes]
                 calls += self._calls(name, operation, call, edges)
             if len(calls) > 1 and len(step) > 1:
-                steps.append(_step(parallel=tuple(calls)))
+                steps.append(step_of(parallel=tuple(calls)))
             else:
                 steps += calls
         work = operation.work or _law(operation.cpu_ns, operation.cpu_cv)
@@ -280,7 +280,7 @@ class Wiring:
             if times and chance > 1e-9:
                 found.append(_spread(hops, policy, times, chance, message=call.asynchronous))
         for cache in reversed(call.caches):
-            found = [_step(cached=Cached.model_construct(cache=cache, hit=None, miss=tuple(found)))] if found else []
+            found = [step_of(cached=Cached.model_construct(cache=cache, hit=None, miss=tuple(found)))] if found else []
         return found
 
     def _closes(self, caller: str, callee: str) -> bool:
@@ -359,7 +359,7 @@ class Wiring:
         if name not in self._nobody:
             wait = _law(answer_ns, 0.0)
             operation = Operation.model_construct(
-                work=None, contention=0, failure=0.0, steps=(_step(wait=wait),), allocation=None
+                work=None, contention=0, failure=0.0, steps=(step_of(wait=wait),), allocation=None
             )
             self._nobody[name] = Service(workers=None, operations={"any": operation})
         return name, "any"
@@ -393,17 +393,7 @@ def ticks_of(spec: GraphSpec, period_ns: int, pods: int) -> int:
 def policies(spec: GraphSpec) -> list[Policy]:
     """How all edges of a graph call."""
     found: list[Policy] = [load.call for load in spec.load.values()]
-    for service in spec.services.values():
-        for operation in service.operations.values():
-            stack = list(operation.steps)
-            while stack:
-                step = stack.pop()
-                if step.call is not None:
-                    found.append(step.call)
-                stack += list(step.parallel or ()) + list(step.sequence or ())
-                stack += list(step.cached.miss) if step.cached is not None else []
-                stack += [inner for chance in step.choose or () for inner in chance.steps]
-    return found
+    return found + [call for _, _, call in spec.calls() if isinstance(call, Policy)]
 
 
 def _one_way(edges: list[Edge], policy: Policy) -> Law | None:
@@ -425,17 +415,12 @@ def _law(mean_ns: int, cv: float) -> Law:
     return Law.model_construct(**{**dict.fromkeys(Law.model_fields), **given})
 
 
-def _step(**part: Any) -> Step:
-    empty: dict[str, Any] = dict.fromkeys(Step.model_fields)
-    return Step.model_construct(**{**empty, **part})
-
-
 def _message(hop: Hop, policy: dict[str, Any], times: int) -> Step:
     send = Send.model_construct(
         service=hop.service, operation=hop.operation, network=policy["network"], priority=policy["priority"]
     )
-    step = _step(send=send)
-    return step if times == 1 else _step(sequence=(step,) * times)
+    step = step_of(send=send)
+    return step if times == 1 else step_of(sequence=(step,) * times)
 
 
 def _spread(hops: list[Hop], policy: dict[str, Any], times: int, chance: float, *, message: bool) -> Step:
@@ -443,12 +428,12 @@ def _spread(hops: list[Hop], policy: dict[str, Any], times: int, chance: float, 
     steps = [
         _message(hop, policy, times)
         if message
-        else _step(call=Call.model_construct(**policy, service=hop.service, operation=hop.operation, times=times))
+        else step_of(call=Call.model_construct(**policy, service=hop.service, operation=hop.operation, times=times))
         for hop in hops
     ]
     if len(hops) == 1 and chance >= 1.0:
         return steps[0]
-    return _step(
+    return step_of(
         choose=tuple(
             Chance.model_construct(probability=min(1.0, hop.share * chance), steps=(step,))
             for hop, step in zip(hops, steps, strict=True)

@@ -35,7 +35,7 @@ class Engine:
     """
 
     def __init__(self, spec: GraphSpec, seed: int) -> None:
-        self.spec = spec
+        self.spec = spec = spec.in_whole_calls()
         self.loop = Loop(spec.run.events, is_void)
         self.streams = Streams(seed)
         self.inside = 0
@@ -155,7 +155,6 @@ class _Compiler:
 
     def node(self, step: Step, place: str) -> Node:
         """One compiled step."""
-        step = step.in_whole_calls()
         if step.work is not None:
             return WorkNode(self.time(step.work, place))
         if step.wait is not None:

@@ -67,11 +67,10 @@ class _Place:
 
 @dataclass
 class Flattened:
-    """An operation as whoever counts sees it; with `whole`, parts of calls are choices."""
+    """An operation as whoever counts sees it."""
 
     parts: list[Part] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
-    whole: bool = True
     groups: int = 0
     branches: int = 0
     units: int = 0
@@ -83,7 +82,6 @@ class Flattened:
             self._step(step, place)
 
     def _step(self, step: Step, at: _Place) -> None:
-        step = step.in_whole_calls() if self.whole else step
         law = step.work or step.wait
         if law is not None:
             self.parts.append(Part(law, at.reach, step.work is not None))
@@ -135,13 +133,9 @@ class Flattened:
         return value
 
 
-def flatten(operation: Operation, *, whole: bool = True) -> Flattened:
-    """The operation's own durations and sites, in order.
-
-    Args:
-        whole: sites have a whole number of calls; what is left over is a site of its own, reached by chance.
-    """
-    flat = Flattened(whole=whole)
+def flatten(operation: Operation) -> Flattened:
+    """The operation's own durations and sites, in order."""
+    flat = Flattened()
     if operation.work is not None:
         flat.parts.append(Part(operation.work, 1.0, True))
     flat.walk(operation.steps, _Place())

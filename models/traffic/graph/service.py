@@ -284,20 +284,6 @@ class Step(Part):
         """Which of the keys it has."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
-    def in_whole_calls(self) -> Step:
-        """The same, with single messages and a whole number of calls: what is left over is a choice."""
-        one = self.call or self.send
-        whole = int(one.times) if one is not None else 0
-        if one is None or one.times == (whole if self.call is not None else 1):
-            return self
-        found = [step_of(send=one.model_copy(update={"times": 1.0}))] * whole if self.call is None else []
-        if self.call is not None and whole:
-            found.append(step_of(call=one.model_copy(update={"times": float(whole)})))
-        if one.times > whole:
-            rest = step_of(**{self.kind: one.model_copy(update={"times": 1.0})})
-            found.append(step_of(choose=(Chance(probability=one.times - whole, steps=(rest,)),)))
-        return found[0] if len(found) == 1 else step_of(sequence=tuple(found))
-
 
 def step_of(**part: Any) -> Step:
     """A step made of parts that were checked already."""

@@ -20,8 +20,9 @@ from simcluster.models.traffic.graph.load import Load
 from simcluster.models.traffic.graph.networks import networkx
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.refusal import explained
-from simcluster.models.traffic.graph.service import Call, Send, Service, Step
+from simcluster.models.traffic.graph.service import Call, Send, Service
 from simcluster.models.traffic.graph.skin import Words
+from simcluster.models.traffic.graph.steps import Change, calls_in, changed, in_whole_calls, walk
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -100,10 +101,28 @@ class GraphSpec(Part):
         """(service, operation, call or message) of all edges between services, in the order of the file."""
         for name, service in self.services.items():
             for operation_name, operation in service.operations.items():
-                for _, step in walk(operation.steps, ()):
-                    target = step.call or step.send
-                    if target is not None:
-                        yield name, operation_name, target
+                for target in calls_in(operation.steps):
+                    yield name, operation_name, target
+
+    def with_calls(self, change_of: Callable[[str], Change]) -> GraphSpec:
+        """The graph with its services' calls and messages changed; the same object where none is.
+
+        Args:
+            change_of: what becomes of the calls of a service.
+        """
+        services = dict(self.services)
+        for name, service in self.services.items():
+            change = change_of(name)
+            steps = {key: changed(operation.steps, change) for key, operation in service.operations.items()}
+            if any(steps[key] is not operation.steps for key, operation in service.operations.items()):
+                made = {k: o.model_copy(update={"steps": steps[k]}) for k, o in service.operations.items()}
+                services[name] = service.model_copy(update={"operations": made})
+        same = all(services[name] is old for name, old in self.services.items())
+        return self if same else self.model_copy(update={"services": services})
+
+    def in_whole_calls(self) -> GraphSpec:
+        """The graph with single messages and whole numbers of calls: what is left over is a choice."""
+        return self.with_calls(_whole)
 
     def dependency_order(self) -> list[str]:
         """Services so that every caller stands before whom it calls synchronously."""
@@ -119,17 +138,8 @@ class GraphSpec(Part):
         return [name for part in nx.topological_sort(condensed) for name in sorted(condensed.nodes[part]["members"])]
 
 
-def walk(steps: tuple[Step, ...], where: Where) -> Iterator[tuple[Where, Step]]:
-    """All steps, nested ones too, each with its place below `where`."""
-    for index, step in enumerate(steps):
-        place = (*where, index)
-        yield place, step
-        for key in ("parallel", "sequence"):
-            yield from walk(getattr(step, key) or (), (*place, key))
-        for number, branch in enumerate(step.choose or ()):
-            yield from walk(branch.steps, (*place, "choose", number, "steps"))
-        if step.cached is not None:
-            yield from walk(step.cached.miss, (*place, "cached", "miss"))
+def _whole(service: str) -> Change:
+    return in_whole_calls
 
 
 def load_spec(path: Path) -> GraphSpec:

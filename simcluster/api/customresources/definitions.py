@@ -71,7 +71,7 @@ class CustomResourceDefinitions:
         established = condition(definition, "Established")
         if not fine:
             words = ("False", "NotAccepted", "not all names are accepted")
-        elif established is None or established["reason"] == "NotAccepted":
+        elif established is None or established.get("reason") == "NotAccepted":
             words = ("False", "Installing", "the initial names have been accepted")
         else:
             words = ("True", "InitialNamesAccepted", "the initial names have been accepted")

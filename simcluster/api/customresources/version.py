@@ -84,7 +84,7 @@ class CustomVersion(Shared):
         self.selectable: tuple[str, ...] = tuple(field["jsonPath"].removeprefix(".") for field in fields)
         subresources = version.get("subresources") or {}
         self.scale: Mapping[str, Any] | None = subresources.get("scale")
-        self.storage_version: str = next(v["name"] for v in spec["versions"] if v.get("storage"))
+        self.storage_version: str = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
         conversion = spec.get("conversion") or {}
         self.converter: Mapping[str, Any] | None = None
         if conversion.get("strategy") == "Webhook":

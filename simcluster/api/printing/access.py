@@ -71,7 +71,7 @@ def _webhooks(obj: Obj, now_ns: int) -> list[Any]:
 def _policy(obj: Obj, now_ns: int) -> list[Any]:
     spec = obj.get("spec") or {}
     parameters = spec.get("paramKind")
-    kind = f"{parameters['apiVersion']}/{parameters['kind']}" if parameters else UNSET
+    kind = f"{parameters.get('apiVersion', '')}/{parameters.get('kind', '')}" if parameters else UNSET
     return [obj["metadata"]["name"], len(spec.get("validations") or ()), kind, age(obj, now_ns)]
 
 
@@ -81,7 +81,7 @@ def _policy_binding(obj: Obj, now_ns: int) -> list[Any]:
     text = UNSET
     if reference:
         text = (
-            f"{reference['namespace']}/{reference['name']}"
+            f"{reference['namespace']}/{reference.get('name', '*')}"
             if reference.get("namespace")
             else reference.get("name", "*")
         )
@@ -96,7 +96,7 @@ def _api_service(obj: Obj, now_ns: int) -> list[Any]:
             available = condition["status"]
             if available != "True":
                 available = f"{available} ({condition.get('reason', '')})"
-    reference = f"{service['namespace']}/{service['name']}" if service else "Local"
+    reference = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
     return [obj["metadata"]["name"], reference, available, age(obj, now_ns)]
 
 

@@ -119,6 +119,6 @@ def access_modes(modes: Sequence[str] | None) -> str:
 def condition_status(obj: Obj, kind: str) -> str:
     """Status of a condition, or empty."""
     for entry in (obj.get("status") or {}).get("conditions") or ():
-        if entry["type"] == kind:
-            return str(entry["status"])
+        if entry.get("type") == kind:
+            return str(entry.get("status", ""))
     return ""

@@ -117,7 +117,7 @@ def _volume(volume: Obj, now_ns: int) -> list[Any]:
         access_modes(spec.get("accessModes")),
         spec.get("persistentVolumeReclaimPolicy", ""),
         "Terminating" if "deletionTimestamp" in metadata else status.get("phase", ""),
-        f"{claim.get('namespace', '')}/{claim['name']}" if claim else "",
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
         annotated or spec.get("storageClassName") or "",
         spec.get("volumeAttributesClassName") or UNSET,
         status.get("reason", ""),

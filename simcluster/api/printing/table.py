@@ -10,6 +10,7 @@ from simcluster.api.printing.cells import NAME, Obj, Printer
 from simcluster.api.printing.custom import custom_cells, custom_columns
 from simcluster.api.printing.descriptions import custom_definitions, definitions
 from simcluster.api.schema import KindOf, type_of
+from simcluster.api.schema.zeros import filled
 
 #: Printers by group and kind; every version of a kind prints alike.
 PRINTERS: dict[tuple[str, str], Printer] = {
@@ -103,7 +104,7 @@ def table(
         if custom:
             cells = [obj["metadata"]["name"], *custom_cells(obj, custom, now_ns)]
         else:
-            cells = printer.cells(obj, now_ns)
+            cells = _cells(printer, resource, obj, now_ns)
         row: dict[str, Any] = {"cells": cells}
         if printer is pods.POD:
             conditions = pods.pod_row_conditions(obj)
@@ -118,6 +119,15 @@ def table(
         "columnDefinitions": described,
         "rows": rows or (None if not custom and printer in (access.DEFAULT, access.CUSTOM) else []),
     }
+
+
+def _cells(printer: Printer, resource: KindOf, obj: Obj, now_ns: int) -> list[Any]:
+    """The cells of a row; an object that lacks what its type requires is printed with Go's zero values."""
+    try:
+        return printer.cells(obj, now_ns)
+    except KeyError:
+        schema = type_of(resource.group, resource.version, resource.kind)
+        return printer.cells(filled(dict(obj), schema, walkable=True) if schema is not None else obj, now_ns)
 
 
 def _row_object(obj: Obj, include: str) -> Any:

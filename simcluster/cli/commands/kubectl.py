@@ -39,17 +39,7 @@ _MANIFESTS = (".json", ".yaml", ".yml")
 @click.option("--script", default=None, help="A file of command lines; - reads standard input.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def command(
-    task: str | None,
-    empty: bool,
-    nodes: int,
-    seed: int,
-    noise: str | None,
-    session: Path | None,
-    script: str | None,
-    folders: tuple[str, ...],
-    words: tuple[str, ...],
-) -> int:
+def command(**given: Any) -> int:
     """Run `kubectl WORDS` in a simulated cluster; the exit status is kubectl's own.
 
     \b
@@ -66,26 +56,45 @@ def command(
     line, with or without the word kubectl; `<<END` gives it the lines up to END as standard
     input; `wait 30s` lets simulated time pass; lines that begin with # are skipped.
     """
-    header: dict[str, Any] = {"task": task, "nodes": nodes, "seed": seed, "noise": noise, "content": list(folders)}
-    if script is not None and words:
+    options = Options(**given)
+    if options.script is not None and options.words:
         raise click.UsageError("give either --script or a command, not both")
-    lines = list(_script(script)) if script is not None else [_typed(words)]
-    past: replay_log.Log | None = None
+    lines = list(_script(options.script)) if options.script is not None else [_typed(options.words)]
+    header, past, session = options.header(), None, options.session
     if session is not None and session.exists() and session.stat().st_size:
-        if task or empty:
+        if options.task or options.empty:
             raise click.UsageError(f"{session} has begun already: leave out --task and --sandbox")
         past = replay_log.read(session)
         header = past.header
-    elif bool(task) == empty:
+    elif bool(options.task) == options.empty:
         raise click.UsageError("give one of --task TASK and --sandbox")
     live = _open(header)
     differences = repeat(live, past) if past is not None else []
     if differences:
         raise CheckFailed(f"{session}: this is not the session that was recorded: {differences[0]}")
-    code = _run(live, lines, echo=script is not None)
+    code = _run(live, lines, echo=options.script is not None)
     if session is not None:
         live.write_log(session, task=header["task"], content=header.get("content", []))
     return code
+
+
+class Options(NamedTuple):
+    """What was asked for on the command line."""
+
+    task: str | None
+    empty: bool
+    nodes: int
+    seed: int
+    noise: str | None
+    session: Path | None
+    script: str | None
+    folders: tuple[str, ...]
+    words: tuple[str, ...]
+
+    def header(self) -> dict[str, Any]:
+        """What a new session says it began with."""
+        begun = {"task": self.task, "nodes": self.nodes, "seed": self.seed, "noise": self.noise}
+        return {**begun, "content": list(self.folders)}
 
 
 class Line(NamedTuple):
@@ -99,7 +108,7 @@ def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
         return sandbox(header["nodes"], seed=header["seed"])
     remarks = console(stderr=True)
-    return open_episode(header["task"], header["seed"], header["noise"], tuple(header["content"]), remarks)
+    return open_episode(header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks)
 
 
 def _typed(words: Sequence[str]) -> Line:

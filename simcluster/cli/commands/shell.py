@@ -111,7 +111,7 @@ class Prompt:
     def _fork(self, rest: str) -> None:
         name = rest or str(len(self.remembered) + 1)
         self.remembered.pop(name, None)
-        self.remembered[name] = Snapshot(self.episode)
+        self.remembered[name] = self.episode.snapshot()
         click.echo(f"remembered {name}")
 
     def _back(self, rest: str) -> None:

@@ -176,7 +176,7 @@ class Look:
 
     def _may_start(self, at_ns: int) -> bool:
         name = job_name(name_of(self.cron_job), at_ns)
-        if any(entry["name"] == name for entry in self.active):
+        if any(entry.get("name") == name for entry in self.active):
             return False
         if self.status.get("lastScheduleTime") == format_rfc3339(at_ns):
             return False

@@ -147,8 +147,8 @@ class DaemonSetController(Controller):
         """The revision of the present template, made if it is new, and the others."""
         revisions = self.history.of(daemon_set)
         data = revision_patch(pod_template(daemon_set))
-        equal = [entry for entry in revisions if entry["data"] == data]
-        old = [entry for entry in revisions if entry["data"] != data]
+        equal = [entry for entry in revisions if entry.get("data") == data]
+        old = [entry for entry in revisions if entry.get("data") != data]
         number = max((entry["revision"] for entry in old), default=0) + 1
         if equal:
             current = equal[-1]

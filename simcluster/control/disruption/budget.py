@@ -97,5 +97,5 @@ def _conditions(budget: Mapping[str, Any], status: str, reason: str, message: st
         "reason": reason,
         "message": message,
     }
-    others = [e for e in (budget.get("status") or {}).get("conditions") or () if e["type"] != DISRUPTION_ALLOWED]
+    others = [e for e in (budget.get("status") or {}).get("conditions") or () if e.get("type") != DISRUPTION_ALLOWED]
     return [*others, new]

@@ -50,7 +50,7 @@ def revision_patch(template: Mapping[str, Any]) -> Json:
 
 def template_of(revision: Mapping[str, Any]) -> Json:
     """The pod template that a revision holds."""
-    template = thaw(revision["data"]["spec"]["template"])
+    template = thaw((revision.get("data") or {}).get("spec", {}).get("template") or {})
     template.pop("$patch", None)
     return template
 
@@ -130,7 +130,7 @@ class RevisionHistory:
             if error.reason != "AlreadyExists":
                 raise
         existing = self.client.cache.get(CONTROLLER_REVISIONS, namespace, candidate["metadata"]["name"])
-        return existing if existing is not None and existing["data"] == candidate["data"] else None
+        return existing if existing is not None and existing.get("data") == candidate["data"] else None
 
     def renumber(self, revision: ApiObject, number: int) -> ApiObject:
         """Make an old revision the newest one."""

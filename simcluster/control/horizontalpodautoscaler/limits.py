@@ -133,7 +133,7 @@ def _limit_up(
     proposals = []
     for policy in rules.get("policies") or ():
         start = _at_period_start(policy, current, ups, downs, now_ns)
-        if policy["type"] == "Pods":
+        if policy.get("type") == "Pods":
             proposals.append(start + int(policy["value"]))
         else:
             proposals.append(math.ceil(start * (1 + policy["value"] / 100)))
@@ -148,7 +148,7 @@ def _limit_down(
     proposals = []
     for policy in rules.get("policies") or ():
         start = _at_period_start(policy, current, ups, downs, now_ns)
-        if policy["type"] == "Pods":
+        if policy.get("type") == "Pods":
             proposals.append(start - int(policy["value"]))
         else:
             proposals.append(int(start * (1 - policy["value"] / 100)))

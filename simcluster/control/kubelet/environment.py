@@ -109,11 +109,11 @@ def _from_source(cache: Store, namespace: str, source: Json) -> dict[str, str]:
         reference = source.get(field)
         if reference is None:
             continue
-        found = cache.get(resource, namespace, reference["name"])
+        found = cache.get(resource, namespace, reference.get("name", ""))
         if found is None:
             if reference.get("optional"):
                 return {}
-            raise ConfigError(f'{kind} "{reference["name"]}" not found')
+            raise ConfigError(f'{kind} "{reference.get("name", "")}" not found')
         return {prefix + key: text for key, text in data_of(found).items()}
     return {}
 
@@ -151,11 +151,11 @@ def _value(
 
 
 def _key(cache: Store, namespace: str, reference: Json, resource: str, kind: str) -> str | None:
-    found = cache.get(resource, namespace, reference["name"])
+    found = cache.get(resource, namespace, reference.get("name", ""))
     if found is None:
         if reference.get("optional"):
             return None
-        raise ConfigError(f'{kind.lower()} "{reference["name"]}" not found')
+        raise ConfigError(f'{kind.lower()} "{reference.get("name", "")}" not found')
     data = data_of(found)
     if reference["key"] not in data:
         if reference.get("optional"):

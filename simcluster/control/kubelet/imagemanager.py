@@ -12,7 +12,7 @@ from simcluster.api.objects import Json
 from simcluster.control.kubelet.backoff import Backoff
 from simcluster.control.kubelet.goduration import truncated
 from simcluster.control.kubelet.klog import KubeletLog
-from simcluster.control.kubelet.podspec import pull_policy
+from simcluster.control.kubelet.podspec import image_of, pull_policy
 from simcluster.control.kubelet.status import Waiting
 from simcluster.engine import Simulation
 from simcluster.models.machine.imagereference import InvalidImageName
@@ -66,7 +66,7 @@ class ImageManager:
 
     def ensure(self, user: ImageUser, container: Json) -> None:
         """Make the image present; answers with `image_ready` or `image_failed`."""
-        image = container["image"]
+        image = image_of(container)
         try:
             present = self.store.find(image) is not None
         except InvalidImageName as error:
@@ -86,7 +86,7 @@ class ImageManager:
             self._pull(user, container)
 
     def _pull(self, user: ImageUser, container: Json) -> None:
-        image, key = container["image"], f"{user.pod_uid}_{container['image']}"
+        image, key = image_of(container), f"{user.pod_uid}_{image_of(container)}"
         if self.backoff.in_backoff(key):
             text = f'Back-off pulling image "{image}"'
             user.image_event(container, "Normal", "BackOff", text)
@@ -98,7 +98,7 @@ class ImageManager:
     def pulled(self, pull: Pull, result: PullResult) -> None:
         """A pull ended."""
         user, container = pull.user, pull.container
-        image, key = container["image"], f"{user.pod_uid}_{container['image']}"
+        image, key = image_of(container), f"{user.pod_uid}_{image_of(container)}"
         if result.image is None:
             user.image_event(container, "Warning", "Failed", f'Failed to pull image "{image}": {result.error}')
             self.klog.error("kuberuntime_image.go:55", result.error, "Failed to pull image", image=image)

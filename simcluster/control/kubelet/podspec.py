@@ -29,6 +29,11 @@ def ephemeral_containers_of(pod: Pod) -> list[Json]:
     return found
 
 
+def image_of(container: Json) -> str:
+    """`image`, which a template may leave to others; without one the container cannot be made."""
+    return str(container.get("image") or "")
+
+
 def is_sidecar(container: Json) -> bool:
     """An init container with `restartPolicy: Always`."""
     return container.get("restartPolicy") == "Always"
@@ -135,5 +140,5 @@ def pull_policy(container: Json) -> str:
     policy = container.get("imagePullPolicy")
     if policy:
         return str(policy)
-    last = container["image"].rpartition("/")[2]
+    last = image_of(container).rpartition("/")[2]
     return "Always" if "@" not in last and (":" not in last or last.endswith(":latest")) else "IfNotPresent"

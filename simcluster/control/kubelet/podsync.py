@@ -22,6 +22,7 @@ from simcluster.control.kubelet.podspec import (
     ephemeral_containers_of,
     full_name,
     grace_period_s,
+    image_of,
     init_containers_of,
     is_sidecar,
     memory_bytes,
@@ -223,7 +224,7 @@ class PodSync(Parted):
     def _plan_kill(self, container: Json, run: Run) -> bool:
         name = container["name"]
         message, restarts = "", restart_policy(self.hosted.pod) != "Never" or is_sidecar(container)
-        if run.image_spec != container["image"]:
+        if run.image_spec != image_of(container):
             message, restarts = f"Container {name} definition changed, will be restarted", True
         else:
             for kind in ("liveness", "startup"):
@@ -395,7 +396,7 @@ class PodSync(Parted):
             pod_name=hosted.name,
             pod_uid=hosted.uid,
             name=container["name"],
-            image=container["image"],
+            image=image_of(container),
             command=tuple(expand(str(word), env) for word in container.get("command") or ()),
             args=tuple(expand(str(word), env) for word in container.get("args") or ()),
             env=tuple(env.items()),
@@ -419,5 +420,5 @@ class PodSync(Parted):
         whom = f'(pod: "{full_name(self.hosted.pod)}", container: {container["name"]})'
         if context.get("runAsUser") == 0:
             raise ConfigError(f"container's runAsUser breaks non-root policy {whom}")
-        if self.hosted.host.machine.images.runs_as_root(container["image"]):
+        if self.hosted.host.machine.images.runs_as_root(image_of(container)):
             raise ConfigError(f"container has runAsNonRoot and image will run as root {whom}")

@@ -57,8 +57,7 @@ class KubeletServers:
             message = f'unable to upgrade connection: container not found ("{container}")'
             raise ApiError(500, "InternalError", f"Internal error occurred: {message}")
         try:
-            limit = () if patience_ns is None else (patience_ns,)
-            result, lasted_ns = runtime.execute(target, tuple(argv), stdin, *limit)
+            result, lasted_ns = runtime.execute(target, tuple(argv), stdin, patience_ns)
         except RuntimeFailure as failure:
             message = f"error executing command in container: {failure}"
             # Said in the stream: the kubelet's own error inside of the API server's.

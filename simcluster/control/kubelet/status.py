@@ -14,6 +14,7 @@ from simcluster.control.kubelet.podspec import (
     Pod,
     containers_of,
     ephemeral_containers_of,
+    image_of,
     init_containers_of,
     is_sidecar,
     qos_class,
@@ -104,7 +105,7 @@ def _container(pod: Pod, container: Json, old: Json | None, seen: Observed, *, i
         ready = started and seen.ready.get(name, False)
     status: Json = {"name": name, "state": state, "lastState": last_state, "ready": ready}
     status["restartCount"] = max(run.attempt if run else 0, old["restartCount"] if old else 0)
-    status["image"] = run.image_name if run else container["image"]
+    status["image"] = run.image_name if run else image_of(container)
     status["imageID"] = run.image_id if run else ""
     if run is not None:
         status["containerID"] = f"containerd://{run.container_id}"

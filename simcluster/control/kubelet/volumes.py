@@ -165,7 +165,7 @@ class VolumeBuilder:
 
     def _files(self, pod: Pod, kind: str, reference: Json, address: str) -> Files:
         if kind == "configMap":
-            return self._object_files(pod, "configmaps", "configmap", reference["name"], reference)
+            return self._object_files(pod, "configmaps", "configmap", reference.get("name", ""), reference)
         if kind == "secret":
             name = reference.get("secretName") or reference.get("name") or ""
             return self._object_files(pod, "secrets", "secret", name, reference)
@@ -257,7 +257,8 @@ class VolumeBuilder:
                 except ConfigError as error:
                     raise VolumeError(str(error)) from None
             else:
-                text = resource_value(pod, None, item["resourceFieldRef"], self.node)
+                of = item.get("resourceFieldRef")
+                text = "" if of is None else resource_value(pod, None, of, self.node)
             files.append((item["path"], text))
         return tuple(files)
 

@@ -100,7 +100,7 @@ class StatefulSetController(Controller):
         collisions = int(status.get("collisionCount") or 0)
         data = revision_data(pod_template(stateful_set))
         number = revisions[-1]["revision"] + 1 if revisions else 1
-        equal = [entry for entry in revisions if entry["data"] == data]
+        equal = [entry for entry in revisions if entry.get("data") == data]
         update: ApiObject | None = None
         if equal:
             update = equal[-1] if equal[-1] is revisions[-1] else self.history.renumber(equal[-1], number)

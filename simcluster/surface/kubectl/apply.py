@@ -166,7 +166,7 @@ class _Apply:
 
     def _patch(self, entry: Wanted, live: Json, manifest: Json, modified: Json) -> None:
         last = last_applied(live)
-        if last is None:
+        if last is None and self.change.mode != "client":
             name = f"{entry.resource.plural}/{entry.name}"
             self.invocation.note(
                 f"Warning: resource {name} is missing the {LAST_APPLIED} annotation which is required by kubectl "
@@ -175,8 +175,8 @@ class _Apply:
             )
         patch, content_type = three_way(entry.resource, last or {}, modified, live)
         target = Target(entry.resource, entry.namespace, entry.name, live, entry.source)
-        if not patch and self.change.mode != "client":
-            self._done(entry, live, "unchanged")
+        if not patch or self.change.mode == "client":
+            self._done(entry, live, "unchanged" if self.change.mode != "client" else "configured")
             return
         try:
             changed = self._send(target, patch, content_type)
@@ -206,10 +206,7 @@ class _Apply:
             raise _about_patch(error, target, modified) from None
 
     def _send(self, target: Target, patch: Json, content_type: str) -> Json:
-        change = self.change
-        if change.mode == "client":
-            return change.patch(target, patch, content_type)
-        query = change.query(fieldValidation=self.validation)
+        query = self.change.query(fieldValidation=self.validation)
         answer: Json = self.invocation.ask("PATCH", target.path, query, body=patch, content_type=content_type).body
         return answer
 

@@ -57,7 +57,7 @@ class _Autoscaling:
     def run(self) -> None:
         change, target = self.change, self.target
         if "scale" not in target.resource.subresources:
-            what = f"{target.resource.api_version}, Resource={target.resource.plural}"
+            what = f"{target.resource.group}/{target.resource.version}, Resource={target.resource.plural}"
             raise plain(
                 f"cannot autoscale a {target.resource.kind}: could not find scale subresource for {what} in "
                 "discovery information"

@@ -113,12 +113,12 @@ class Change:
 
         Args:
             typed: its JSON has Go's order.
-            plain_text: a dry run is not told.
+            plain_text: nothing is said of a dry run.
         """
-        name = f"{kind_name(resource)}/{obj['metadata'].get('name', '')}"
+        name = f"{kind_name(resource)}/{obj['metadata'].get('name') or '<unknown>'}"
         if self.output.format in ("", "name"):
-            told = "" if plain_text else _SUFFIX[self.mode]
-            text = name if self.output.format == "name" else f"{name} {done}{told}"
+            suffix = "" if plain_text else _SUFFIX[self.mode]
+            text = name if self.output.format == "name" else f"{name} {done}{suffix}"
             self.invocation.line(text)
         elif typed and self.output.format == "json":
             self.show(to_json(ordered(self.output.clean(obj)), sort=False))
@@ -148,7 +148,7 @@ def patched(target: Target, patch: Any, content_type: str) -> Json:
         if content_type == JSON_PATCH:
             result: Json = jsonpatch.apply(target.obj, patch)
         elif not isinstance(patch, dict):
-            raise plain("unable to apply a patch that is no object")
+            raise plain("invalid JSON document")
         elif content_type == STRATEGIC_MERGE_PATCH:
             if schema is None:
                 kind = f"{resource.api_version}, Kind={resource.kind}"

@@ -162,6 +162,8 @@ class _Deletion:
     def run(self, entry: Wanted) -> None:
         """Delete one object and say so. Raises StatusError."""
         options = self.options
+        if not entry.name:
+            raise plain(f'error when deleting "{entry.source}": resource name may not be empty')
         try:
             if options.mode != "client":
                 answer = self.invocation.ask("DELETE", entry.path, body=options.body()).body

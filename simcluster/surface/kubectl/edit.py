@@ -35,8 +35,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures.raise_all()
     if not targets:
         raise plain("edit cancelled, no objects found")
-    keep = arguments.on("show-managed-fields")
-    shown = [_without_managed_fields(target.obj, keep=keep) for target in targets]
+    shown = [_without_managed_fields(target.obj) for target in targets]
     Editing(change, targets, shown, _Patching(change, targets, shown).accept).run()
 
 
@@ -79,9 +78,7 @@ class _Patching:
         change.report(target.resource, changed, "edited")
 
 
-def _without_managed_fields(obj: Json, *, keep: bool) -> Json:
-    if keep:
-        return obj
+def _without_managed_fields(obj: Json) -> Json:
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {**obj, "metadata": metadata}
 

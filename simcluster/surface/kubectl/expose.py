@@ -63,7 +63,7 @@ def _service(arguments: Arguments, target: Target) -> Json:
     if arguments.text("labels"):
         labels = dict(_pair(part) for part in arguments.text("labels").split(","))
     name = arguments.text("name") or target.name
-    metadata: Json = {"creationTimestamp": None, "name": name, "namespace": target.namespace}
+    metadata: Json = {"creationTimestamp": None, "name": name}
     if labels:
         metadata["labels"] = dict(labels)
     status: Json = {"loadBalancer": {}}

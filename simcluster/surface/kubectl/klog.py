@@ -15,7 +15,7 @@ from simcluster.api.objects import Json
 from simcluster.api.request import Request, Response
 from simcluster.engine import MILLISECOND, format_rfc3339
 
-#: From which level on what an answer was is told, and requests are: their lines, headers and bodies.
+#: From which level on failed answers are shown, and requests: their lines, headers and bodies.
 DEBUG, REQUESTS, HEADERS, BODIES = 4, 6, 7, 8
 #: So many characters of a body are shown.
 _MOST = 1024

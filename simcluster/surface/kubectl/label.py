@@ -132,7 +132,7 @@ class _Marking:
         for key in self.removed:
             if key in present:
                 patch[key] = None
-            elif self.field == "labels":
+            elif self.field == "labels" and self.change.mode != "client" and not self.change.local:
                 self.invocation.line(f'label "{key}" not found.')
         changed = self._send(target, patch)
         self.change.report(target.resource, changed, self._done(patch))

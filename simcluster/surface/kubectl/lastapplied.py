@@ -94,7 +94,10 @@ def edit(invocation: Invocation, arguments: Arguments) -> None:
     for target in targets:
         found = last_applied(target.obj)
         if found is None:
-            raise plain(f'no last-applied-configuration annotation found on resource: "{target.name}"')
+            raise plain(
+                "no last-applied-configuration annotation found on resources, to create the annotation, "
+                "use command `kubectl apply set-last-applied --create-annotation`"
+            )
         shown.append(found)
     Editing(change, targets, shown, partial(_annotate, change, list(zip(targets, shown, strict=True))), _HEAD).run()
 

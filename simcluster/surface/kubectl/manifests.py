@@ -15,8 +15,12 @@ from typing import Any, NamedTuple
 from simcluster.api.objects import Json
 from simcluster.api.schema import YamlSyntaxError, decode_yaml
 from simcluster.surface.kubectl.errors import KubectlError, plain
+from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.invocation import Invocation
+from simcluster.surface.kubectl.printers.jsontext import compact_json
 
+#: Commands that look at a manifest's head before they decode it.
+_VALIDATING = ("apply", "create", "replace")
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
@@ -27,24 +31,26 @@ class Manifest(NamedTuple):
     obj: Json
 
 
-def load(invocation: Invocation, paths: list[str], *, recursive: bool = False) -> Iterator[Manifest | KubectlError]:
-    """The manifests of `-f` arguments in order, lists taken apart, and the errors of what could not be read.
+def load(invocation: Invocation, arguments: Arguments) -> Iterator[Manifest | KubectlError]:
+    """The manifests of `-f` in order, lists taken apart, and the errors of what could not be read.
 
     Raises:
         KubectlError: a path does not exist.
     """
-    for source, text in _texts(invocation, paths, recursive):
+    ignored = arguments.text_or("validate", "ignore") in ("ignore", "false")
+    validated = not ignored and arguments.path in _VALIDATING
+    for source, text in _texts(invocation, arguments.texts("filename"), arguments.on("recursive")):
         try:
             if text.lstrip().startswith("{"):
                 for value in _json_values(source, text):
-                    yield from _documents(source, [value])
+                    yield from _documents(source, [value], validated=validated)
                 continue
         except KubectlError as error:
             yield error
             continue
         for chunk in _chunks(text):
             try:
-                yield from _documents(source, _decoded(source, chunk))
+                yield from _documents(source, _decoded(source, chunk), validated=validated)
             except _UnreadableError as error:
                 yield error
                 break  # the reader stops where it cannot parse; what came before is taken
@@ -178,33 +184,40 @@ def _decoded(source: str, text: str) -> list[Any]:
         raise _UnreadableError(f"error: error parsing {source}: error converting YAML to JSON: {error}") from None
 
 
-def _documents(source: str, documents: list[Any]) -> list[Manifest]:
+def _documents(source: str, documents: list[Any], *, validated: bool) -> list[Manifest]:
     found = []
     for document in documents:
-        if document is None:
+        if document is None or document == {}:
             continue
-        if not isinstance(document, dict):
-            raise plain(
-                f'error validating "{source}": error validating data: invalid object to validate; '
-                "if you choose to ignore these errors, turn validation off with --validate=false"
-            )
-        if not document:
-            continue
-        _require(source, document)
-        if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
+        _require(source, document, validated)
+        kind = str(document["kind"])
+        if kind.endswith("List") and isinstance(document.get("items"), list):
+            # Items of a list of one kind need not say what they are.
+            own = {"apiVersion": document["apiVersion"], "kind": kind[:-4]} if kind != "List" else {}
             for item in document["items"]:
-                _require(source, item)
-                found.append(Manifest(source, item))
+                whole = {**own, **item} if isinstance(item, dict) else item
+                _require(source, whole, validated)
+                found.append(Manifest(source, whole))
         else:
             found.append(Manifest(source, document))
     return found
 
 
-def _require(source: str, document: Json) -> None:
-    missing = [f"{key} not set" for key in ("apiVersion", "kind") if not document.get(key)]
-    if missing:
-        listed = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+def _require(source: str, document: Any, validated: bool) -> None:
+    """Refuse what is no object, or does not say what it is, in the words of validation or else of the decoder."""
+    if not isinstance(document, dict):
+        kind = {str: "string", list: "array", bool: "bool"}.get(type(document), "number")
+        problem = "invalid object to validate"
+        undecoded = f"json: cannot unmarshal {kind} into Go value of type unstructured.detector"
+    else:
+        missing = [f"{key} not set" for key in ("apiVersion", "kind") if not document.get(key)]
+        problem = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]" if missing else ""
+        undecoded = f"Object 'Kind' is missing in '{compact_json(document)}'" if not document.get("kind") else ""
+    if problem and validated:
         raise plain(
-            f'error validating "{source}": error validating data: {listed}; '
+            f'error validating "{source}": error validating data: {problem}; '
             "if you choose to ignore these errors, turn validation off with --validate=false"
         )
+    if undecoded:
+        raise plain(f'unable to decode "{source}": {undecoded}')
+    document.setdefault("apiVersion", "")

@@ -47,6 +47,8 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     patch = _parsed(invocation, arguments)
     change = Change(invocation, arguments)
     targets, failures = fetch(invocation, arguments, arguments.positional, latest=False)
+    if not targets and not failures.errors:
+        raise plain("no objects passed to patch")
     failures.each(targets, _Patching(change, patch, content_type).run)
 
 
@@ -88,6 +90,8 @@ class _Patching:
     def run(self, target: Target) -> None:
         """Patch one object. Raises KubectlError."""
         change = self.change
+        if not target.name:
+            raise plain("resource name may not be empty")
         subresource = change.arguments.text("subresource")
         try:
             changed: Json = change.patch(target, self.patch, self.content_type, subresource=subresource)
@@ -96,6 +100,7 @@ class _Patching:
         same = changed == target.obj or (
             changed["metadata"].get("resourceVersion") == target.obj["metadata"].get("resourceVersion")
             and change.mode == "none"
+            and not change.local
         )
         changed = change.record(target, changed)
         done = "patched (no change)" if same else "patched"

@@ -48,8 +48,6 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("--dry-run can not be used when --force is set")
     failures = Failures()
     wanted = of_files(invocation, arguments, failures)
-    if not wanted and not failures.errors:
-        raise plain("no objects passed to replace")
     failures.each(wanted, _Replacement(change).run)
 
 
@@ -69,6 +67,8 @@ class _Replacement:
         if change.arguments.on("force"):
             self._force(entry, obj)
             return
+        if not entry.name and change.mode != "client":
+            raise plain(f'error when replacing "{entry.source}": resource name may not be empty')
         try:
             if change.mode != "client":
                 live = change.invocation.get(entry.path)

@@ -48,14 +48,16 @@ class Wanted(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The URL path."""
+        """The URL path. Raises KubectlError for a manifest without a name."""
+        if not self.name and self.manifest is not None:
+            raise plain("resource name may not be empty")
         return object_path(self.resource, self.namespace, self.name)
 
     def placed(self) -> Json:
         """The manifest, which may be changed, with the namespace it goes to."""
         manifest: Json = thaw(self.manifest or {})
         if self.resource.namespaced and self.namespace:
-            manifest["metadata"] = {**(manifest.get("metadata") or {}), "namespace": self.namespace}
+            manifest["metadata"] = {**metadata_of(manifest), "namespace": self.namespace}
         return manifest
 
 
@@ -77,6 +79,12 @@ class Target(NamedTuple):
     def shown(self) -> str:
         """`deployment.apps/geo`."""
         return f"{kind_name(self.resource)}/{self.name}"
+
+
+def metadata_of(manifest: Json) -> Json:
+    """The metadata of what somebody wrote; empty if they are no object."""
+    metadata = manifest.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def kind_name(resource: Resource) -> str:
@@ -101,7 +109,7 @@ def of_arguments(invocation: Invocation, words: list[str], *, all_namespaces: bo
         raise plain("a resource cannot be retrieved by name across all namespaces")
     if "" in names:
         raise plain("resource name may not be empty")
-    return [_place(invocation, resource, name, False) for name in names for resource in resources]
+    return [_place(invocation, resource, name, False) for resource in resources for name in names]
 
 
 def _slashed(invocation: Invocation, words: list[str], all_namespaces: bool) -> list[Wanted]:
@@ -180,7 +188,7 @@ def _documents(invocation: Invocation, arguments: Arguments) -> Iterator[Wanted 
         built = kustomize.build(invocation.files, folder, legacy=False)
         found = [manifests.Manifest(folder, obj) for obj in built]
     else:
-        found = manifests.load(invocation, arguments.texts("filename"), recursive=arguments.on("recursive"))
+        found = manifests.load(invocation, arguments)
     for document in found:
         if isinstance(document, KubectlError):
             yield document
@@ -200,7 +208,7 @@ def nest(failures: Failures) -> None:
 def of_manifest(invocation: Invocation, document: manifests.Manifest) -> Wanted:
     """The place of a manifest. Raises KubectlError for unknown kinds and other namespaces."""
     obj = document.obj
-    metadata = obj.get("metadata") or {}
+    metadata = metadata_of(obj)
     name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
     resource = invocation.discovery.of_kind(invocation.send_free, str(obj["apiVersion"]), str(obj["kind"]))
     if resource is None:
@@ -219,7 +227,7 @@ def _of_local(document: manifests.Manifest) -> Wanted:
     """A manifest as `--local` takes it: no server is asked what kinds there are, or for a namespace."""
     obj = document.obj
     group, _, version = str(obj["apiVersion"]).rpartition("/")
-    kind, name = str(obj["kind"]), str((obj.get("metadata") or {}).get("name") or "")
+    kind, name = str(obj["kind"]), str(metadata_of(obj).get("name") or "")
     known = (entry for entry in BUILT_IN.all if (entry.group, entry.version, entry.kind) == (group, version, kind))
     resource = next(known, Resource(group, version, kind, f"{kind.lower()}s", kind.lower(), True))
     return Wanted(resource, "", name, document.source, obj)
@@ -299,8 +307,6 @@ class _Fetch:
 
     def one(self) -> None:
         entry = self.entry
-        if not entry.name:
-            raise plain("resource name may not be empty")
         obj = self.invocation.named(entry.path)
         self.targets.append(Target(entry.resource, entry.namespace, entry.name, obj, entry.source))
 

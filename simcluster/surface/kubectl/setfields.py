@@ -72,7 +72,8 @@ def pod_template_spec(obj: Json) -> Json | None:
 
 def _no_template(obj: Json) -> KubectlError:
     version = str(obj.get("apiVersion", "")).rpartition("/")[2]
-    name = f"{plural_of(obj['kind'])}/{obj['metadata']['name']}"
+    is_stored = "uid" in obj["metadata"]
+    name = f"{plural_of(obj['kind']) if is_stored else obj['kind'].lower()}/{obj['metadata'].get('name', '')}"
     return plain(f"{name} the object is not a pod or does not have a pod template: *{version}.{obj['kind']}")
 
 
@@ -264,12 +265,14 @@ def _variables(invocation: Invocation, pairs: list[str]) -> tuple[dict[str, Json
             )
     for name in removed:
         if name in wanted:
-            raise plain(f"can not both modify and remove env variable {name!r}".replace("'", '"'))
+            raise plain("can not both modify and remove the same environment variable in the same command")
     return wanted, removed
 
 
 def _imported(invocation: Invocation, arguments: Arguments) -> dict[str, Json]:
     kind, _, name = arguments.text("from").partition("/")
+    if arguments.on("local"):
+        raise plain("unsupported resource specified in --from")
     resource = invocation.find(kind)
     if resource.name not in ("configmaps", "secrets"):
         raise plain(f"unsupported resource specified in --from: {arguments.text('from')}")
@@ -415,20 +418,23 @@ def _requirement(part: str) -> str:
 class _Selector:
     """Sets the selector of a service."""
 
-    def __init__(self, labels: dict[str, str]) -> None:
+    def __init__(self, labels: dict[str, str], version: str) -> None:
         self.labels = labels
+        self.version = version
 
     def __call__(self, obj: Json) -> None:
         if obj["kind"] != "Service":
             raise plain("setting a selector is only supported for Services")
         obj["spec"]["selector"] = dict(self.labels)
+        if self.version:
+            obj["metadata"]["resourceVersion"] = self.version
 
 
 def selector(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl set selector`."""
     *words, expression = arguments.positional or [""]
     if not expression:
-        raise plain("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+        raise plain("one selector is required")
     labels = {}
     for part in _PARTS.findall(expression):
         key, equals, value = part.partition("=")
@@ -436,4 +442,4 @@ def selector(invocation: Invocation, arguments: Arguments) -> None:
             raise plain(f"match expression [{_requirement(part)}] not supported on this object")
         labels[key] = value
     refuse_local(arguments, words)
-    _run(invocation, arguments, words, _Selector(labels), "selector updated", "")
+    _run(invocation, arguments, words, _Selector(labels, arguments.text("resource-version")), "selector updated", "")

@@ -122,6 +122,15 @@ def test_what_can_be_read_can_be_listed(sh):
     assert sh.sh("rm /proc/meminfo").stderr == "rm: cannot remove '/proc/meminfo': Operation not permitted\n"
 
 
+def test_looking_for_a_file_builds_no_drives(sh):
+    tree = NodeTree(sh.host)
+    assert tree.look("/etc/kubernetes/none") is None
+    assert tree.look("/run/xtables.lock") is None
+    assert tree.is_folder("/etc/kubernetes")
+    assert tree.texts("/etc/chrony")[0][0] == "chrony.conf"
+    assert sh.host.built_storage is None
+
+
 def test_every_folder_that_is_listed_is_one(sh):
     tree = NodeTree(sh.host)
     folders = ["/"]

@@ -42,7 +42,7 @@ def autoscaler(page: Page, obj: Json) -> None:
 
 def _metric(page: Page, metric: Json, current: Json) -> None:
     key = _KEYS.get(metric.get("type", ""))
-    if key is None:
+    if key is None or key not in metric:
         page.line(f'<unknown metric type "{metric.get("type", "")}">', 1)
         return
     source = metric[key]

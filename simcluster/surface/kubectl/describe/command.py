@@ -34,6 +34,7 @@ from simcluster.surface.kubectl.selection import (
     of_arguments,
     of_files,
 )
+from simcluster.surface.kubectl.typedforms import walkable
 
 FLAGS = (
     ALL_NAMESPACES,
@@ -161,6 +162,9 @@ class _Description:
         self.pages = pages
 
     def make(self) -> None:
-        describer = DESCRIBERS.get(self.target.resource.name, generic.generic)
-        describer(self.page, self.target.obj)
+        describer, obj = DESCRIBERS.get(self.target.resource.name), self.target.obj
+        if describer is None:
+            generic.generic(self.page, obj)
+        else:
+            describer(self.page, walkable(obj))
         self.pages.append(align(self.page.raw))

@@ -52,7 +52,7 @@ def service_account(page: Page, obj: Json) -> None:
         ("Tokens:            ", [{"name": name} for name in tokens]),
     )
     for title, references in groups:
-        names = [reference["name"] for reference in references or ()]
+        names = [reference.get("name", "") for reference in references or ()]
         if existing is not None:
             names = [name if name in existing else f"{name} (not found)" for name in names]
         for i, name in enumerate(names or ["<none>"]):
@@ -64,7 +64,7 @@ def _secrets(page: Page, obj: Json) -> tuple[list[str] | None, list[str]]:
     """Names of the namespace's secrets, None if they may not be read; and of those that are the account's tokens."""
     metadata = obj["metadata"]
     try:
-        found = page.invocation.items(f"/api/v1/namespaces/{metadata['namespace']}/secrets")
+        found = page.items(f"/api/v1/namespaces/{metadata['namespace']}/secrets")
     except StatusError:
         return None, []
     tokens = [secret["metadata"]["name"] for secret in found if _is_token_of(secret, metadata)]

@@ -56,7 +56,7 @@ def namespace(page: Page, obj: Json) -> None:
 
 def _related(page: Page, name: str, plural: str) -> list[Json] | None:
     try:
-        return page.invocation.items(f"/api/v1/namespaces/{name}/{plural}", query_of(limit=500))
+        return page.items(f"/api/v1/namespaces/{name}/{plural}", query_of(limit=500))
     except StatusError as error:
         # Servers without the resource: as if there were none.
         return [] if error.reason == "NotFound" else None

@@ -55,7 +55,7 @@ def _slices(page: Page, obj: Json) -> list[Json]:
     path = f"/apis/discovery.k8s.io/v1/namespaces/{metadata['namespace']}/endpointslices"
     try:
         query = query_of(labelSelector=f"kubernetes.io/service-name={metadata['name']}")
-        return page.invocation.items(path, query)
+        return page.items(path, query)
     except StatusError:
         return []
 

@@ -58,7 +58,7 @@ def _lease(page: Page, name: str) -> None:
     page.line("Lease:")
     path = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}"
     try:
-        spec = page.invocation.get(path).get("spec") or {}
+        spec = page.get(path).get("spec") or {}
     except StatusError as error:
         page.line(f"Failed to get lease: {error.inner}", 1)
         return
@@ -102,7 +102,7 @@ def _system(page: Page, info: Json) -> None:
 def _pods(page: Page, obj: Json) -> None:
     name = obj["metadata"]["name"]
     selector = f"spec.nodeName={name},status.phase!=Failed,status.phase!=Succeeded"
-    pods = page.invocation.items("/api/v1/pods", query_of(fieldSelector=selector, limit=500))
+    pods = page.items("/api/v1/pods", query_of(fieldSelector=selector, limit=500))
     status = obj.get("status") or {}
     allocatable = status.get("allocatable") or status.get("capacity") or {}
     page.line(f"Non-terminated Pods:\t({len(pods)} in total)")

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simcluster.api.objects import Json, controller_of
+from simcluster.api.request import Query
 from simcluster.engine import format_age, parse_rfc3339
 from simcluster.engine.clock import format_rfc1123
 from simcluster.surface.kubectl.errors import StatusError
 from simcluster.surface.kubectl.invocation import Invocation, query_of
+from simcluster.surface.kubectl.typedforms import walkable
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 #: An annotation longer than this stands on lines of its own.
@@ -79,6 +81,14 @@ class Page:
         self.labels("Labels", obj["metadata"].get("labels"))
         self.annotations("Annotations", obj["metadata"].get("annotations"))
 
+    def items(self, path: str, query: Query = ()) -> list[Json]:
+        """The items of a collection, as the client's types hold them. Raises StatusError."""
+        return [walkable(obj) for obj in self.invocation.items(path, query)]
+
+    def get(self, path: str) -> Json:
+        """The object at a path, as the client's types hold it. Raises StatusError."""
+        return walkable(self.invocation.get(path))
+
     def age(self, timestamp: str | None) -> str:
         """How long ago an instant was, as in the AGE column."""
         if not timestamp:
@@ -95,7 +105,7 @@ class Page:
         self.line("Events:")
         rows = [("Type", "Reason", "Age", "From", "Message"), ("----", "------", "----", "----", "-------")]
         for event in sorted(events, key=_last_timestamp):
-            source = (event.get("source") or {}).get("component") or event.get("reportingComponent", "")
+            source = (event.get("source") or {}).get("component") or event.get("reportingComponent") or ""
             message = str(event.get("message", "")).strip()
             rows.append((event.get("type", ""), event.get("reason", ""), self._interval(event), source, message))
         self.rows(rows)
@@ -134,7 +144,7 @@ def events_of(invocation: Invocation, obj: Json, *, uid: str | None = None) -> l
     selector = ",".join(f"{key}={fields[key]}" for key in fields)
     path = f"/api/v1/namespaces/{namespace}/events" if namespace else "/api/v1/events"
     try:
-        return invocation.items(path, query_of(fieldSelector=selector, limit=500))
+        return [walkable(event) for event in invocation.items(path, query_of(fieldSelector=selector, limit=500))]
     except StatusError:
         return None
 
@@ -170,7 +180,9 @@ def format_selector(selector: Json | None) -> str:
             "NotIn": f"{key} notin ({values})",
             "Exists": key,
             "DoesNotExist": f"!{key}",
-        }[operator]
+        }.get(operator)
+        if text is None:
+            return "<error>"
         parts.append((key, text))
     return ",".join(text for _, text in sorted(parts)) or "<none>"
 

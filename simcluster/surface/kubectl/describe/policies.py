@@ -160,12 +160,14 @@ def _backend(page: Page, obj: Json, backend: Json) -> str:
     port = service.get("port") or {}
     shown = f"{service['name']}:{port.get('name') or port.get('number', '')}"
     namespace = obj["metadata"]["namespace"]
+    if not service["name"]:
+        return f"{shown} (<error: resource name may not be empty>)"
     try:
-        slices = page.invocation.items(
+        slices = page.items(
             f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
             query_of(labelSelector=f"kubernetes.io/service-name={service['name']}"),
         )
-        found = page.invocation.get(f"/api/v1/namespaces/{namespace}/services/{service['name']}")
+        found = page.get(f"/api/v1/namespaces/{namespace}/services/{service['name']}")
     except StatusError as error:
         return f"{shown} (<error: {error.inner}>)"
     name = ""

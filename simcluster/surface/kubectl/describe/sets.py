@@ -38,7 +38,7 @@ def _claims(page: Page, templates: Sequence[Json]) -> None:
     page.line("Volume Claims:")
     for template in templates:
         spec, metadata = template.get("spec") or {}, template["metadata"]
-        page.pair("Name", metadata["name"], 1)
+        page.pair("Name", metadata.get("name", ""), 1)
         annotations = metadata.get("annotations") or {}
         beta = annotations.get("volume.beta.kubernetes.io/storage-class")
         page.pair("StorageClass", beta or spec.get("storageClassName") or "", 1)

@@ -42,7 +42,7 @@ def claim(page: Page, obj: Json) -> None:
         page.pair("VolumeMode", spec["volumeMode"])
     _data_source(page, spec.get("dataSource"))
     namespace = obj["metadata"]["namespace"]
-    pods = page.invocation.items(f"/api/v1/namespaces/{namespace}/pods")
+    pods = page.items(f"/api/v1/namespaces/{namespace}/pods")
     page.listed("Used By", [pod["metadata"]["name"] for pod in pods if _uses(pod, obj["metadata"]["name"])])
     _claim_conditions(page, status)
     page.events(events_of(page.invocation, obj))
@@ -132,7 +132,10 @@ def _term(page: Page, number: int, shown: list[str], level: int) -> None:
 def _topologies(page: Page, terms: list[Json]) -> None:
     page.line("AllowedTopologies:\t")
     for number, term in enumerate(terms):
-        shown = [f"{entry['key']} in [{', '.join(entry['values'])}]" for entry in term["matchLabelExpressions"]]
+        entries = term.get("matchLabelExpressions") or ()
+        shown = [
+            f"{entry['key']} in" + (f" [{', '.join(entry['values'])}]" if entry["values"] else "") for entry in entries
+        ]
         _term(page, number, shown, 1)
 
 

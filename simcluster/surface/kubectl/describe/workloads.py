@@ -94,7 +94,7 @@ def pods_status(page: Page, owner: Json) -> str:
     selector = format_selector(owner["spec"].get("selector"))
     counts = {"Running": 0, "Pending": 0, "Succeeded": 0, "Failed": 0}
     try:
-        pods = page.invocation.items(path, query_of(labelSelector=selector))
+        pods = page.items(path, query_of(labelSelector=selector))
     except StatusError as error:
         return f"error in fetching pods: {error.inner}"
     for pod in pods:

@@ -11,7 +11,7 @@ from simcluster.api.patch import jsonpatch, strategic
 from simcluster.api.schema import YamlSyntaxError, decode_yaml, type_of
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.kustomize.item import Item
-from simcluster.surface.kubectl.labelselector import matches
+from simcluster.surface.kubectl.labelselector import parsed, selected
 
 _DELETE = {"$patch": "delete"}
 
@@ -67,11 +67,11 @@ def _selected(item: Item, target: Json) -> bool:
         namespaces = [item.namespace, *(namespace for _, namespace in item.names)]
         if not _fits(str(target["namespace"]), namespaces):
             return False
-    if target.get("labelSelector") and not matches(str(target["labelSelector"]), item.obj):
+    if target.get("labelSelector") and not selected(parsed(str(target["labelSelector"])), item.obj):
         return False
     if target.get("annotationSelector"):
         annotated = {"metadata": {"labels": (item.obj.get("metadata") or {}).get("annotations") or {}}}
-        return matches(str(target["annotationSelector"]), annotated)
+        return selected(parsed(str(target["annotationSelector"])), annotated)
     return True
 
 
