@@ -8,6 +8,8 @@ k8s.io/apiserver/pkg/registry/generic/registry (maxNameGenerationCreateAttempts 
 
 from __future__ import annotations
 
+from itertools import islice
+
 from simcluster.api import errors
 from simcluster.api.store import Store
 from simcluster.engine import FlatDict, Simulation
@@ -17,6 +19,8 @@ SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 _MAX_BASE = 58  # 63 characters of a DNS label less the suffix
 _ATTEMPTS = 8
+#: Prefixes whose draws are counted, and how many of the longest unused are forgotten at once when there are more.
+_KEPT, _FORGOTTEN = 4096, 256
 #: All hexadecimal digits of 64 bits but the first.
 _LOW_DIGITS = (1 << 60) - 1
 
@@ -49,12 +53,17 @@ class Identities:
         """Five random characters for the next thing named after `key`."""
         nth = self._generated.get(key, 0) + 1
         if not dry_run:
-            self._generated[key] = nth
+            self._generated.pop(key, None)
+            self._generated[key] = nth  # the last
+            if len(self._generated) > _KEPT:
+                for oldest in list(islice(self._generated, _FORGOTTEN)):
+                    del self._generated[oldest]
         return self.sim.stream("generated-name", *key, nth).text(SUFFIX_ALPHABET, SUFFIX_LENGTH)
 
     def name(self, resource: str, namespace: str, prefix: str, *, dry_run: bool = False) -> str:
         """A free name beginning with `prefix`. Raises ApiError 409 after eight collisions."""
-        for _ in range(_ATTEMPTS):
+        # A prefix that was forgotten draws the names of its living objects once more.
+        for _ in range(_ATTEMPTS + self.store.count(resource)):
             name = prefix[:_MAX_BASE] + self.suffix((resource, namespace, prefix), dry_run=dry_run)
             if dry_run or self.store.get(resource, namespace, name) is None:
                 return name
