@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json, controller_of
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
+from simcluster.api.selectors import format_selector
 from simcluster.surface.kubectl.changing import Change, patched
-from simcluster.surface.kubectl.describe.page import format_selector
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.revisions import without_hash
