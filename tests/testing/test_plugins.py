@@ -52,7 +52,7 @@ services:
     logic: kiosk
     protocol: http
     ports: [{number: 8080}]
-    operations: {index: {path: /, work: {law: exponential, mean: 1ms}}}
+    operations: {index: {path: /, work: 1ms}}
 """,
     "acme/kiosk/manifests.yaml": """\
 apiVersion: apps/v1
@@ -229,7 +229,6 @@ from simcluster.agents import registry as agents
 from simcluster.engine.content import ContentError
 from simcluster.eval.proof import check
 from simcluster.testing import check_app, check_fault, check_task
-import acme.kiosk.app, pickle
 
 check_app("kiosk")
 check_fault("kiosk_closed")

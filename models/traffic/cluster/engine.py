@@ -46,10 +46,11 @@ from simcluster.models.traffic.cluster.statistics import (
 )
 from simcluster.models.traffic.cluster.tables import Tables
 from simcluster.models.traffic.cluster.tension import CALM_EXPONENT, fragile_edges, margin_of
-from simcluster.models.traffic.cluster.trace import Span, trace
+from simcluster.models.traffic.cluster.trace import trace
 from simcluster.models.traffic.cluster.users import Habits, UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring
 from simcluster.models.traffic.strategies import possible
+from simcluster.telemetry.traces import Span
 
 #: Length of a tick. Fine enough for probes (1 s) and observation windows (5 s).
 TICK_NS = 500 * MILLISECOND
