@@ -173,16 +173,23 @@ class Hardware(ABC):
         inner = self.files.size_below("/run/lock") - 2 * MIB if point == "/run" else 0  # 2 MiB are systemd's
         return size, self.files.size_below(point) - inner
 
-    def disk_refusal(self, path: str, size_bytes: int) -> str:
-        """Why a path of the host cannot be written, as a program prints it, or "": read-only, dead, full."""
+    def room_at(self, path: str) -> int:
+        """Bytes that the file system under a path still takes."""
         point = self.tmpfs_at(path)
         if point:
             size, used = self.tmpfs_bytes(point)
-            return ERROR_TEXTS["ENOSPC"] if used + size_bytes > size else ""
+            return max(0, size - used)
+        storage = self.built_storage
+        return (self.disk_usage() if storage is None else storage.mounts.at(path).usage()).available_bytes
+
+    def disk_refusal(self, path: str, size_bytes: int) -> str:
+        """Why a path of the host cannot be written, as a program prints it, or "": read-only, dead, full."""
+        if self.tmpfs_at(path):
+            return ERROR_TEXTS["ENOSPC"] if size_bytes > self.room_at(path) else ""
         if self.built_storage is not None:
             refused = self.built_storage.mounts.at(path).refusal(size_bytes)
             return ERROR_TEXTS.get(refused, "")
-        return ERROR_TEXTS["ENOSPC"] if size_bytes and size_bytes > self.disk_usage().available_bytes else ""
+        return ERROR_TEXTS["ENOSPC"] if size_bytes and size_bytes > self.room_at(path) else ""
 
     def start_delay_ns(self) -> int:
         """What a slow root drive adds to the start of a process: some 20 MB of its image are read."""

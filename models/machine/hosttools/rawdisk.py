@@ -120,11 +120,7 @@ def _room(machine: Machine, path: str) -> int:
     disk = disk_of(machine, path)
     if disk is not None:
         return disk.model.size_bytes
-    point = machine.tmpfs_at(path)
-    if point:
-        whole, used = machine.tmpfs_bytes(point)
-        return whole - used + 4096
-    return machine.files_at(path).usage().available_bytes + 4096
+    return machine.room_at(path) + 4096
 
 
 def _read(machine: Machine, plan: _Plan, size: int) -> _Moved | None:
@@ -188,16 +184,13 @@ def _write(machine: Machine, plan: _Plan, size: int) -> _Moved:
 
 def _hollow(machine: Machine, plan: _Plan, size: int) -> _Moved:
     """A file made by hand: its size counts, and the drive is written at once."""
-    tree, point = NodeTree(machine), machine.tmpfs_at(plan.target)
-    if point:
-        whole, used = machine.tmpfs_bytes(point)
-        fits = min(size, whole - used)
+    tree, fits = NodeTree(machine), min(size, machine.room_at(plan.target))
+    if machine.tmpfs_at(plan.target):
         tree.allocate(plan.target, fits)
         return _Moved(fits // 4, fits, ERROR_TEXTS["ENOSPC"] if fits < size else "")
     system = machine.files_at(plan.target)
     if system.disk.outage is not None and (answer := system.disk.write(system.start, 8)).failed:
         return _Moved(answer.delay_ns, 0, ERROR_TEXTS["EIO"])
-    fits = min(size, max(0, system.usage().available_bytes))
     refused = system.refusal(0)
     if refused:
         return _Moved(0, 0, ERROR_TEXTS[refused])

@@ -10,7 +10,7 @@ import re
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.imagetools.call import FOREVER_NS, Outcome, Tool, ToolCall
-from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.files import ERROR_TEXTS, FileError
 
 #: What a container writes a second to its node's disk (an order of magnitude of an SSD through overlayfs).
 _BYTES_PER_S = 450 << 20
@@ -63,9 +63,10 @@ def dd(call: ToolCall) -> Outcome:
     source, target = words.get("if", ""), words.get("of", "")
     if source and source not in _ENDLESS:
         return _copy(call, source, target, block)
-    if count is None:
+    if count is None and target in ("", "/dev/null"):
         return Outcome(delay_ns=FOREVER_NS, cores=1.0)
-    size = block * size_of(count) if source else 0
+    size = block * size_of(count) if count is not None else call.files.room(call.path(target)) + block
+    size = size if source else 0
     return _written(call, target, Zeros(size), block)
 
 
@@ -78,12 +79,15 @@ def _copy(call: ToolCall, source: str, target: str, block: int) -> Outcome:
 
 
 def _written(call: ToolCall, target: str, text: str, block: int) -> Outcome:
-    size = len(text)
+    size, error = len(text), ""
     if target:
         try:
             call.files.write(call.path(target), text)
         except FileError as problem:
-            return Outcome(stderr=f"dd: can't open '{target}': {problem}\n", code=1)
+            if str(problem) != ERROR_TEXTS["ENOSPC"]:
+                return Outcome(stderr=f"dd: can't open '{target}': {problem}\n", code=1)
+            error, size = f"dd: error writing '{target}': {problem}\n", min(size, call.files.room(call.path(target)))
+            call.files.write(call.path(target), Zeros(size))
     micros = max(40, size * 1_000_000 // _BYTES_PER_S)
     rate = size * 10 // micros * 1_000_000 // (1 << 20)
     whole = f"{size // block}+{1 if size % block else 0} records"
@@ -91,7 +95,8 @@ def _written(call: ToolCall, target: str, text: str, block: int) -> Outcome:
     took = f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
     report = f"{size} bytes ({shown}) copied, {took} seconds, {rate // 10}.{rate % 10}MB/s\n"
     printed = "" if target else str(text)
-    return Outcome(printed, f"{whole} in\n{whole} out\n{report}", delay_ns=micros * SECOND // 1_000_000)
+    said = f"{error}{whole} in\n{whole} out\n{report}"
+    return Outcome(printed, said, 1 if error else 0, micros * SECOND // 1_000_000)
 
 
 def allocate(call: ToolCall) -> Outcome:

@@ -109,11 +109,6 @@ class Kernel:
         """Close `count` files or sockets."""
         self.descriptors.give(container, count)
 
-    def hang_up(self, container: Group, count: int = 1) -> None:
-        """Close `count` connections that `connect` opened."""
-        self.descriptors.give(container, count)
-        self.ports.close(self._namespace(container), count)
-
     def fork(self, container: Group, count: int = 1) -> str:
         """Start `count` processes or threads in the container's pod: "" or the error's name."""
         failure = self.syscalls.failure("fork", container)
@@ -148,9 +143,9 @@ class Kernel:
         """Write so many bytes to files in /dev/shm that nobody removes: "" or ENOSPC once it is full."""
         return self.shm.litter(container, size_bytes)
 
-    def shared_memory(self, container: Group, size_bytes: int) -> str:
-        """The container's segments in /dev/shm are to be so large together: "" or ENOSPC."""
-        return self.shm.set(container, size_bytes)
+    def shared_memory(self, container: Group, size_bytes: int, owner: str = "") -> str:
+        """Segments in /dev/shm of the container (or another owner) are to be so large together: "" or ENOSPC."""
+        return self.shm.set(container, size_bytes, owner)
 
     def connections(
         self, container: Group, new_per_s: float, concurrent: float, *, outgoing_per_s: float = 0.0

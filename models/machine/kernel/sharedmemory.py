@@ -47,9 +47,9 @@ class SharedMemory:
         """Bytes of all pods."""
         return sum(self.used(uid) for uid in self._used)  # integers
 
-    def set(self, container: Group, size_bytes: int) -> str:
-        """The container's segments are to be so large together: ENOSPC, or ""."""
-        uid, key = container.spec.pod_uid, container.container_id
+    def set(self, container: Group, size_bytes: int, owner: str = "") -> str:
+        """The segments of the container, or of another owner in its pod, are to be so large together: ENOSPC, or ""."""
+        uid, key = container.spec.pod_uid, owner or container.container_id
         parts = self._used.setdefault(uid, {})
         others = self.used(uid) - parts.get(key, 0)
         if others + size_bytes > self.size(container):

@@ -85,7 +85,7 @@ class FileTree:
         self._ask_kernel("write", path)
         whole = (self._find(path) or "") + text if append else text
         if path.startswith(SHARED_MEMORY):
-            self._share_memory(layer, path[len(prefix) :], whole)
+            self._share_memory(prefix, layer, path[len(prefix) :], whole)
         else:
             self._ask_disk(path, len(text))
         layer.files[path[len(prefix) :]] = whole
@@ -106,7 +106,7 @@ class FileTree:
         for folder in [f for f in layer.folders if f == inner or f.startswith(inner + "/")]:
             del layer.folders[folder]
         if path.startswith(SHARED_MEMORY):
-            self._share_memory(layer, "", "")
+            self._share_memory(prefix, layer, "", "")
 
     def _ask_kernel(self, call: str, path: str) -> None:
         """Raise FileError if a failure is injected into this system call."""
@@ -117,12 +117,24 @@ class FileTree:
         if failure is not None and failure.errno:
             raise FileError(MESSAGE[failure.errno])
 
-    def _share_memory(self, layer: Layer, name: str, text: str) -> None:
-        """Files of /dev/shm live in the pod's shared memory. Raise FileError if they do not fit."""
-        others = {key: held for key, held in layer.files.items() if held is not None and key.startswith(SHARED_MEMORY)}
-        total = sum(bytes_of(held) for held in ({**others, name: text}).values())  # integers
+    def room(self, path: str) -> int:
+        """Bytes that a file may have, as full as its file system is."""
+        container, kernel = self._container, self._container.kernel
+        if path.startswith(SHARED_MEMORY) and kernel is not None:
+            return (
+                kernel.shm.size(container) - kernel.shm.used(container.spec.pod_uid) + bytes_of(self._find(path) or "")
+            )
+        return container.machine.room_at(self._host_of(path))
+
+    def _share_memory(self, prefix: str, layer: Layer, name: str, text: str) -> None:
+        """Files of /dev/shm live in the pod's shared memory. Raise FileError if they do not fit.
+
+        Those in a volume belong to all containers that mount it.
+        """
+        there = {key: held for key, held in layer.files.items() if held and (prefix + key).startswith(SHARED_MEMORY)}
+        total = sum(bytes_of(held) for held in ({**there, name: text}).values())  # integers
         kernel = self._container.kernel
-        error = "" if kernel is None else kernel.shared_memory(self._container, total)
+        error = "" if kernel is None else kernel.shared_memory(self._container, total, "volume" if prefix else "")
         if error:
             raise FileError(ERROR_TEXTS[error])
 
@@ -224,15 +236,19 @@ class FileTree:
 
     def _ask_disk(self, path: str, size_bytes: int) -> None:
         """Raise FileError if the node's file system under a path cannot be written: read-only, dead or full."""
+        ask = getattr(self._container.machine, "disk_refusal", None)  # a machine of a test may have no disks
+        refused = ask(self._host_of(path), size_bytes) if ask is not None else ""
+        if refused:
+            raise FileError(refused)
+
+    def _host_of(self, path: str) -> str:
+        """Where on the node a path lies."""
         host = "/var/lib/containerd"
         for mount in self._container.mounts:
             prefix = mount.path.rstrip("/")
             if mount.host and (path == prefix or path.startswith(prefix + "/")):
                 host = mount.host
-        ask = getattr(self._container.machine, "disk_refusal", None)  # a machine of a test may have no disks
-        refused = ask(host, size_bytes) if ask is not None else ""
-        if refused:
-            raise FileError(refused)
+        return host
 
     def _writable(self, path: str) -> tuple[str, Layer]:
         for mount in self._container.mounts:

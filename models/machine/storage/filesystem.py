@@ -439,20 +439,6 @@ class FileSystem:
             self.disk.host.kernel(f"Aborting journal on device {self.device}-8.")
             self._make_read_only()
 
-    def read_folder(self, *, comm: str = "ls", inode: int = 2) -> IoOutcome:
-        """Read a directory's first block (behind the inode table)."""
-        block = self.folder_block(inode)
-        answer = self.disk.read(self.lba(block), SECTORS_A_BLOCK, buffered=self.device)
-        if answer.failed:
-            text = f"inode #{inode}: comm {comm}: reading directory lblock 0"
-            self.sim.after(answer.delay_ns, self.metadata_error, f"ext4_find_entry:1683: {text}")
-            return IoOutcome(answer.delay_ns, "EIO")
-        return IoOutcome(answer.delay_ns + _CALL_NS)
-
-    def folder_block(self, inode: int) -> int:
-        """Block of a directory."""
-        return _FIRST_TABLE_BLOCK + self.inodes // (BLOCK // _INODE_BYTES) + inode
-
     def fail_journal(self, comm: str = "", pid: int = 0) -> None:
         """A commit of the journal could not be written: it is aborted, and the file system becomes read-only."""
         if self.aborted:

@@ -47,9 +47,9 @@ class Chassis(DiskHost, Protocol):
 def root_base(machine: Chassis) -> tuple[int, int]:
     """Bytes and inodes of the root file system that the system, its containers and its texts take."""
     used = (SYSTEM_KIB << 10) + image_bytes(machine.images.size_bytes)
-    if machine.files.extra_bytes:
+    if machine.files.extra_bytes:  # what lies in /run and /dev/shm lies in memory
         used += machine.files.extra_bytes
-        used -= sum(machine.files.hollow_below(point) for point in ("/run", "/dev/shm"))  # they lie in memory
+        used -= sum(machine.files.hollow_below(point) for point in ("/run", "/dev/shm"))  # integers
     for layer in machine.layers():
         used += layer_bytes(layer)
     inodes = SYSTEM_INODES + IMAGE_INODES * len(machine.images.images) + CONTAINER_INODES * len(machine.containers())

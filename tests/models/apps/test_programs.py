@@ -238,7 +238,7 @@ def test_the_catalog_knows_tags_and_sizes() -> None:
     assert "v0.10.3" in facts.tags
     assert "v0.10.33" not in facts.tags
     assert facts.size > 10_000_000
-    assert catalog.tags("docker.io/library/redis") == catalog.tags("redis")
+    assert catalog.describe("docker.io/library/redis") == catalog.describe("redis")
     assert catalog.describe("registry.example.com/x") is None
     assert catalog.apps() == ["hotel-reservation", "ingress-nginx", "online-boutique", "storefront", "tidb"]
     assert "kind: Deployment" in catalog.manifests("online-boutique")
