@@ -25,8 +25,9 @@ def _reference() -> dict[str, type[Agent]]:
     found: dict[str, type[Agent]] = {}
     for module in (*modules_of(folder), *packages_in(folder.__name__)):
         for kind in vars(module).values():
-            if isinstance(kind, type) and isinstance(getattr(kind, "name", None), str) and hasattr(kind, "run"):
-                found[kind.name] = kind
+            name = getattr(kind, "name", None)
+            if isinstance(kind, type) and isinstance(name, str) and hasattr(kind, "run"):
+                found[name] = kind
     return found
 
 

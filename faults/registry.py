@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from simcluster.engine.content import Content, ContentError, Library, UnknownName, load_content, nearest, read_document
+from simcluster.engine.content import Library, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
 from simcluster.faults.deployer import Deployer
 from simcluster.faults.mechanism import Mechanism
@@ -49,11 +49,10 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     return named_classes([module for family in families().values() for module in modules_of(family)], Mechanism)
 
 
-class FaultSpec(Content):
+class FaultSpec(Piece):
     """One fault: a mechanism with parameters, and what it should look like.
 
     Attributes:
-        id: the file's name.
         mechanism: a key of `mechanisms()`.
         params: parameters that a task may complete or override.
         deployer: under whose name it is done.
@@ -61,7 +60,6 @@ class FaultSpec(Content):
         symptoms: what an operator can see, one line each.
     """
 
-    id: str
     mechanism: str
     params: dict[str, Any] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
@@ -77,9 +75,8 @@ class FaultSpec(Content):
         return value
 
 
-def _files(library: Library | None) -> dict[str, Path]:
-    specs = [folder_of(family) / "specs" for family in families()]
-    return (library or Library()).files("faults", *specs)
+def _specs() -> list[Path]:
+    return [folder_of(family) / "specs" for family in families()]
 
 
 def family_of(fault_id: str) -> str:
@@ -89,7 +86,7 @@ def family_of(fault_id: str) -> str:
 
 def ids(library: Library | None = None) -> list[str]:
     """Ids of all faults, sorted."""
-    return sorted(_files(library))
+    return sorted((library or Library()).files("faults", *_specs()))
 
 
 def load(fault_id: str, library: Library | None = None) -> FaultSpec:
@@ -99,14 +96,8 @@ def load(fault_id: str, library: Library | None = None) -> FaultSpec:
         UnknownName: there is none; the nearest are listed.
         ContentError: its file is wrong.
     """
-    files = _files(library)
-    if fault_id not in files:
-        raise UnknownName("fault", fault_id, sorted(files))
-    path = files[fault_id]
-    spec = load_content(path, FaultSpec)
-    if spec.id != fault_id:
-        raise ContentError(path, read_document(path).line(("id",)), f"id must be the file's name, {fault_id!r}")
-    return spec
+    path = (library or Library()).path_of("fault", fault_id, "faults", *_specs())
+    return piece_of(read_document(path), FaultSpec)
 
 
 def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any]) -> Mechanism:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from simcluster.engine import SECOND, AppendLog
-from simcluster.engine.content import Content, ContentError, Library, Nanoseconds, UnknownName, load_content, nearest
+from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import registered
 from simcluster.noise.mechanism import Disturbance, NoiseTarget, Spared
 
@@ -53,7 +53,7 @@ class Kind(Content):
         return value
 
 
-class Profile(Content):
+class Profile(Piece):
     """A schedule of disturbances.
 
     Attributes:
@@ -63,7 +63,6 @@ class Profile(Content):
         disturbances: which kinds there are.
     """
 
-    id: str
     description: str
     first_min: Nanoseconds = 60 * SECOND
     first_max: Nanoseconds = 300 * SECOND
@@ -93,13 +92,8 @@ def ids(library: Library | None = None) -> list[str]:
 
 def load(profile_id: str, library: Library | None = None) -> Profile:
     """The profile of this id. Raises UnknownName, ContentError."""
-    files = (library or Library()).files("noise", PROFILES)
-    if profile_id not in files:
-        raise UnknownName("noise", profile_id, sorted(files))
-    profile = load_content(files[profile_id], Profile)
-    if profile.id != profile_id:
-        raise ContentError(files[profile_id], 1, f"id must be the file's name, {profile_id!r}")
-    return profile
+    path = (library or Library()).path_of("noise", profile_id, "noise", PROFILES)
+    return piece_of(read_document(path), Profile)
 
 
 class NoisePlan:

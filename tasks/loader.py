@@ -12,8 +12,8 @@ from simcluster.engine.content import (
     Library,
     UnknownName,
     Where,
-    model_of,
     nearest,
+    piece_of,
     read_document,
 )
 from simcluster.faults import incident, registry
@@ -37,12 +37,7 @@ def path_of(id_or_path: str, library: Library | None = None) -> Path:
     Raises:
         UnknownName: there is no such task; the nearest are listed.
     """
-    if id_or_path.endswith((".yaml", ".yml")):
-        return Path(id_or_path)
-    files = (library or Library()).files("tasks", CATALOG)
-    if id_or_path not in files:
-        raise UnknownName("task", id_or_path, sorted(files))
-    return files[id_or_path]
+    return (library or Library()).path_of("task", id_or_path, "tasks", CATALOG)
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
@@ -52,11 +47,8 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
         UnknownName: there is no such task; the nearest are listed.
         ContentError: the file is wrong: file, line and what would be right.
     """
-    path = path_of(id_or_path, library)
-    document = read_document(path)
-    task = model_of(document, Task)
-    if task.id != path.stem:
-        raise ContentError(path, document.line(("id",)), f"id must be the file's name, {path.stem!r}")
+    document = read_document(path_of(id_or_path, library))
+    task = piece_of(document, Task)
     _check_faults(task, document, library)
     check_kind(task, document, ("truth", "component"), task.truth.ref.kind, library)
     return task

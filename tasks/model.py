@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, parse_duration
-from simcluster.engine.content import Content, Nanoseconds, nearest
+from simcluster.engine.content import Content, Nanoseconds, Piece, nearest
 from simcluster.faults.incident import IncidentStep
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
@@ -105,11 +105,11 @@ class Acceptance(Content):
     window: Nanoseconds = 90 * SECOND
 
 
-class Task(Content):
+class Task(Piece):
     """One problem.
 
     Attributes:
-        id: the file's name; stable: a change that can change results makes a new version.
+        id: stable: a change that can change results makes a new version.
         title: a few words for people who choose tasks; tells the truth, so not for agents.
         suites: names of the suites it belongs to; every task belongs to `all`.
         app: id of the application.
@@ -128,7 +128,6 @@ class Task(Content):
         clock, budget: how time is charged, and how much there is.
     """
 
-    id: str
     title: str
     suites: tuple[str, ...] = ()
     app: str

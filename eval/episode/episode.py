@@ -6,7 +6,6 @@ from typing import Any
 
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
-from simcluster.eval.episode.pager import Pager
 from simcluster.eval.episode.report import Report
 from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
@@ -21,6 +20,7 @@ from simcluster.session.live import Live
 from simcluster.session.log import Command, End
 from simcluster.tasks.model import Task
 from simcluster.world import World
+from simcluster.world.pager import Pager
 
 
 class Finished(Exception):
@@ -73,7 +73,7 @@ class Episode(Live):
     def paged(self) -> None:
         """The operator is called: from here on commands and time are counted."""
         self.recorder.mark("paged")
-        self.alert = self.pager.text()
+        self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
 
     def finish(self) -> Report:

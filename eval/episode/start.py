@@ -10,12 +10,12 @@ from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
-from simcluster.eval.episode.pager import REQUESTS_MIN
 from simcluster.faults.incident import Incident, IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.noise import plan
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
+from simcluster.world.pager import REQUESTS_MIN
 
 #: How long an application may take from `kubectl apply` to healthy users.
 HEALTHY_LIMIT_NS = 600 * SECOND
@@ -105,7 +105,7 @@ class Starts:
         episode.begin()
         limit = world.sim.now + episode.incident.last_at_ns + PAGE_LIMIT_NS
         first_fault_ns = world.sim.now + min(step.at for step in task.incident if not step.latent)
-        while not (episode.pager.firing and world.sim.now > first_fault_ns):
+        while not (episode.pager.alerts.firing and world.sim.now > first_fault_ns):
             if world.sim.now >= limit:
                 raise NotAnIncident(
                     f"{task.id}: nobody was paged within {PAGE_LIMIT_NS // SECOND} s: users do not notice"

@@ -1,8 +1,4 @@
-"""From the episode's side: an agent in a process of its own works on a session that lives in this one.
-
-Whatever the agent's process does, it can only send requests, which are answered one after the other. How it ended
-is told by its own words where they can be true, else by what the kernel says of its process.
-"""
+"""From the episode's side: an agent in a process of its own works on a session that lives in this one."""
 
 from __future__ import annotations
 
@@ -10,36 +6,21 @@ import contextlib
 import json
 import math
 import os
-import selectors
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from simcluster.agents.expert import ReferenceStep
-from simcluster.eval.isolation.host import DISCONNECTED
+from simcluster.eval.isolation.conversation import Conversation, Sink, Watcher
+from simcluster.eval.isolation.ending import AGENT_ERROR, TIMEOUT, Ending, by_status
 from simcluster.eval.isolation.wire import Garbled, Wire
-from simcluster.surface.protocols import BudgetExceeded, CommandResult, Session
-
-#: How a run ended. `done`: the agent returned. `budget`: the episode's was used up. `agent_error`: an exception left
-#: the agent, or it could not be made. `exited`: its process ended by itself. `killed`: by a signal. `timeout`: the
-#: wall-clock limit. `error`: a mistake of ours; the only one without a grade.
-DONE, BUDGET, AGENT_ERROR, EXITED, KILLED, TIMEOUT, HARNESS_ERROR = (
-    "done", "budget", "agent_error", "exited", "killed", "timeout", "error",
-)  # fmt: skip
-
-#: Called after every command: tool, its text, its result.
-Watcher = Callable[[str, str, CommandResult], None]
-#: Called with what an agent prints.
-Sink = Callable[[bytes], object]
+from simcluster.surface.protocols import Session
 
 #: An agent that has returned may finish its exit hooks for so many wall-clock seconds.
 EXIT_GRACE_S = 5.0
-#: Characters of an agent's error text that are kept.
-ERROR_MAX = 20_000
 _CHUNK = 1 << 16
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
 _HOST = _BOOT + "from simcluster.eval.isolation.host import main; main(int(sys.argv.pop(1)))"
@@ -59,13 +40,6 @@ if not found:
     sys.exit(77)
 """
 )
-
-
-class Ending(NamedTuple):
-    """How a run ended: one of the outcomes above, and an explanation where it is not `done`."""
-
-    outcome: str
-    error: str = ""
 
 
 class Job(NamedTuple):
@@ -153,7 +127,7 @@ class AgentHost:
                 pid = self._spawn(job, session.alert, (theirs.fileno(), write))
             grace_s = 0.0
             try:
-                ending = _Conversation(Wire(ours), session, watcher, read, sink).hold(job.wall_s)
+                ending = Conversation(Wire(ours), session, watcher, read, sink).hold(job.wall_s)
                 if ending is None or ending.outcome != TIMEOUT:
                     grace_s = EXIT_GRACE_S
             except Garbled as problem:
@@ -161,7 +135,7 @@ class AgentHost:
             finally:
                 status = self._end(pid, grace_s)
             _drain(read, sink)
-        return ending if ending is not None else _told_by_kernel(status)
+        return ending if ending is not None else by_status(status)
 
     def _spawn(self, job: Job, alert: str, descriptors: Sequence[int]) -> int:
         """Process id of a new agent; `descriptors` are its session and its output, the second is closed here."""
@@ -191,104 +165,9 @@ class AgentHost:
         return status
 
 
-def _told_by_kernel(status: int | None) -> Ending:
-    """How a process ended that said nothing."""
-    if status is None:
-        return Ending(AGENT_ERROR, "the agent closed the connection to its session")
-    code = os.waitstatus_to_exitcode(status)
-    if code < 0:
-        return Ending(KILLED, f"the agent's process was killed by signal {-code} ({signal.strsignal(-code)})")
-    if code == DISCONNECTED:
-        return Ending(AGENT_ERROR, "the agent closed the connection to its session")
-    return Ending(EXITED, f"the agent's process ended with exit status {code}")
-
-
 def _drain(descriptor: int, sink: Sink) -> None:
     """Take what is still in the pipe."""
     os.set_blocking(descriptor, False)
     with contextlib.suppress(BlockingIOError):
         while data := os.read(descriptor, _CHUNK):
             sink(data)
-
-
-class _Conversation:
-    """Requests of one agent, one after the other, until it says that it has ended or says nothing more."""
-
-    def __init__(self, wire: Wire, session: Session, watcher: Watcher | None, output: int, sink: Sink) -> None:
-        self._wire = wire
-        self._session = session
-        self._watcher = watcher
-        self._output = output
-        self._sink = sink
-        self._spent = False  # the session has said that its budget is used up
-
-    def hold(self, wall_s: float) -> Ending | None:
-        """How it ended; None if the connection was closed without a word. Raises Garbled."""
-        deadline_s = time.monotonic() + wall_s
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._wire.socket, selectors.EVENT_READ)
-            selector.register(self._output, selectors.EVENT_READ)
-            while (left_s := deadline_s - time.monotonic()) > 0:
-                patience_s = None if left_s == math.inf else left_s
-                message = self._wire.take()
-                if message is not None and "end" in message:
-                    return self._ended(message)
-                answer = None if message is None else self._answer(message)
-                self._wire.socket.settimeout(patience_s)
-                try:
-                    if answer is not None:
-                        self._wire.send(answer)
-                    else:
-                        self._listen(selector, patience_s)
-                except TimeoutError:
-                    break
-                except (EOFError, OSError):
-                    return None
-        return Ending(TIMEOUT, f"the agent worked longer than {wall_s:g} s of wall-clock time")
-
-    def _listen(self, selector: selectors.BaseSelector, patience_s: float | None) -> None:
-        """Wait for a request or for output."""
-        for key, _ in selector.select(patience_s):
-            if key.fd != self._output:
-                self._wire.feed()
-            elif data := os.read(self._output, _CHUNK):
-                self._sink(data)
-            else:
-                selector.unregister(self._output)
-
-    def _ended(self, message: dict[str, Any]) -> Ending:
-        outcome, error = str(message["end"]), str(message.get("error", ""))[:ERROR_MAX]
-        if outcome == BUDGET and not self._spent:
-            return Ending(AGENT_ERROR, f"BudgetExceeded, which the session did not raise: {error}")
-        if outcome not in (DONE, BUDGET, AGENT_ERROR, EXITED):
-            raise Garbled(f"it says that it ended as {outcome!r}")
-        return Ending(outcome, error)
-
-    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Do what is asked for. Raises Garbled, and what only a mistake of ours can raise."""
-        try:
-            return {"value": self._call(message.get("call"), message.get("arguments"))}
-        except BudgetExceeded as reached:
-            self._spent = True
-            return {"raise": "BudgetExceeded", "text": str(reached)}
-        except ValueError as wrong:
-            return {"raise": "ValueError", "text": str(wrong)}
-
-    def _call(self, name: Any, arguments: Any) -> CommandResult | None:
-        result = CommandResult("")
-        match name, arguments:
-            case "kubectl", [str() as text, str() as stdin]:
-                tool, result = "kubectl", self._session.kubectl(text, stdin)
-            case "node", [str() as node, str() as text]:
-                tool, result = f"ssh {node}", self._session.node(node).sh(text)
-            case "wait", [str() as text]:
-                tool = "wait"
-                self._session.wait(text)
-            case "diagnose", [str() | dict() as answer]:
-                tool, text = "diagnose", str(answer)[:ERROR_MAX]
-                self._session.diagnose(answer)
-            case _:
-                raise Garbled(f"no call of a session: {name!r:.80}")
-        if self._watcher is not None:
-            self._watcher(tool, text, result)
-        return result

@@ -14,16 +14,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from simcluster.engine.content import (
-    Content,
-    ContentError,
-    Library,
-    Nanoseconds,
-    UnknownName,
-    model_of,
-    nearest,
-    read_document,
-)
+from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest, piece_of, read_document
 from simcluster.eval.lessons.formula import WrongFormula, names_in
 from simcluster.tasks.model import Step
 
@@ -126,11 +117,10 @@ class PanelPlan(Content):
     curves: tuple[Curve, ...] = Field(min_length=1)
 
 
-class Lesson(Content):
+class Lesson(Piece):
     """One lesson.
 
     Attributes:
-        id: the file's name.
         title, idea, question: for the reader.
         choices: possible answers.
         graph: a call graph, of which every run is a variant; or
@@ -145,7 +135,6 @@ class Lesson(Content):
         next: commands to try.
     """
 
-    id: str
     title: str
     order: int = 100
     idea: str
@@ -223,14 +212,5 @@ def load(id_or_path: str, library: Library | None = None) -> Lesson:
         UnknownName: there is none; the nearest are listed.
         ContentError: its file is wrong.
     """
-    path = Path(id_or_path)
-    if not id_or_path.endswith((".yaml", ".yml")):
-        files = (library or Library()).files("lessons", CATALOG)
-        if id_or_path not in files:
-            raise UnknownName("lesson", id_or_path, sorted(files))
-        path = files[id_or_path]
-    document = read_document(path)
-    lesson = model_of(document, Lesson)
-    if lesson.id != path.stem:
-        raise ContentError(path, document.line(("id",)), f"id must be the file's name, {path.stem!r}")
-    return lesson
+    path = (library or Library()).path_of("lesson", id_or_path, "lessons", CATALOG)
+    return piece_of(read_document(path), Lesson)

@@ -28,6 +28,7 @@ from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.trajectory import Recorder
 from simcluster.faults import registry as faults
 from simcluster.faults.target import ImpossibleTarget
+from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
 from simcluster.surface.protocols import CommandResult, Shell
 from simcluster.tasks.model import Step, Task
@@ -81,6 +82,9 @@ def check(target: str, seed: int = 0, *, library: Library | None = None, opener:
         if isinstance(keys, dict) and "mechanism" in keys and "incident" not in keys:
             load_content(path, faults.FaultSpec)
             return check_fault(path.stem, seed, library=library, opener=opener)
+        if isinstance(keys, dict) and "application" in keys:
+            name = read_application(path).application
+            return ProofReport("app", name, seed, (Finding("the file is right", True),))
         if isinstance(keys, dict) and "disturbances" in keys:
             profile = load_content(path, noise.Profile)
             return ProofReport("noise", profile.id, seed, (Finding("the file is right", True),))

@@ -10,7 +10,8 @@ from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
 from simcluster.eval.episode import Episode, start
-from simcluster.eval.isolation.agenthost import AgentHost, Ending, Job
+from simcluster.eval.isolation.agenthost import AgentHost, Job
+from simcluster.eval.isolation.ending import Ending
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.trajectory.recorder import write_jsonl
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from simcluster.eval.isolation.agenthost import HARNESS_ERROR, KILLED, Ending
+from simcluster.eval.isolation.ending import HARNESS_ERROR, KILLED, Ending
 from simcluster.eval.runner.execute import record_of
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.runner.records import RunDirectory

@@ -14,7 +14,8 @@ import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from simcluster.eval.isolation.agenthost import HARNESS_ERROR, AgentHost, Ending
+from simcluster.eval.isolation.agenthost import AgentHost
+from simcluster.eval.isolation.ending import HARNESS_ERROR, Ending
 from simcluster.eval.isolation.linux import adopt_orphans, die_with_parent, kill_descendants
 from simcluster.eval.runner.execute import execute, record_of
 from simcluster.eval.runner.plan import Plan, Run

@@ -263,7 +263,7 @@ class Behaviour(Service):
     report: Report | None = None
     warm_up: WarmUp | None = None
     defects: tuple[AnyDefect, ...] = ()
-    operations: Annotated[dict[str, AppOperation], Field(min_length=1)]
+    operations: Annotated[dict[str, AppOperation], Field(min_length=1)]  # type: ignore[assignment]
 
     @model_validator(mode="after")
     def _is_a_program(self) -> Behaviour:

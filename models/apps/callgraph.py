@@ -196,4 +196,4 @@ def _objects(
 
 def as_yaml(objects: list[dict[str, Any]]) -> str:
     """Documents for `kubectl apply` (JSON is YAML)."""
-    return "\n---\n".join(json.dumps(each) for each in objects)
+    return "".join(f"---\n{json.dumps(each)}\n" for each in objects)

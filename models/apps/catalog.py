@@ -131,11 +131,6 @@ class AppCatalog:
         released = (tag for name, tag in self._releases if name == known)
         return ImageFacts((*found[0].image.tags, *released), found[0].image.size)
 
-    def tags(self, repository: str) -> tuple[str, ...] | None:
-        """Tags that exist in a described repository; None if nobody described it."""
-        facts = self.describe(repository)
-        return facts.tags if facts is not None else None
-
     def publish(self, registry: ImageRepositories) -> None:
         """Tell the registries of every described image but the cluster's own, which anybody can pull."""
         for application in self.applications.values():

@@ -20,11 +20,11 @@ from simcluster.engine import MILLISECOND, SECOND, format_rfc3339, parse_rfc3339
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.behaviour import json_text
 from simcluster.models.apps.wording import describe
-from simcluster.models.machine.logfile import LazyLines, LogLine
 from simcluster.models.traffic.cluster.causes import Cause
 from simcluster.models.traffic.cluster.distribution import Latency, quantile
 from simcluster.models.traffic.cluster.operations import LogTemplate
 from simcluster.models.traffic.cluster.server import Failed, Served
+from simcluster.telemetry.logs import LazyLines, LogLine
 
 #: Requests worded per operation and tick. A reader looks at some tens of lines; at thousands
 #: of requests a second, wording them all would cost him seconds and tell him nothing more.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix, uniform_at
-from simcluster.models.apps.behaviour import Behaviour, Line
+from simcluster.models.apps.behaviour import Behaviour
 from simcluster.models.apps.logs import RequestLines, fill
 from simcluster.models.apps.selfreport import SelfReport
 from simcluster.models.apps.settings import WrongSetting, configured
@@ -24,6 +24,7 @@ from simcluster.models.machine.program import Program
 from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Failed, Served, Server
+from simcluster.models.traffic.graph.skin import Line
 
 #: Start-up work is accounted in slices of at most this, because the machine's speed changes.
 START_SLICE_NS = SECOND

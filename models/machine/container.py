@@ -11,10 +11,10 @@ from simcluster.models.machine.containerspec import ContainerSpec, Mount
 from simcluster.models.machine.host import EXIT_SIGKILL, Host
 from simcluster.models.machine.kernel.cfs import CpuStat, statistics
 from simcluster.models.machine.kernel.kernel import Kernel
-from simcluster.models.machine.logfile import LogFile
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.process import Process
 from simcluster.models.machine.shell.files import Layer
+from simcluster.telemetry.logs import LogFile
 
 EXIT_SIGTERM = 143
 #: A leak is noticed in such steps.

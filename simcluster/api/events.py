@@ -24,7 +24,7 @@ SPAM_REFILL_NS = 300 * SECOND
 MAX_SIMILAR = 10
 SIMILAR_INTERVAL_NS = 600 * SECOND
 COMBINED = "(combined from similar events): "
-#: Entries of a full cache, and how many are forgotten then.
+#: Entries of a full cache, and how many are forgotten then, the longest unused first (maxLruCacheEntries is 4096).
 _FULL, _FORGOTTEN = 4352, 256
 _SEPARATOR = "\0"
 
@@ -121,7 +121,7 @@ class EventRecorder:
 
     def _is_similar(self, aggregate: Key, message: str) -> bool:
         """Whether this event joins the combined one of its kind."""
-        record = self._similar.get(aggregate)
+        record = self._similar.pop(aggregate, None)
         if record is None or self.sim.now - record[0] > SIMILAR_INTERVAL_NS:
             messages: tuple[str, ...] = (message,)
         else:
@@ -133,7 +133,7 @@ class EventRecorder:
         return combined
 
     def _observe(self, key: Key, name: str, now: str) -> _Observed:
-        known = self._observed.get(key)
+        known = self._observed.pop(key, None)
         if known is None:
             stamp = unix_seconds(self.sim.now) * SECOND + self.sim.now % SECOND
             known = (f"{name}.{stamp:x}", now, 0)
@@ -144,7 +144,7 @@ class EventRecorder:
         return observed
 
     def _allow(self, about: Key) -> bool:
-        now, bucket = self.sim.now, self._tokens.get(about)
+        now, bucket = self.sim.now, self._tokens.pop(about, None)
         if bucket is None:
             tokens = float(SPAM_BURST)
         else:
@@ -157,7 +157,7 @@ class EventRecorder:
 
 
 def _trim(cache: dict[Key, Any]) -> None:
-    """Forget the oldest entries of a full cache; many at once, because a dict finds its first key ever more slowly."""
+    """Forget what a full cache used longest ago; many at once: a dict finds its first key ever more slowly."""
     for key in list(islice(cache, _FORGOTTEN)):
         del cache[key]
 

@@ -6,12 +6,12 @@ request takes no simulated time. Source of names and help texts: kube-apiserver 
 
 from __future__ import annotations
 
-from simcluster.api.exposition import Family, exposition
 from simcluster.api.request import Request
 from simcluster.api.resources import ResourceTable
 from simcluster.api.routing import Route
 from simcluster.api.store import Store
 from simcluster.api.version import VERSION
+from simcluster.telemetry.exposition import Family
 
 #: Verb, group, version, resource, subresource, scope, code.
 Counted = tuple[str, str, str, str, str, str, int]
@@ -42,8 +42,8 @@ class ServedRequests:
         self.counts[key] = self.counts.get(key, 0) + count
 
 
-def exposed(served: ServedRequests, store: Store, resources: ResourceTable) -> str:
-    """The answer to `/metrics`."""
+def families(served: ServedRequests, store: Store, resources: ResourceTable) -> list[Family]:
+    """What `/metrics` exposes."""
     requests = tuple(
         (
             (
@@ -66,8 +66,7 @@ def exposed(served: ServedRequests, store: Store, resources: ResourceTable) -> s
         for resource in resources.all
         if resource.storage == resource.name and "watch" in resource.verbs
     )
-    return exposition(
-        [
+    return [
             Family("apiserver_request_total", "counter", "[STABLE] Counter of apiserver requests broken out for "
                    "each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
                    requests),
@@ -76,8 +75,7 @@ def exposed(served: ServedRequests, store: Store, resources: ResourceTable) -> s
             Family("kubernetes_build_info", "gauge", "[ALPHA] A metric with a constant '1' value labeled by major, "
                    "minor, git version, git commit, git tree state, build date, Go version, and compiler from which "
                    "Kubernetes was built, and platform on which it is running.", ((_build(), 1),)),
-        ]
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
 def _build() -> tuple[tuple[str, str], ...]:

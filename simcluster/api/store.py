@@ -156,7 +156,10 @@ class Store:
         """Remove the object; returns its last state with the version of the removal."""
         key = (namespace, name)
         previous = self._objects[resource].pop(key)
-        del self._spaces[resource, namespace][name]
+        space = self._spaces[resource, namespace]
+        del space[name]
+        if not space:
+            del self._spaces[resource, namespace]
         self._order.pop((resource, ""), None)
         self._order.pop((resource, namespace), None)
         self._index(resource, key, previous, None)

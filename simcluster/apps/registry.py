@@ -13,6 +13,7 @@ from types import ModuleType
 import yaml
 
 from simcluster.api.customresources.definitions import resources_of
+from simcluster.api.objects import ApiObject
 from simcluster.api.resources import Resource
 from simcluster.control.operator import Operator
 from simcluster.engine.content import Library, nearest
@@ -43,7 +44,7 @@ def custom_resources(app: str, library: Library | None = None) -> list[Resource]
             for document in yaml.safe_load_all(text):
                 if document and document["kind"] == "CustomResourceDefinition":
                     names = document["spec"]["names"]
-                    found.extend(resources_of({**document, "status": {"acceptedNames": names}}))
+                    found.extend(resources_of(ApiObject({**document, "status": {"acceptedNames": names}})))
     return found
 
 

@@ -1,6 +1,6 @@
 """One operating-system process of the control plane: what it planned dies with it.
 
-Whoever is constructed with a `Process` in place of the simulation sees the same clock and the
+What is constructed with a `Process` in place of the simulation sees the same clock and the
 same random streams; after `end` none of its timers fires and no watch reaches it.
 """
 

@@ -10,8 +10,6 @@ id of a piece of content is its file's name without `.yaml`.
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.metadata
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, Va
 from pydantic_core import PydanticCustomError
 
 from simcluster.engine.clock import parse_duration
+from simcluster.engine.discovery import installed
 from simcluster.engine.fork import Shared
 from simcluster.engine.yamldialect import QuickLoader, SlowLoader
 
@@ -284,6 +283,24 @@ def load_content(path: Path, model: type[M]) -> M:
     return model_of(read_document(path), model)
 
 
+class Piece(Content):
+    """Content with a file of its own, whose name is the id."""
+
+    id: str
+
+
+P = TypeVar("P", bound=Piece)
+
+
+def piece_of(document: Document, model: type[P]) -> P:
+    """A parsed file as its model. Raises ContentError: the file is wrong, or has another name than its id."""
+    found = model_of(document, model)
+    if found.id != document.path.stem:
+        where = document.line(("id",))
+        raise ContentError(document.path, where, f"id must be the file's name, {document.path.stem!r}")
+    return found
+
+
 def model_of(
     document: Document, model: type[M], explain: Callable[[Document, ValidationError], ContentError] | None = None
 ) -> M:
@@ -335,7 +352,7 @@ class Library:
             ContentError: two files have one id.
         """
         found: dict[str, Path] = {}
-        for folder in (*own, *(root / room for root in (*installed_folders(), *self.extra))):
+        for folder in (*own, *(root / room for root in self._roots())):
             for path in sorted(folder.rglob("*.yaml")):
                 if path.stem in found:
                     raise ContentError(path, 1, f"the id {path.stem!r} is already taken by {found[path.stem]}")
@@ -344,14 +361,23 @@ class Library:
 
     def folders(self, room: str) -> list[Path]:
         """The folders in a room of the installed and the given ones: one for each piece, by name."""
-        rooms = [root / room for root in (*installed_folders(), *self.extra)]
+        rooms = [root / room for root in self._roots()]
         return [path for room in rooms if room.is_dir() for path in sorted(room.iterdir()) if path.is_dir()]
 
+    def path_of(self, kind: str, id_or_path: str, room: str, *own: Path) -> Path:
+        """The file of an id in a room (see `files`), or the path itself if it ends in `.yaml`.
 
-def installed_folders() -> list[Path]:
-    """Folders that installed distributions announce, sorted by entry point."""
-    folders: list[Path] = []
-    for entry in sorted(importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)):
-        package = importlib.import_module(entry.value)
-        folders.extend(Path(place) for place in getattr(package, "__path__", ()))
-    return folders
+        Raises:
+            UnknownName: nothing has this id; the nearest are listed.
+            ContentError: two files have one id.
+        """
+        if id_or_path.endswith((".yaml", ".yml")):
+            return Path(id_or_path)
+        files = self.files(room, *own)
+        if id_or_path not in files:
+            raise UnknownName(kind, id_or_path, sorted(files))
+        return files[id_or_path]
+
+    def _roots(self) -> list[Path]:
+        packages = [plugin.load() for plugin in installed(ENTRY_POINT_GROUP)]
+        return [*(Path(place) for package in packages for place in package.__path__), *self.extra]

@@ -6,7 +6,7 @@ from typing import Any
 
 from simcluster.session.clock import Clock
 from simcluster.session.live import Live
-from simcluster.world import UserLoad, World
+from simcluster.world import UserLoad, World, bootstrap
 
 
 class Sandbox(Live):
@@ -15,7 +15,9 @@ class Sandbox(Live):
     tools = (*Live.tools, "load")
 
     def __init__(self, nodes: int, seed: int, policy: Clock) -> None:
-        super().__init__(World(seed, workers=nodes), policy)
+        world = World(seed, workers=nodes)
+        world.apply(bootstrap.manifest("default-storage.yaml"))
+        super().__init__(world, policy)
         self.nodes = nodes
 
     @property
@@ -43,9 +45,12 @@ class Sandbox(Live):
 def sandbox(nodes: int = 3, *, seed: int = 0, clock: Clock | None = None) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers of 4 CPU and 8 GiB.
 
+    With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
+    directory of a node, by the default StorageClass `standard`.
+
     Raises:
-        ValueError: `nodes` is not above zero.
+        ValueError: `nodes` is below zero.
     """
-    if nodes < 1:
-        raise ValueError(f"a sandbox needs at least one worker, not {nodes}")
+    if nodes < 0:
+        raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
     return Sandbox(nodes, seed, clock or Clock())

@@ -5,19 +5,18 @@ Source of names, types and help texts: kubelet 1.32 and cAdvisor as they print t
 
 from __future__ import annotations
 
-from simcluster.api.exposition import Family, exposition, instant, seconds
 from simcluster.control.kubelet import Kubelet
 from simcluster.models.machine.container import Container
+from simcluster.telemetry.exposition import Family, instant, seconds
 
 Labels = tuple[tuple[str, str], ...]
 
 
-def kubelet_metrics(kubelet: Kubelet) -> str:
+def kubelet_metrics(kubelet: Kubelet) -> list[Family]:
     """`/metrics`."""
     running = kubelet.stats()
     containers = sum(len(pod.containers) for pod in running)  # integers
-    return exposition(
-        [
+    return [
             Family("kubelet_node_name", "gauge", "[ALPHA] The node's name. The count is always 1.",
                    (((("node", kubelet.name),), 1),)),
             Family("kubelet_running_pods", "gauge", "[ALPHA] Number of pods that have a running pod sandbox",
@@ -33,8 +32,7 @@ def kubelet_metrics(kubelet: Kubelet) -> str:
                    (((("git_version", "v1.32.13"), ("major", "1"), ("minor", "32")), 1),)),
             Family("process_start_time_seconds", "gauge", "Start time of the process since unix epoch in seconds.",
                    (((), instant(kubelet.started_ns)),)),
-        ]
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
 def _desired(kubelet: Kubelet) -> tuple[tuple[Labels, int], ...]:
@@ -46,7 +44,7 @@ def _desired(kubelet: Kubelet) -> tuple[tuple[Labels, int], ...]:
     )
 
 
-def resource_metrics(kubelet: Kubelet) -> str:
+def resource_metrics(kubelet: Kubelet) -> list[Family]:
     """`/metrics/resource`."""
     node = kubelet.node_stats()
     cpu, memory, starts, pod_cpu, pod_memory = [], [], [], [], []
@@ -59,8 +57,7 @@ def resource_metrics(kubelet: Kubelet) -> str:
             starts.append((labels, instant(usage.started_ns)))
         pod_cpu.append((owner, seconds(sum(one.cpu_ns for one in pod.containers.values()))))  # integers
         pod_memory.append((owner, sum(one.memory_bytes for one in pod.containers.values())))  # integers
-    return exposition(
-        [
+    return [
             Family("container_cpu_usage_seconds_total", "counter",
                    "[STABLE] Cumulative cpu time consumed by the container in core-seconds", tuple(cpu)),
             Family("container_memory_working_set_bytes", "gauge",
@@ -78,11 +75,10 @@ def resource_metrics(kubelet: Kubelet) -> str:
                    "[STABLE] Current working set of the pod in bytes", tuple(pod_memory)),
             Family("resource_scrape_error", "gauge",
                    "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise", (((), 0),)),
-        ]
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
-def cadvisor_metrics(kubelet: Kubelet) -> str:
+def cadvisor_metrics(kubelet: Kubelet) -> list[Family]:
     """`/metrics/cadvisor`: the counters of cgroups that alerts are made of."""
     machine, disk = kubelet.machine, kubelet.machine.disk_usage()
     runs = [newest[0] for by_name in machine.runtime.runs.values() for newest in by_name.values() if newest]
@@ -91,8 +87,7 @@ def cadvisor_metrics(kubelet: Kubelet) -> str:
     device: Labels = (("container", ""), ("device", "/dev/vda1"), ("id", "/"))
     stats = [(_labels(run), run, run.cpu_stat()) for run in running]
     limited = [entry for entry in stats if entry[1].spec.cpu_limit]
-    return exposition(
-        [
+    return [
             Family("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
                    ((root, seconds(machine.cpu_ns())), *((labels, seconds(run.cpu_ns)) for labels, run, _ in stats))),
             Family("container_cpu_cfs_periods_total", "counter", "Number of elapsed enforcement period intervals.",
@@ -120,8 +115,7 @@ def cadvisor_metrics(kubelet: Kubelet) -> str:
             Family("machine_cpu_cores", "gauge", "Number of logical CPU cores.", (((), machine.cpu_cores),)),
             Family("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.",
                    (((), machine.memory_bytes),)),
-        ]
-    )  # fmt: skip
+    ]  # fmt: skip
 
 
 def _labels(run: Container) -> Labels:

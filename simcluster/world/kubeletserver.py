@@ -18,13 +18,13 @@ from simcluster.control.kubelet import Kubelet
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.shell.files import FileError
+from simcluster.telemetry import exposition
 from simcluster.world.kubeletmetrics import cadvisor_metrics, kubelet_metrics, resource_metrics
 
 Answered = tuple[int, str, str]  # status, body, content type
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
-_EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 _CONFIG_FILE = "/var/lib/kubelet/config.yaml"
 _MISSING = (404, "404 page not found\n", _TEXT)
 #: Defaults of KubeletConfiguration that `/configz` shows beside the file's own.
@@ -201,19 +201,19 @@ def _container_log(kubelet: Kubelet, parts: list[str], query: dict[str, str]) ->
 
 
 def _metrics(kubelet: Kubelet) -> Answered:
-    return 200, kubelet_metrics(kubelet), _EXPOSITION
+    return 200, exposition.text(kubelet_metrics(kubelet)), exposition.CONTENT_TYPE
 
 
 def _resource(kubelet: Kubelet) -> Answered:
-    return 200, resource_metrics(kubelet), _EXPOSITION
+    return 200, exposition.text(resource_metrics(kubelet)), exposition.CONTENT_TYPE
 
 
 def _cadvisor(kubelet: Kubelet) -> Answered:
-    return 200, cadvisor_metrics(kubelet), _EXPOSITION
+    return 200, exposition.text(cadvisor_metrics(kubelet)), exposition.CONTENT_TYPE
 
 
 def _probes(kubelet: Kubelet) -> Answered:
-    return 200, "", _EXPOSITION
+    return 200, "", exposition.CONTENT_TYPE
 
 
 def _dump(value: Json) -> str:

@@ -19,7 +19,7 @@ from simcluster.control.networkpolicy import NetworkPolicyAgent
 from simcluster.control.operator import Operators
 from simcluster.control.scheduler import Scheduler
 from simcluster.control.serviceaccount import track_use
-from simcluster.control.storage import LocalPathProvisioner
+from simcluster.control.storage import LocalPathProvisioner, VolumeContents
 from simcluster.engine import SECOND, Simulation, fork
 from simcluster.engine.content import Library
 from simcluster.models.apps.catalog import AppCatalog
@@ -51,10 +51,14 @@ ESTABLISHED_NS = 3 * SECOND
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """One node to build. CPU in cores, memory in bytes; empty addresses are given out in order."""
+    """One node to build. CPU in cores, memory in bytes; empty addresses are given out in order.
+
+    A node of the control plane that is not `tainted` runs other pods too.
+    """
 
     name: str
     control_plane: bool = False
+    tainted: bool = True
     cpu: int = 4
     memory: int = 8 * GIB
     address: str = ""
@@ -64,9 +68,13 @@ class NodeSpec:
 
 
 def default_nodes(workers: int) -> tuple[NodeSpec, ...]:
-    """A tainted `control-plane` and `worker-1` to `worker-N`, each with 4 CPU and 8 GiB."""
+    """A tainted `control-plane` and `worker-1` to `worker-N`, each with 4 CPU and 8 GiB.
+
+    With no workers the control plane's node has no taint, so that it runs everything, as kind makes it.
+    """
     names = (f"worker-{index + 1}" for index in range(workers))
-    return (NodeSpec(CONTROL_PLANE, control_plane=True), *(NodeSpec(name) for name in names))
+    first = NodeSpec(CONTROL_PLANE, control_plane=True, tainted=workers > 0)
+    return (first, *(NodeSpec(name) for name in names))
 
 
 class World:
@@ -74,7 +82,7 @@ class World:
 
     Args:
         seed: from which every random draw follows.
-        workers: number of worker nodes besides the control plane's.
+        workers: number of worker nodes besides the control plane's; with 0 its node runs everything.
         nodes: the nodes to build instead of `default_nodes(workers)`.
         addons: whether what kubeadm installs runs in `kube-system` (static pods, kube-proxy,
             CoreDNS, metrics-server); without, there are bare nodes and no metrics API.
@@ -131,6 +139,7 @@ class World:
         self.api.components = ControlPlaneHealth(self.scheduler)
         self.provisioner = LocalPathProvisioner(self.sim, self.api)
         self.availability = ApiServiceAvailability(self.sim, self.api)
+        VolumeContents(self.api.store, self.network)
         self.storage = StorageBackend()
         self.csi = csi_sidecars(self.sim, self.api, self.storage)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)
@@ -254,6 +263,7 @@ class World:
             self.api,
             machine,
             control_plane=spec.control_plane,
+            tainted=spec.tainted,
             labels=dict(spec.labels),
             config=spec.kubelet,
         )

@@ -14,12 +14,12 @@ ROOMS_AT_THE_TOP = ("models", "faults", "noise", "agents", "eval", "tasks")
 #: Room -> what it may import besides itself. A name with a dot allows that module only.
 TABLE: dict[str, tuple[str, ...]] = {
     "engine": (),
-    "api": ("engine",),
     "telemetry": ("engine",),
-    "models": ("engine",),
-    "control": ("engine", "api", "models"),
+    "api": ("engine", "telemetry"),
+    "models": ("engine", "telemetry"),
+    "control": ("engine", "telemetry", "api", "models"),
     "surface": ("engine", "api", "telemetry"),
-    "apps": ("engine", "api", "models", "control"),
+    "apps": ("engine", "telemetry", "api", "models", "control"),
     "faults": ("engine", "api", "models", "control", "apps"),
     "noise": ("engine", "api", "models", "control", "apps"),
     "world": ("engine", "api", "telemetry", "models", "control", "apps", "surface"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.cli import main
+from simcluster.cli.commands.list import KINDS
 from simcluster.cli.group import COMMANDS
 
 TASK = "wrong_service_selector_online_boutique"
@@ -25,7 +26,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     assert "Usage: simcluster" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["agents", "apps", "faults", "lessons", "noises", "suites", "tasks"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_lists(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

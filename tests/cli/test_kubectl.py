@@ -33,6 +33,20 @@ def test_a_session_goes_on(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert main(["kubectl", "--session", str(session), "--sandbox", "get", "pods"]) == 2
 
 
+def test_a_session_that_is_not_what_was_recorded_does_not_go_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = tmp_path / "s.jsonl"
+    assert main(["kubectl", "--session", str(session), "--sandbox", "--nodes", "1", "--", "get", "nodes"]) == 0
+    whole = session.read_text()
+    session.write_text(whole[:-20])
+    assert main(["kubectl", "--session", str(session), "--", "get", "nodes"]) == 1
+    assert "s.jsonl:3: the last line is cut off" in capfd.readouterr().err
+    session.write_text(whole.replace('"get nodes"', '"get nodes -o name"'))
+    assert main(["kubectl", "--session", str(session), "--", "get", "nodes"]) == 1
+    assert "command 1 (get nodes -o name) was answered differently" in capfd.readouterr().err
+
+
 def test_a_script(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "script"
     script.write_text(f"# first\nkubectl apply -f - <<EOF\n{MANIFEST}EOF\nwait 5s\nget cm nope\nget cm c -o name\n")

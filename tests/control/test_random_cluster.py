@@ -1,7 +1,7 @@
 """All controllers and the scheduler together, under random orders, losses and limits.
 
 No node is overcommitted by requests, evictions respect budgets, endpoints hold only ready
-pods, replicas converge when the disturbances end, and whoever waits for a node is told the
+pods, replicas converge when the disturbances end, and what waits for a node says the
 truth about why: the message is worked out here once more, by plain loops over plain objects.
 """
 

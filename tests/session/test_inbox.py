@@ -28,6 +28,11 @@ spec:
     volumeMounts: [{name: host, mountPath: /host}]
   volumes: [{name: host, hostPath: {path: /}}]
 ---
+apiVersion: v1
+kind: Pod
+metadata: {name: held, finalizers: [example.com/hold]}
+spec: {containers: [{name: c, image: busybox}]}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: stuck}
@@ -84,9 +89,12 @@ BLOCKING = [
     Case("node", "worker-1", "while true; do echo again; sleep 50; done", "again\nagain\n"),
     Case("node", "worker-1", "while true; do :; done; echo never"),
     Case("node", "worker-1", "until false; do :; done"),
+    Case("node", "worker-1", "echo first; dd if=/dev/sda of=/dev/null bs=1M; echo never", "first\n"),
+    Case("node", "worker-1", "badblocks -v /dev/sda"),
     Case("node", "worker-1", "echo 80 80 | xargs -n 1 sleep; echo never"),
     Case("kubectl", "", "wait --for=condition=Ready pod -l app=stuck --timeout=24h"),
     Case("kubectl", "", "wait --for=create configmap/nothing --timeout=24h"),
+    Case("kubectl", "", "delete pod held", 'pod "held" deleted\n'),
     Case("kubectl", "", "exec talker -- sleep 100000"),
     Case("kubectl", "", "exec talker -- sh -c 'echo one; sleep 60; echo two; sleep 60; echo three'", "one\ntwo\n"),
     Case("kubectl", "", "exec talker -- sh -c 'while true; do :; done'"),
@@ -102,7 +110,7 @@ BLOCKING = [
 @pytest.mark.parametrize("by", ["budget", "patience"])
 def test_what_blocks_is_cut_off(box: Sandbox, case: Case, by: str) -> None:
     box.world.api.proxy = Silent()
-    charge_s = 0.5 if case.text.startswith(("wait", "get")) else 2
+    charge_s = {"wait": 0.5, "get": 0.5, "delete": 1.0}.get(case.text.split()[0], 2)
     if by == "budget":
         limit(box, budget=f"{90 + charge_s}s")
     else:

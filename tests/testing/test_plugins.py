@@ -45,14 +45,14 @@ application: kiosk
 description: A kiosk
 namespace: kiosk
 users: {entry: kiosk, rps: 20, mix: {index: 1}}
-images:
-  - name: kiosk
+services:
+  kiosk:
     image: {repository: example.com/kiosk, tags: [v1], size: 20M}
     program: kiosk
     logic: kiosk
     protocol: http
     ports: [{number: 8080}]
-    operations: [{name: index, path: /, cpu_ms: 1}]
+    operations: {index: {path: /, work: 1ms}}
 """,
     "acme/kiosk/manifests.yaml": """\
 apiVersion: apps/v1
@@ -229,7 +229,6 @@ from simcluster.agents import registry as agents
 from simcluster.engine.content import ContentError
 from simcluster.eval.proof import check
 from simcluster.testing import check_app, check_fault, check_task
-import acme.kiosk.app, pickle
 
 check_app("kiosk")
 check_fault("kiosk_closed")

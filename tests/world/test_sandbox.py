@@ -197,10 +197,44 @@ def test_a_frozen_object_refuses_writes() -> None:
 
 
 def test_sandboxes_refuse_nonsense() -> None:
-    with pytest.raises(ValueError, match="at least one worker"):
-        simcluster.sandbox(nodes=0)
+    with pytest.raises(ValueError, match="no fewer than 0 workers, not -1"):
+        simcluster.sandbox(nodes=-1)
     box = simcluster.sandbox(nodes=1)
     with pytest.raises(ValueError, match='services "nope" not found'):
         box.load("nope", rps=1)
     with pytest.raises(ValueError, match="rps must be above zero"):
         box.load("kubernetes", rps=0)
+
+
+CLAIMANT = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: user}
+spec:
+  containers: [{name: c, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+"""
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_cluster_of_any_size_runs_pods_and_gives_them_storage(nodes: int) -> None:
+    box = simcluster.sandbox(nodes=nodes)
+    assert len(box.world.kubelets) == 1 + nodes
+    assert box.kubectl("apply -f -", CLAIMANT).exit_code == 0
+    assert "standard (default)" in box.kubectl("get storageclass").stdout
+    assert box.kubectl("wait --for=condition=Ready pod/user --timeout=120s").exit_code == 0
+    claim = box.world.api.store.get("persistentvolumeclaims", "default", "data")
+    assert claim is not None
+    assert claim["spec"]["storageClassName"] == "standard"
+    assert claim["status"]["phase"] == "Bound"
+    tainted = "taints" in box.world.api.store.objects("nodes")[0]["spec"]
+    assert tainted == (nodes > 0)
+    bound = claim["spec"]["volumeName"]
+    box.kubectl("delete pod/user pvc/data --grace-period=0")
+    box.wait("30s")
+    assert box.world.api.store.get("persistentvolumes", "", bound) is None

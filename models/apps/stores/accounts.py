@@ -7,7 +7,6 @@ What is left out: the exchange of hashes (a password is compared as it is), gran
 from __future__ import annotations
 
 READ, WRITE, ADMIN = "read", "write", "admin"
-EVERYWHERE = "*"
 
 
 class Account:

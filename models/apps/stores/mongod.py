@@ -42,8 +42,6 @@ RULES = Rules(
     spread_ns=0,
     depth=128,
 )
-#: Operations inside the storage engine at once: 128 read and 128 write tickets (before 7.0 fixed).
-TICKETS = 128
 LOG_FILE = "journal/WiredTigerLog.{number:010d}"
 LOG_BYTES = 100 << 20
 CATALOG = "WiredTiger.wt"

@@ -90,11 +90,6 @@ class PageCache:
         self.misses += missed
         return missed
 
-    def cool(self) -> None:
-        """A tick passed: what was not touched is forgotten slowly."""
-        for found in self.classes.values():
-            found.rate *= 1.0 - _RECENT / 20.0
-
     def change(self, name: str, count: float) -> None:
         """`count` random pages of a class are changed."""
         found = self.classes[name]

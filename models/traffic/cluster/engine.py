@@ -13,7 +13,7 @@ state that goes on from tick to tick, until all is calm again.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from simcluster.models.traffic.cluster.flow import Flow, FlowWalk
 from simcluster.models.traffic.cluster.hot import HotTraffic
 from simcluster.models.traffic.cluster.margins import Margins
 from simcluster.models.traffic.cluster.nodes import Node
-from simcluster.models.traffic.cluster.operations import DEFAULT_TIMEOUT_NS, OperationSpec
+from simcluster.models.traffic.cluster.operations import OperationSpec
 from simcluster.models.traffic.cluster.plain import CHARGED, LARGE, PERIODS, Ledger, PlainFlow, stride_of
 from simcluster.models.traffic.cluster.plan import Plan, PlanBuilder
 from simcluster.models.traffic.cluster.reevaluation import Reevaluation
@@ -46,11 +46,11 @@ from simcluster.models.traffic.cluster.statistics import (
 )
 from simcluster.models.traffic.cluster.tables import Tables
 from simcluster.models.traffic.cluster.tension import CALM_EXPONENT, fragile_edges, margin_of
-from simcluster.models.traffic.cluster.trace import Span, trace
-from simcluster.models.traffic.cluster.users import SESSION_OPENS, UserLoad
+from simcluster.models.traffic.cluster.trace import trace
+from simcluster.models.traffic.cluster.users import Habits, UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring
-from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.strategies import possible
+from simcluster.telemetry.traces import Span
 
 #: Length of a tick. Fine enough for probes (1 s) and observation windows (5 s).
 TICK_NS = 500 * MILLISECOND
@@ -129,35 +129,14 @@ class TrafficEngine:
         self._version += 1
 
     def add_users(
-        self,
-        name: str,
-        namespace: str,
-        service: str,
-        port: int | None = None,
-        *,
-        rps: float = 1.0,
-        mix: Mapping[str, float] | None = None,
-        from_node: str | None = None,
-        concurrency: int | None = None,
-        timeout_ns: int = DEFAULT_TIMEOUT_NS,
-        retries: int = 0,
-        policy: Policy | None = None,
-        clients: int = 1,
-        connects: float = SESSION_OPENS,
+        self, name: str, namespace: str, service: str, port: int | None = None, **habits: Unpack[Habits]
     ) -> UserLoad:
         """Send users to a Service.
 
         Args:
             name: unique in the namespace.
             port: by default the lowest port of the Service.
-            rps: requests a second while answers come at once.
-            mix: weights of operations; by default as the application's description says.
-            from_node: node through which they enter; by default all alike.
-            concurrency: number of users who wait for their answers; by default they do not wait.
-            timeout_ns: when they give an attempt up; retries: further attempts after a failed one.
-            policy: how they call, in the words of bare graphs; its time-out and retries count instead.
-            clients: programs among which they are spread, each with its own budget and breaker.
-            connects: share of requests that open a new connection (1: no keep-alive).
+            habits: how they ask, by the keys of `users.Habits`.
 
         Raises:
             ValueError: users of that name exist.
@@ -165,22 +144,7 @@ class TrafficEngine:
         identity = f"{namespace}/{name}"
         if identity in self.users:
             raise ValueError(f"users {identity} exist already")
-        load = UserLoad(
-            self.history,
-            name,
-            namespace,
-            service,
-            port=port,
-            rps=rps,
-            mix=mix,
-            from_node=from_node,
-            concurrency=concurrency,
-            timeout_ns=timeout_ns,
-            retries=retries,
-            policy=policy,
-            clients=clients,
-            connects=connects,
-        )
+        load = UserLoad(self.history, name, namespace, service, port, habits)
         self.users[identity] = load
         self._version += 1
         return load

@@ -185,8 +185,8 @@ class FlowWalk:
             if kind == "reset":
                 refused += here
             if caller is not None and edge.call.log:
-                failed = Failed(caller.operation, edge.call, failure.cause, here)
-                flow.failed.setdefault(caller.server, []).append(failed)
+                record = Failed(caller.operation, edge.call, failure.cause, here)
+                flow.failed.setdefault(caller.server, []).append(record)
         return refused
 
     def _split(self, edge: Edge, n: int, p: float) -> int:

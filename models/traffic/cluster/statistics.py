@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import AppendLog, Shared
+from simcluster.engine import Shared
 from simcluster.engine.clock import HOUR
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles, quantile
 from simcluster.models.traffic.cluster.nodes import EdgeKey, Layout
+from simcluster.telemetry.series import Series
 
 #: One hour is kept, in blocks of so many ticks: at most as many as ticks of half a second need.
 BLOCK = 64
@@ -174,36 +175,15 @@ class Summary(NamedTuple):
     latency_ms_p999: float
 
 
-class History:
+class History(Series[SharedTick]):
     """Ticks in order of time."""
 
     def __init__(self) -> None:
-        self._ticks: AppendLog[SharedTick] = AppendLog(block=BLOCK, keep_blocks=KEEP_BLOCKS)
-
-    def append(self, tick: SharedTick) -> None:
-        """Add the tick that has just ended."""
-        self._ticks.append(tick)
-        if len(self._ticks) > 2 * BLOCK and self._ticks[BLOCK].t_ns < tick.t_ns - KEEP_NS:
-            self._ticks.drop_block()
-
-    def ticks(self, from_ns: int, to_ns: int) -> Iterator[SharedTick]:
-        """Ticks that end in (from_ns, to_ns]."""
-        low, high = 0, len(self._ticks)
-        while low < high:
-            middle = (low + high) // 2
-            if self._ticks[middle].t_ns <= from_ns:
-                low = middle + 1
-            else:
-                high = middle
-        for index in range(low, len(self._ticks)):
-            tick = self._ticks[index]
-            if tick.t_ns > to_ns:
-                return
-            yield tick
+        super().__init__(BLOCK, KEEP_BLOCKS, KEEP_NS)
 
     def between(self, from_ns: int, to_ns: int) -> Iterator[EdgeStats]:
         """Every edge of every tick that ends in (from_ns, to_ns] and had calls."""
-        for tick in self.ticks(from_ns, to_ns):
+        for tick in self.samples(from_ns, to_ns):
             yield from edges_of(tick)
 
     def of_users(
@@ -213,7 +193,7 @@ class History:
         layout: Layout | None = None
         own: list[int] = []
         identity = f"{namespace}/{name}"
-        for tick in self.ticks(from_ns, to_ns):
+        for tick in self.samples(from_ns, to_ns):
             if tick.layout is not layout:
                 layout = tick.layout
                 own = [
@@ -224,7 +204,7 @@ class History:
 
     def queues(self, from_ns: int, to_ns: int) -> Iterator[tuple[int, PodRecord]]:
         """Queues of pods in the ticks that end in (from_ns, to_ns] in which they were followed, with the instants."""
-        for tick in self.ticks(from_ns, to_ns):
+        for tick in self.samples(from_ns, to_ns):
             for record in tick.detail.pods.records() if tick.detail is not None else ():
                 yield tick.t_ns, record
 

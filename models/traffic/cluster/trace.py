@@ -9,43 +9,17 @@ What is left out: that queues move on while the request is on its way; breakers,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.traffic.cluster.causes import DEADLINE, RESET, STATUS
 from simcluster.models.traffic.cluster.distribution import Latency, quantile
 from simcluster.models.traffic.cluster.nodes import Edge, Node, Target
 from simcluster.models.traffic.cluster.plan import Plan
+from simcluster.telemetry.traces import Span
 
 #: A refused connection is known after a round trip.
 REFUSED_NS = 500_000
 #: A trace of more spans is cut off.
 MOST_SPANS = 2000
-
-
-@dataclass(frozen=True)
-class Span:
-    """One attempt of one call, as its caller saw it.
-
-    Attributes:
-        parent: index of the span it belongs to; -1 for the user's own.
-        host, operation: whom it asked, and for what; `pod` is where it ended ("" if nowhere).
-        attempt: 1 for the first.
-        start_ns: since the request began; `duration_ns` until the caller knew the outcome.
-        error: why it failed, or "".
-        wait_ns, service_ns: in the pod's queue, and of its own work.
-    """
-
-    parent: int
-    host: str
-    operation: str
-    pod: str
-    attempt: int
-    start_ns: int
-    duration_ns: int
-    error: str = ""
-    wait_ns: int = 0
-    service_ns: int = 0
 
 
 def trace(plan: Plan, load: int, key: int) -> list[Span]:

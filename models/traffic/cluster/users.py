@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.traffic.cluster.causes import USER_WORDS
@@ -67,6 +67,20 @@ class UserStats:
         return mixture_quantiles(self.latencies, (share,))[0] / MILLISECOND
 
 
+class Habits(TypedDict, total=False):
+    """How users ask; what is not said is as the comment says."""
+
+    rps: float  # requests a second while answers come at once; 1
+    mix: Mapping[str, float] | None  # weights of operations; as the application's description says
+    from_node: str | None  # node through which they enter; all alike
+    concurrency: int | None  # number of users who wait for their answers; they do not wait
+    timeout_ns: int  # when they give an attempt up; `DEFAULT_TIMEOUT_NS`
+    retries: int  # further attempts after a failed one; none
+    policy: Policy | None  # how they call, in the words of bare graphs; its time-out and retries count instead
+    clients: int  # programs among which they are spread, each with its own budget and breaker; 1
+    connects: float  # share of requests that open a new connection (1: no keep-alive); `SESSION_OPENS`
+
+
 class UserLoad:
     """Users who send requests to one Service.
 
@@ -84,38 +98,23 @@ class UserLoad:
     """
 
     def __init__(
-        self,
-        history: History,
-        name: str,
-        namespace: str,
-        service: str,
-        *,
-        port: int | None = None,
-        rps: float = 1.0,
-        mix: Mapping[str, float] | None = None,
-        from_node: str | None = None,
-        concurrency: int | None = None,
-        timeout_ns: int = DEFAULT_TIMEOUT_NS,
-        retries: int = 0,
-        policy: Policy | None = None,
-        clients: int = 1,
-        connects: float = SESSION_OPENS,
+        self, history: History, name: str, namespace: str, service: str, port: int | None, habits: Habits
     ) -> None:
         self._history = history
         self.name = name
         self.namespace = namespace
         self.service = service
         self.port = port
-        self.rps = rps
-        self.mix = tuple((mix or {}).items())
-        self.from_node = from_node or ""
-        self.concurrency = concurrency
-        self.timeout_ns = timeout_ns
-        self.retries = retries
-        self.policy = policy
-        self.clients = clients
-        self.connects = connects
-        self.active = rps > 0.0
+        self.rps = habits.get("rps", 1.0)
+        self.mix = tuple((habits.get("mix") or {}).items())
+        self.from_node = habits.get("from_node") or ""
+        self.concurrency = habits.get("concurrency")
+        self.timeout_ns = habits.get("timeout_ns", DEFAULT_TIMEOUT_NS)
+        self.retries = habits.get("retries", 0)
+        self.policy = habits.get("policy")
+        self.clients = habits.get("clients", 1)
+        self.connects = habits.get("connects", SESSION_OPENS)
+        self.active = self.rps > 0.0
 
     def call_for(self, operation: str, share: float) -> CallSpec:
         """How they call an operation."""

@@ -52,8 +52,8 @@ class PlainRun:
         due = 1.0 if self.even else self.units.draw()
         return int(due / self.rate * SECOND + 0.5)
 
-    def run(self, enough: None = None) -> Result:
-        """Run it window by window."""
+    def run(self, enough: object = None) -> Result:
+        """Run it window by window; nobody is asked whether that is enough."""
         run = self.spec.run
         warmup_ns = min(-(-run.warmup // run.window) * run.window, run.duration)
         result = Result(self.spec.name, "exact", self.seed, run.window, warmup_ns)

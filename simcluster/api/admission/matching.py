@@ -12,10 +12,10 @@ from typing import Any
 
 from simcluster.api.admission.plugin import Cluster
 from simcluster.api.authentication.identity import user_info
-from simcluster.api.objects import Json
+from simcluster.api.objects import Json, labels_of
 from simcluster.api.registry.attributes import Attributes
 from simcluster.api.resources import Resource
-from simcluster.api.validation.metadata import is_matching
+from simcluster.api.selectors import matches, of_label_selector
 
 Rule = Mapping[str, Any]
 #: Their own configuration is not subject to them.
@@ -100,9 +100,9 @@ def selectors_match(
         return False
     if not objects:
         return True
-    new, old = objects_of(attributes)
+    wanted, (new, old) = of_label_selector(objects), objects_of(attributes)
     return any(
-        obj is not None and is_matching(objects, (obj.get("metadata") or {}).get("labels")) for obj in (new, old)
+        obj is not None and matches(wanted, (obj.get("metadata") or {}).get("labels") or {}) for obj in (new, old)
     )
 
 
@@ -113,7 +113,7 @@ def _namespace_selected(selector: Mapping[str, Any], attributes: Attributes, clu
         obj = cluster.by_name("namespaces", "", attributes.namespace)
     else:
         return True  # selectors of namespaces do not concern what lives in none
-    return obj is not None and is_matching(selector, obj["metadata"].get("labels"))
+    return obj is not None and matches(of_label_selector(selector), labels_of(obj))
 
 
 def admission_request(attributes: Attributes, uid: str, seen: Resource | None = None) -> Json:

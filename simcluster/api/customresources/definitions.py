@@ -75,7 +75,7 @@ class CustomResourceDefinitions:
             words = ("False", "Installing", "the initial names have been accepted")
         else:
             words = ("True", "InitialNamesAccepted", "the initial names have been accepted")
-        if established is not None and established["status"] == "True":
+        if established is not None and established.get("status") == "True":
             words = ("True", "InitialNamesAccepted", "the initial names have been accepted")
         named = ("True" if fine else "False", reason, message)
         conditions = self._conditions(status, {"NamesAccepted": named, "Established": words})
@@ -151,7 +151,7 @@ class CustomResourceDefinitions:
         found: list[Resource] = []
         for definition in self.api.store.objects(DEFINITIONS):
             established = condition(definition, "Established")
-            if established is not None and established["status"] == "True":
+            if established is not None and established.get("status") == "True":
                 found.extend(resources_of(definition))
         found.sort(key=_precedence)
         self.api.serve(ResourceTable((*BUILT_IN.all, *found)) if found else BUILT_IN)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.api.exposition import Family, exposition
 from simcluster.api.request import NO_SNIFF, Request, Response
+from simcluster.telemetry.exposition import Family
 
 TEXT = "text/plain; charset=utf-8"
 ENDPOINTS = ("healthz", "livez", "readyz")
@@ -96,23 +96,15 @@ def _text(code: int, text: str) -> Response:
     return Response(code, text=text, content_type=TEXT, headers=NO_SNIFF)
 
 
-def indicators() -> str:
+def indicators() -> list[Family]:
     """`/metrics/slis`: every check, as it is now."""
     samples = tuple(
         ((("name", check), ("type", endpoint)), 1)
         for endpoint in ENDPOINTS
         for check in dict.fromkeys(_CHECKS[endpoint])
     )
-    return exposition(
-        [
-            Family(
-                "kubernetes_healthcheck",
-                "gauge",
-                "[STABLE] This metric records the result of a single healthcheck.",
-                samples,
-            )
-        ]
-    )
+    text = "[STABLE] This metric records the result of a single healthcheck."
+    return [Family("kubernetes_healthcheck", "gauge", text, samples)]
 
 
 def paths() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simcluster.api import exposition, metrics, servermetrics
+from simcluster.api import metrics, servermetrics
 from simcluster.api.authentication import signing
 from simcluster.api.errors import ApiError, page_not_found
 from simcluster.api.handlers import discovery, health
@@ -11,6 +11,8 @@ from simcluster.api.openapi import answers as openapi_answers
 from simcluster.api.request import NO_SNIFF, Request, Response
 from simcluster.api.serving import Serving
 from simcluster.api.version import VERSION
+from simcluster.telemetry import exposition
+from simcluster.telemetry.exposition import Family
 
 _TEXT = health.TEXT
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -55,11 +57,9 @@ def _find(api: Serving, request: Request, path: str) -> Response | None:
             return Response(200, discovery.resource_list(table, group, version))
         return None
     if path == "metrics":
-        return Response(
-            200, text=servermetrics.exposed(api.served, api.store, table), content_type=exposition.CONTENT_TYPE
-        )
+        return _exposed(servermetrics.families(api.served, api.store, table))
     if path == "metrics/slis":
-        return Response(200, text=health.indicators(), content_type=exposition.CONTENT_TYPE)
+        return _exposed(health.indicators())
     if parts[0] == "openapi":
         return openapi_answers.serve(api, request, path, with_metrics=with_metrics)
     if path == ".well-known/openid-configuration":
@@ -69,6 +69,10 @@ def _find(api: Serving, request: Request, path: str) -> Response | None:
     if not path:
         return Response(200, {"paths": _paths(api, with_metrics)})
     return None
+
+
+def _exposed(families: list[Family]) -> Response:
+    return Response(200, text=exposition.text(families), content_type=exposition.CONTENT_TYPE)
 
 
 def _issuer(address: str) -> Json:

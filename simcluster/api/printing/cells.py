@@ -65,30 +65,6 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
     return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) if labels else NONE
 
 
-def selector_text(selector: Obj | None) -> str:
-    """A label selector as text, or `<none>`. Source: metav1.FormatLabelSelector.
-
-    >>> selector_text({"matchLabels": {"b": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]})
-    'a,b=1'
-    """
-    if not selector:
-        return NONE
-    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    for expression in selector.get("matchExpressions") or ():
-        key, operator = expression["key"], expression["operator"]
-        values = ",".join(sorted(expression.get("values") or ()))
-        text = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }.get(operator)
-        if text is None:
-            return "<error>"
-        parts.append((key, text))
-    return ",".join(text for _, text in sorted(parts)) or NONE
-
-
 def containers(spec: Obj) -> list[str]:
     """Names and images of a pod spec's containers, two cells."""
     found = spec.get("containers") or ()

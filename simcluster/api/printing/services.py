@@ -17,8 +17,8 @@ from simcluster.api.printing.cells import (
     columns,
     cut,
     labels_text,
-    selector_text,
 )
+from simcluster.api.selectors import format_selector
 
 
 def _external_address(service: Obj) -> str:
@@ -118,7 +118,7 @@ def _ingress_class(obj: Obj, now_ns: int) -> list[Any]:
 
 
 def _network_policy(policy: Obj, now_ns: int) -> list[Any]:
-    return [policy["metadata"]["name"], selector_text(policy["spec"].get("podSelector")), age(policy, now_ns)]
+    return [policy["metadata"]["name"], format_selector(policy["spec"].get("podSelector")), age(policy, now_ns)]
 
 
 SERVICE = Printer(columns("Type", "Cluster-IP", "External-IP", "Port(s)", "Age", wide=("Selector",)), _service)

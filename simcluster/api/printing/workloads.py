@@ -20,9 +20,9 @@ from simcluster.api.printing.cells import (
     cut,
     instant,
     labels_text,
-    selector_text,
     since,
 )
+from simcluster.api.selectors import format_selector
 from simcluster.engine import format_age
 
 
@@ -40,7 +40,7 @@ def _deployment(obj: Obj, now_ns: int) -> list[Any]:
         status.get("availableReplicas", 0),
         age(obj, now_ns),
         *containers(_template(obj)),
-        selector_text(spec.get("selector")),
+        format_selector(spec.get("selector")),
     ]
 
 
@@ -54,7 +54,7 @@ def _replicas(obj: Obj, now_ns: int) -> list[Any]:
         status.get("readyReplicas", 0),
         age(obj, now_ns),
         *containers(_template(obj)),
-        labels_text(selector) if obj.get("kind") == "ReplicationController" else selector_text(selector),
+        labels_text(selector) if obj.get("kind") == "ReplicationController" else format_selector(selector),
     ]
 
 
@@ -79,7 +79,7 @@ def _daemonset(obj: Obj, now_ns: int) -> list[Any]:
         labels_text(template.get("nodeSelector")),
         age(obj, now_ns),
         *containers(template),
-        selector_text(obj["spec"].get("selector")),
+        format_selector(obj["spec"].get("selector")),
     ]
 
 
@@ -122,7 +122,7 @@ def _job(job: Obj, now_ns: int) -> list[Any]:
         duration,
         age(job, now_ns),
         *containers(_template(job)),
-        selector_text(spec.get("selector")),
+        format_selector(spec.get("selector")),
     ]
 
 
@@ -140,7 +140,7 @@ def _cronjob(obj: Obj, now_ns: int) -> list[Any]:
         since(last, now_ns) if last else NONE,
         age(obj, now_ns),
         *containers(job["template"]["spec"]),
-        selector_text(job.get("selector")),
+        format_selector(job.get("selector")),
     ]
 
 

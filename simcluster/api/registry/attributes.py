@@ -83,7 +83,3 @@ class Attributes:
         """The name as errors of admission print it: `generateName` before there is a name."""
         metadata = (self.obj or self.old or {}).get("metadata", {})
         return str(metadata.get("name") or metadata.get("generateName") or self.name)
-
-    def is_for(self, resource: str, subresource: str = "") -> bool:
-        """Whether the write is on this resource and subresource."""
-        return self.resource.name == resource and self.subresource == subresource

@@ -8,6 +8,8 @@ k8s.io/apiserver/pkg/registry/generic/registry (maxNameGenerationCreateAttempts 
 
 from __future__ import annotations
 
+from itertools import islice
+
 from simcluster.api import errors
 from simcluster.api.store import Store
 from simcluster.engine import FlatDict, Simulation
@@ -17,6 +19,8 @@ SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 _MAX_BASE = 58  # 63 characters of a DNS label less the suffix
 _ATTEMPTS = 8
+#: Prefixes of names that are remembered, and how many are forgotten at once.
+_FULL, _FORGOTTEN = 4352, 256
 #: All hexadecimal digits of 64 bits but the first.
 _LOW_DIGITS = (1 << 60) - 1
 
@@ -29,7 +33,8 @@ class Identities:
         self.store = store
         self._instant = -1
         self._given: dict[tuple[str, str, str], int] = {}
-        self._generated: dict[tuple[str, str, str], int] = FlatDict()
+        self._generated: dict[tuple[str, str, str], int] = FlatDict()  # in order of the last name
+        self._begin = 0
 
     def uid(self, resource: str, namespace: str, name: str) -> str:
         """A uid for an object created now, in the form of a version 4 UUID."""
@@ -47,10 +52,18 @@ class Identities:
 
     def suffix(self, key: tuple[str, str, str], *, dry_run: bool = False) -> str:
         """Five random characters for the next thing named after `key`."""
-        nth = self._generated.get(key, 0) + 1
+        nth = self._generated.get(key, self._begin) + 1
         if not dry_run:
+            self._generated.pop(key, None)
             self._generated[key] = nth
+            if len(self._generated) > _FULL:
+                self._forget()
         return self.sim.stream("generated-name", *key, nth).text(SUFFIX_ALPHABET, SUFFIX_LENGTH)
+
+    def _forget(self) -> None:
+        """Forget what nothing was named after for longest; whatever comes back counts on from beyond all of it."""
+        for key in list(islice(self._generated, _FORGOTTEN)):
+            self._begin = max(self._begin, self._generated.pop(key))
 
     def name(self, resource: str, namespace: str, prefix: str, *, dry_run: bool = False) -> str:
         """A free name beginning with `prefix`. Raises ApiError 409 after eight collisions."""

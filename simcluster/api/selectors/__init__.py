@@ -4,6 +4,7 @@ from simcluster.api.selectors.fields import FieldTerm, field_value, parse_fields
 from simcluster.api.selectors.labels import (
     Requirement,
     Requirements,
+    format_selector,
     label_text,
     matches,
     of_label_selector,
@@ -18,6 +19,7 @@ __all__ = [
     "Requirements",
     "Selection",
     "field_value",
+    "format_selector",
     "label_text",
     "matches",
     "of_label_selector",

@@ -210,3 +210,15 @@ def label_text(requirements: Sequence[Requirement]) -> str:
     'a=1,b in (x,y),!c'
     """
     return ",".join(map(str, sorted(requirements, key=lambda term: term.key)))
+
+
+def format_selector(selector: Mapping[str, Any] | None) -> str:
+    """A `metav1.LabelSelector` as printers show it (metav1.FormatLabelSelector).
+
+    >>> format_selector({"matchLabels": {"b": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]})
+    'a,b=1'
+    """
+    terms = of_label_selector(selector)
+    if any(term.op not in ("Exists", "DoesNotExist", "In", "NotIn", "=") for term in terms):
+        return "<error>"
+    return label_text(terms) or "<none>"

@@ -6,7 +6,6 @@ Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/meta/v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from simcluster.api import names
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, go_selector
@@ -157,26 +156,6 @@ def validate_requirement(requirement: Obj, path: str, causes: Causes) -> None:
             causes.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
     else:
         causes.invalid(f"{path}.operator", operator, "not a valid selector operator")
-
-
-def is_matching(selector: Obj, labels: Mapping[str, str] | None) -> bool:
-    """Whether a LabelSelector selects labels; an empty one selects everything."""
-    labels = labels or {}
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if labels.get(key) != value:
-            return False
-    for requirement in selector.get("matchExpressions") or ():
-        value, operator = labels.get(requirement.get("key", "")), requirement.get("operator")
-        values: Any = requirement.get("values") or ()
-        ok = {
-            "In": value is not None and value in values,
-            "NotIn": value is None or value not in values,
-            "Exists": value is not None,
-            "DoesNotExist": value is None,
-        }.get(operator, False)
-        if not ok:
-            return False
-    return True
 
 
 def is_empty_selector(selector: Obj) -> bool:

@@ -9,12 +9,12 @@ import re
 from typing import Any
 
 from simcluster.api import names
+from simcluster.api.selectors import matches, of_label_selector
 from simcluster.api.validation.causes import IMMUTABLE, Causes, GoText, Obj, go_int_or_string, go_map, go_selector
 from simcluster.api.validation.godump import template_text
 from simcluster.api.validation.jobpolicies import validate_policies, validate_time_zone
 from simcluster.api.validation.metadata import (
     is_empty_selector,
-    is_matching,
     validate_selector,
     validate_selector_update,
     validate_template_metadata,
@@ -35,7 +35,7 @@ def _validate_selected_template(spec: Obj, kind: str, causes: Causes, *, empty_t
             causes.invalid("spec.selector", go_selector(selector), empty_text)
     labels = (template.get("metadata") or {}).get("labels")
     # No selector at all matches nothing; an empty one matches everything.
-    if selector is None or not is_matching(selector, labels):
+    if selector is None or not matches(of_label_selector(selector), labels or {}):
         causes.invalid("spec.template.metadata.labels", GoText(go_map(labels)), _MISMATCH)
     if kind == "StatefulSet":
         # Its volumes may come from claim templates: the server leaves the PodSpec to the pods' own validation.
@@ -147,7 +147,7 @@ def validate_replication_controller(controller: Obj, causes: Causes) -> None:
         causes.required("spec.template")
         return
     labels = (template.get("metadata") or {}).get("labels")
-    if selector and not is_matching({"matchLabels": selector}, labels):
+    if selector and not matches(of_label_selector({"matchLabels": selector}), labels or {}):
         causes.invalid("spec.template.metadata.labels", GoText(go_map(labels)), _MISMATCH)
     validate_template(template, "spec.template", causes)
     _validate_always(template, "ReplicationController", causes)
@@ -251,7 +251,7 @@ def validate_job(job: Obj, causes: Causes) -> None:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if selector is not None:
         validate_selector(selector, "spec.selector", causes)
-        if not is_matching(selector, labels):
+        if not matches(of_label_selector(selector), labels or {}):
             causes.invalid("spec.template.metadata.labels", GoText(go_map(labels)), _MISMATCH)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from simcluster.engine.streams import mix
 from simcluster.models.apps.logs import RequestLines
-from simcluster.models.machine.logfile import LogLine
 from simcluster.models.machine.network import Backend
 from simcluster.models.traffic.cluster.server import Failed, Served
+from simcluster.telemetry.logs import LogLine
 
 FORMAT = (
     '{{client}} - - [{{time_clf}}] "GET {path} HTTP/1.1" {{status}} {{bytes}} "-" "Mozilla/5.0 (X11; Linux x86_64)" '

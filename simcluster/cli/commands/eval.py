@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from simcluster import tasks
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.output import console, print_json
-from simcluster.eval.isolation.agenthost import HARNESS_ERROR
+from simcluster.eval.isolation.ending import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
 from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
 from simcluster.eval.runner.plan import Record

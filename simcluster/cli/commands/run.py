@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +92,8 @@ class Options(NamedTuple):
 
 def _show(data: bytes) -> None:
     """What an agent prints is no result."""
-    click.get_binary_stream("stderr").write(data)
+    sys.stderr.buffer.write(data)
+    sys.stderr.buffer.flush()
 
 
 class Watch:

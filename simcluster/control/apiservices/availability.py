@@ -81,7 +81,7 @@ class ApiServiceAvailability(Controller):
         if reason == "FailedDiscoveryCheck":
             self.queue.add_after(f"/{name}", RESYNC_NS)
         before = condition(api_service, "Available")
-        if before is not None and (before["status"], before["reason"], before["message"]) == (status, reason, message):
+        if before is not None and [before.get(f) for f in ("status", "reason", "message")] == [status, reason, message]:
             return
         since = transition_time(before, status, format_rfc3339(self.sim.now))
         entry: Json = {"type": "Available", "status": status, "reason": reason, "message": message}

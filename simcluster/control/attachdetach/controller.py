@@ -69,10 +69,10 @@ class AttachDetachController(Controller):
         super().__init__(sim, api)
         self.recorder = EventRecorder(sim, self.client, "attachdetach-controller")
         self._since: dict[str, int] = {}  # key -> when the operation on it began, or the wait for the unmount
-        self._attached: dict[str, None] = {}  # keys whose success was told
+        self._attached: dict[str, None] = {}  # keys whose success was recorded
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, int] = {}
-        self._refused: dict[str, None] = {}  # pods that were told of a Multi-Attach error, by uid and volume
+        self._refused: dict[str, None] = {}  # pods with an Event of a Multi-Attach error, by uid and volume
         self.pods = VolumePods(sim, api, self.name, self._on_pod)
         self.watch(ATTACHMENTS, self._on_attachment)
         self.watch("nodes", self._on_node, self._concerns)
@@ -202,7 +202,7 @@ class AttachDetachController(Controller):
             self.recorder.event(pod, "Normal", "SuccessfulAttachVolume", message)
 
     def _is_taken(self, node: str, volume: ApiObject, users: list[ApiObject]) -> bool:
-        """Whether another node has a volume that only one may have; its pods are told once."""
+        """Whether another node has a volume that only one may have; its pods are given one Event."""
         if not is_exclusive(volume):
             return False
         holders = [
@@ -214,9 +214,9 @@ class AttachDetachController(Controller):
             return False
         others = [pod for holder in holders for pod in self._users(holder, name_of(volume))]
         for pod in users:
-            told = f"{uid_of(pod)}/{name_of(volume)}"
-            if told not in self._refused:
-                self._refused[told] = None
+            refused = f"{uid_of(pod)}/{name_of(volume)}"
+            if refused not in self._refused:
+                self._refused[refused] = None
                 message = f'Multi-Attach error for volume "{name_of(volume)}" {_why_taken(pod, others)}'
                 self.recorder.event(pod, "Warning", "FailedAttachVolume", message)
         return True

@@ -22,7 +22,7 @@ class AnswerCache:
     """The cache of one server process.
 
     Args:
-        ask: answers a name without the cache. Those who keep connections are told to look the
+        ask: answers a name without the cache. Those who keep connections are to look the
             name up again when an answer leaves the cache that is no longer right.
     """
 

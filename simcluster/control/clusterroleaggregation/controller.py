@@ -30,7 +30,7 @@ class ClusterRoleAggregationController(Controller):
 
     def _on_role(self, change: Change) -> None:
         # Which roles choose the changed one is found out when they are looked at, as upstream. Changes
-        # that are told together put the same keys into the queue.
+        # that arrive together put the same keys into the queue.
         looking = (self.sim.now, self.client.cache.version)
         if looking == self._looked:
             return

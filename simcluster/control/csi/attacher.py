@@ -2,7 +2,7 @@
 
 A `csi-attacher` that runs asks its driver to attach a volume, and reports that; it holds the
 VolumeAttachment by a finalizer until the volume is detached. Without one nothing happens.
-What fails is told in `attachError` or `detachError` and tried again after 1 s, doubling to 5 min.
+What fails is written in `attachError` or `detachError` and tried again after 1 s, doubling to 5 min.
 Source: kubernetes-csi/external-attacher (pkg/controller/csi_handler.go, util.go). Left out: the
 finalizer on the PersistentVolume.
 """

@@ -2,7 +2,7 @@
 
 While a driver's `csi-provisioner` runs it makes a volume for every claim that the binder has handed
 to the driver, once the scheduler has chosen a node if the class binds late, and deletes the
-volumes that it has made and nobody claims any more. What fails is told to the claim or the volume and
+volumes that it has made and nobody claims any more. What fails is an Event of the claim or the volume and
 tried again after 1 s, doubling to 5 min; where a node's storage is exhausted, another node is chosen.
 Source: sigs.k8s.io/sig-storage-lib-external-provisioner (controller.go), kubernetes-csi/
 external-provisioner. Left out: snapshots and clones as sources, topology of the volume beyond the

@@ -4,7 +4,7 @@ While a driver's `csi-resizer` runs, a claim that has grown gets a larger volume
 the file system on it grows on the node where a pod mounts it, and until then the claim says
 FileSystemResizePending.
 Source: kubernetes-csi/external-resizer (pkg/controller), pkg/volume/util/operationexecutor
-(NodeExpandVolume). What fails is told to the claim and tried again after 1 s, doubling to 5 min.
+(NodeExpandVolume). What fails is written in the claim and tried again after 1 s, doubling to 5 min.
 Left out: volumes in block mode.
 """
 

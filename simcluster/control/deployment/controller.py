@@ -80,14 +80,16 @@ class DeploymentController(Controller):
             reference = controller_of(entry)
             if reference is not None and reference["kind"] == "Deployment":
                 self.enqueue(namespace_of(entry), reference["name"])
-        orphans = self._orphans.setdefault(namespace_of(change.object), {})
-        if controller_of(change.object) is not None or change.kind == "DELETED":
-            orphans.pop(name_of(change.object), None)
-        else:
+        namespace = namespace_of(change.object)
+        orphans = self._orphans.setdefault(namespace, {})
+        orphans.pop(name_of(change.object), None)
+        if controller_of(change.object) is None and change.kind != "DELETED":
             orphans[name_of(change.object)] = None
-            for deployment in self.client.cache.objects(DEPLOYMENTS, namespace_of(change.object)):
+            for deployment in self.client.cache.objects(DEPLOYMENTS, namespace):
                 if selector_matches(deployment["spec"].get("selector"), labels_of(change.object)):
                     self.enqueue(namespace_of(deployment), name_of(deployment))
+        if not orphans:
+            del self._orphans[namespace]
 
     def _on_pod(self, change: Change) -> None:
         """A Recreate Deployment waits for the last old pod to be gone."""

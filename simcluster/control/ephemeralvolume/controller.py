@@ -58,7 +58,7 @@ class EphemeralVolumeController(Controller):
                 )
                 self.recorder.event(pod, "Warning", "ConflictingPVC", f"{text} (pod is not owner)")
             return
-        template = volume["ephemeral"]["volumeClaimTemplate"]
+        template = volume["ephemeral"].get("volumeClaimTemplate") or {}
         metadata: Json = {"name": claim_name, "ownerReferences": [owner_reference(pod)]}
         for field in ("labels", "annotations"):
             if (template.get("metadata") or {}).get(field):
@@ -67,7 +67,7 @@ class EphemeralVolumeController(Controller):
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": metadata,
-            "spec": thaw(template["spec"]),
+            "spec": thaw(template.get("spec") or {}),
         }
         try:
             self.client.create(CLAIMS, namespace_of(pod), body)

@@ -115,13 +115,18 @@ def utilization_ratio(metrics: Mapping[str, int], requests: Mapping[str, int], t
     if not requested:
         raise MetricError("no metrics returned matched known pods")
     utilization = used * 100 // requested
-    return utilization / target, utilization, used // count
+    return _over(utilization, target), utilization, used // count
 
 
 def usage_ratio(metrics: Mapping[str, int], target: int) -> tuple[float, int]:
     """(usage over target, average value), the target being a value per pod."""
     average = sum(metrics.values()) // len(metrics)
-    return average / target, average
+    return _over(average, target), average
+
+
+def _over(value: int, target: int) -> float:
+    """How often the value exceeds the target; whatever is used exceeds a target of 0 by far."""
+    return value / target if target else float(value)
 
 
 def is_near(ratio: float) -> bool:

@@ -7,9 +7,9 @@ Leaves out: device plugins, topology manager, eviction under pressure, OS select
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from simcluster.api.objects import ApiObject, Json
+from simcluster.api.objects import ApiObject, Json, name_of
 from simcluster.control.kubelet.podspec import (
     Pod,
     containers_of,
@@ -18,6 +18,7 @@ from simcluster.control.kubelet.podspec import (
     is_sidecar,
     memory_bytes,
 )
+from simcluster.control.nodes.nodeselector import node_selector_matches
 from simcluster.control.nodes.taints import NO_EXECUTE, find_untolerated, taints_of
 from simcluster.models.machine.machine import Machine
 
@@ -120,28 +121,4 @@ def matches_node(pod: Pod, node: ApiObject) -> bool:
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if not required:
         return True
-    return any(_matches_term(term, labels, node) for term in required.get("nodeSelectorTerms") or ())
-
-
-def _matches_term(term: Json, labels: dict[str, str], node: ApiObject) -> bool:
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    names = {"metadata.name": node["metadata"]["name"]}
-    return all(_matches(e, labels) for e in expressions) and all(_matches(e, names) for e in fields)
-
-
-def _matches(expression: Json, values: dict[str, str]) -> bool:
-    operator, wanted = expression["operator"], expression.get("values") or []
-    value: Any = values.get(expression["key"])
-    if operator == "In":
-        return value in wanted
-    if operator == "NotIn":
-        return value not in wanted
-    if operator == "Exists":
-        return value is not None
-    if operator == "DoesNotExist":
-        return value is None
-    if value is None or not value.lstrip("-").isdigit():
-        return False
-    return int(value) > int(wanted[0]) if operator == "Gt" else int(value) < int(wanted[0])
+    return node_selector_matches(required, labels, name_of(node))

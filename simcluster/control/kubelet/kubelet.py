@@ -67,7 +67,7 @@ class Kubelet(Host):
 
     Args:
         machine: its node; `kubelet.service` there starts and stops this object.
-        control_plane: register with the role and the taint that kubeadm gives.
+        control_plane: register with the role that kubeadm gives, and if `tainted` with its taint.
         labels, taints: more of them, with which the node registers.
         config: its configuration; the defaults if None.
     """
@@ -79,6 +79,7 @@ class Kubelet(Host):
         machine: Machine,
         *,
         control_plane: bool = False,
+        tainted: bool = True,
         labels: dict[str, str] | None = None,
         taints: Sequence[Json] = (),
         config: KubeletConfig | None = None,
@@ -90,10 +91,9 @@ class Kubelet(Host):
         self.eviction = EvictionManager(self, self.workers, self.image_gc, self._report)
         self.shutdown = ShutdownManager(self, self.workers, self._report)
         self.resting = Resting(self)
-        roles = (self.given.control_plane_labels, [CONTROL_PLANE_TAINT]) if control_plane else ({}, [])
-        self.reporter = NodeReporter(
-            self, self.eviction, self.shutdown, {**roles[0], **(labels or {})}, [*roles[1], *taints]
-        )
+        roles = self.given.control_plane_labels if control_plane else {}
+        taint = [CONTROL_PLANE_TAINT] if control_plane and tainted else []
+        self.reporter = NodeReporter(self, self.eviction, self.shutdown, {**roles, **(labels or {})}, [*taint, *taints])
         self._dirty: dict[str, None] = {}
         self._roster: tuple[list[Container], Roster] = ([], Roster(()))  # of the last scrape
         self._relist_timer: Timer | None = None

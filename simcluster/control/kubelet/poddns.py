@@ -35,15 +35,15 @@ def resolver_of(pod: Pod, cluster_dns: str) -> ResolverConfig:
 
 def within_limits(config: ResolverConfig) -> tuple[ResolverConfig, tuple[str, ...]]:
     """The configuration without what is too much, and what the pod's DNSConfigForming Events say of that."""
-    told = []
+    messages = []
     servers, search = config.servers[:_MOST_SERVERS], config.search[:_MOST_PATHS]
     while len(" ".join(search)) > _MOST_CHARACTERS:
         search = search[:-1]
     if servers != config.servers:
-        told.append(_EXCEEDED.format("Nameserver", "nameservers", "nameserver", " ".join(servers)))
+        messages.append(_EXCEEDED.format("Nameserver", "nameservers", "nameserver", " ".join(servers)))
     if search != config.search:
-        told.append(_EXCEEDED.format("Search Line", "search paths", "search", " ".join(search)))
-    return (replace(config, servers=servers, search=search) if told else config), tuple(told)
+        messages.append(_EXCEEDED.format("Search Line", "search paths", "search", " ".join(search)))
+    return (replace(config, servers=servers, search=search) if messages else config), tuple(messages)
 
 
 def _extended(base: ResolverConfig, extra: Json) -> ResolverConfig:

@@ -146,7 +146,7 @@ class Prober:
         return links.path(machine.name, machine.name, "", host).sample(draw / (1 << 64))
 
     def _owner(self, container: Container, host: str) -> Listener | None:
-        """Whoever owns the address: this container's pod, or another one named in the handler."""
+        """The owner of the address: this container's pod, or another one named in the handler."""
         network = self.runtime.network
         if host in ("localhost", "127.0.0.1"):
             host = self.runtime.machine.address

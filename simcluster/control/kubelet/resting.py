@@ -3,7 +3,7 @@
 The kubelet looks at every pod again after 60 to 90 s. A resync that finds nothing to do leaves no trace but its
 instant and the draw of the next one, so that those of a resting pod need not happen one by one: they are caught up
 with as soon as anything changes that one of them might see (`RestingPod.catch_up`). Whether one could see anything is
-told by the identity of a few frozen values (`Standstill`). An attribute of the pod says so by being assigned (`Seen`);
+seen by the identity of a few frozen values (`Standstill`). An attribute of the pod says so by being assigned (`Seen`);
 of what all pods read, the store and the runtime notify `Resting`.
 """
 

@@ -1,6 +1,6 @@
 """Eviction thresholds and the limit of a pod's tasks as a KubeletConfiguration gives them.
 
-Source: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) of 1.32. Whoever sets
+Source: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) of 1.32. To set
 `evictionHard` replaces all of its defaults. Left out: `evictionMinimumReclaim`.
 """
 

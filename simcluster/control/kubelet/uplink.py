@@ -1,7 +1,7 @@
 """The kubelet's connection to the API server, over the node's link and by the node's clock.
 
 A request over a bad link fails when no answer comes within the kubelet's time-out of 10 s; over
-a cut one always. What a watch would have told meanwhile is told when the link is back. A new
+a cut one always. What a watch would have delivered meanwhile comes when the link is back. A new
 connection checks the server's certificate by the node's clock; all are new when the server's
 certificate was renewed, because the server restarts with it. Left out: how long requests take
 that succeed (far less than any period of the kubelet).

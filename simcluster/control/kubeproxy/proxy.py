@@ -47,7 +47,7 @@ class KubeProxy:
     Attributes:
         min_sync_ns: shortest time between two syncs.
         clock: of its node; by it the API server's certificate is judged.
-        complains: told why a new connection fails.
+        complains: given the reason why a new connection fails.
     """
 
     def __init__(self, sim: Simulation, api: Api, network: Network, node: str, book: RuleBook | None = None) -> None:

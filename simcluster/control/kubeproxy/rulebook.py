@@ -59,7 +59,10 @@ class RuleBook:
         for entry in (change.previous, obj):
             if entry is not None:
                 self._alike.pop(service_of(entry), None)
-                self._slices.get(service_of(entry), {}).pop(name_of(entry), None)
+                of_service = self._slices.get(service_of(entry), {})
+                of_service.pop(name_of(entry), None)
+                if not of_service:
+                    self._slices.pop(service_of(entry), None)
         if change.kind != "DELETED":
             self._slices.setdefault(service_of(obj), FlatDict())[name_of(obj)] = obj
 
@@ -135,7 +138,9 @@ def backends_of(slices: list[ApiObject], port: Json, node: str = "", zone: str =
     all_hinted = bool(zone)
     serving: dict[Backend, None] = {}
     for entry in slices:
-        number = next((p["port"] for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None)
+        number = next(
+            (p.get("port") for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None
+        )
         if number is None:
             continue
         for endpoint in entry.get("endpoints") or ():

@@ -66,7 +66,7 @@ def wanted_no_schedule(node: Mapping[str, Any]) -> list[str]:
     keys = []
     for kind, by_status in _CONDITION_TAINTS.items():
         entry = condition(node, kind)
-        key = by_status.get(entry.get("status")) if entry is not None else None
+        key = by_status.get(str(entry.get("status"))) if entry is not None else None
         if key:
             keys.append(key)
     if (node.get("spec") or {}).get("unschedulable"):

@@ -29,7 +29,7 @@ class Reflector:
     Attributes:
         objects: what it knows, by namespace and name.
         synced: whether the first list came.
-        handler: told of every change, and of all that is there at first.
+        handler: given every change, and all that is there at first.
     """
 
     def __init__(

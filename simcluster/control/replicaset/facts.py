@@ -1,7 +1,7 @@
 """What a ReplicaSet has to know of its pods, worked out once for every version of a pod.
 
 A sync asks about all pods of its ReplicaSet, and every change of one of them causes a sync: without
-a memory that is told which pods have changed, a large ReplicaSet costs the square of its size.
+a memory that knows which pods have changed, a large ReplicaSet costs the square of its size.
 """
 
 from __future__ import annotations

@@ -134,7 +134,10 @@ class NodeCache:
         holder = self._infos[node]
         info = holder.pods[key]
         holder.remove(key)
-        self.by_namespace[info.namespace].pop(key, None)
+        beside = self.by_namespace[info.namespace]
+        beside.pop(key, None)
+        if not beside:
+            del self.by_namespace[info.namespace]
         if node in self.with_affinity:
             self.with_affinity[node].pop(key, None)
             if not self.with_affinity[node]:

@@ -18,14 +18,16 @@ PODS = "pods"
 #: What scoring assumes for a container that requests nothing (DefaultMilliCPURequest, ...).
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
+#: More than any machine has; the requests of a node full of such pods still fit into 64 bits.
+LARGEST = 1 << 56
 
 Requests = dict[str, int]
 HostPort = tuple[str, int, str]  # protocol, port, host IP
 
 
 def amount(resource: str, text: str | int | float) -> int:
-    """A quantity as an integer: millicores for cpu, whole units for everything else."""
-    return to_millicores(text) if resource == CPU else to_bytes(text)
+    """A quantity as an integer: millicores for cpu, whole units for everything else; at most `LARGEST`."""
+    return min(LARGEST, to_millicores(text) if resource == CPU else to_bytes(text))
 
 
 def parse_resources(resources: Mapping[str, Any] | None) -> Requests:

@@ -95,7 +95,10 @@ class SelectingController(Controller):
         selector = change.object["spec"].get("selector") or {}
         known = self._selectors.setdefault(namespace, {})
         if name in known and (known[name] != selector or change.kind == "DELETED"):
-            self._by_label[namespace, *next(iter(known[name].items()))].pop(name)
+            label = (namespace, *next(iter(known[name].items())))
+            self._by_label[label].pop(name)
+            if not self._by_label[label]:
+                del self._by_label[label]
         members = self._members.setdefault(namespace, {})
         if change.kind == "DELETED" or not selector:
             known.pop(name, None)
@@ -105,6 +108,8 @@ class SelectingController(Controller):
             self._by_label.setdefault((namespace, *next(iter(selector.items()))), {})[name] = None
             pods = self.client.cache.objects("pods", namespace)
             members[name] = {name_of(pod): None for pod in pods if matches_labels(pod, selector)}
+        if not known:
+            del self._selectors[namespace], self._members[namespace]
         self.enqueue(namespace, name)
 
     def _on_pod(self, change: Change) -> None:

@@ -54,7 +54,7 @@ def revision_of(pod: Mapping[str, Any]) -> str:
 
 def claim_name(template: Mapping[str, Any], pod_name: str) -> str:
     """Name of the claim of one volumeClaimTemplate for one pod."""
-    return f"{template['metadata']['name']}-{pod_name}"
+    return f"{(template.get('metadata') or {}).get('name', '')}-{pod_name}"
 
 
 def claims_for(stateful_set: ApiObject, pod_name: str) -> dict[str, Json]:
@@ -63,16 +63,17 @@ def claims_for(stateful_set: ApiObject, pod_name: str) -> dict[str, Json]:
     selected = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
         metadata: Json = {"name": claim_name(template, pod_name), "namespace": namespace_of(stateful_set)}
-        labels = {**labels_of(template), **selected}
+        given = template.get("metadata") or {}
+        labels = {**(given.get("labels") or {}), **selected}
         if labels:
             metadata["labels"] = labels
-        if template["metadata"].get("annotations"):
-            metadata["annotations"] = dict(template["metadata"]["annotations"])
-        claims[template["metadata"]["name"]] = {
+        if given.get("annotations"):
+            metadata["annotations"] = dict(given["annotations"])
+        claims[str(given.get("name", ""))] = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": metadata,
-            "spec": thaw(template["spec"]),
+            "spec": thaw(template.get("spec") or {}),
         }
     return claims
 

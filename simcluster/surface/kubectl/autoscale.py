@@ -5,12 +5,14 @@ Texts are those of k8s.io/kubectl/pkg/cmd/autoscale/autoscale.go.
 
 from __future__ import annotations
 
+from functools import partial
+
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl.apply import with_annotation
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
-from simcluster.surface.kubectl.invocation import Failures, Invocation
+from simcluster.surface.kubectl.invocation import Invocation
 from simcluster.surface.kubectl.selection import Target, fetch
 
 FLAGS = (
@@ -41,34 +43,24 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     failures.raise_all()
     if not targets:
         raise plain("no objects passed to autoscale")
-    failures = Failures()
-    for target in targets:
-        failures.attempt(_Autoscaling(change, target).run)
-    failures.raise_all()
+    failures.each(targets, partial(_autoscale, change))
 
 
-class _Autoscaling:
-    """Makes the autoscaler of one object."""
-
-    def __init__(self, change: Change, target: Target) -> None:
-        self.change = change
-        self.target = target
-
-    def run(self) -> None:
-        change, target = self.change, self.target
-        if "scale" not in target.resource.subresources:
-            what = f"{target.resource.group}/{target.resource.version}, Resource={target.resource.plural}"
-            raise plain(
-                f"cannot autoscale a {target.resource.kind}: could not find scale subresource for {what} in "
-                "discovery information"
-            )
-        autoscaler = _autoscaler(change.arguments, target)
-        if change.arguments.on("save-config"):
-            autoscaler = with_annotation(autoscaler)
-        resource = change.invocation.find("horizontalpodautoscalers.v1.autoscaling")
-        path = f"/apis/autoscaling/v1/namespaces/{target.namespace}/horizontalpodautoscalers"
-        created = change.create(path, change.recorded(autoscaler))
-        change.report(resource, created, "created" if change.mode == "client" else "autoscaled")
+def _autoscale(change: Change, target: Target) -> None:
+    """Make the autoscaler of one object. Raises KubectlError."""
+    resource = target.resource
+    if "scale" not in resource.subresources:
+        what = f"{resource.group}/{resource.version}, Resource={resource.plural}"
+        raise plain(
+            f"cannot autoscale a {resource.kind}: could not find scale subresource for {what} in discovery information"
+        )
+    autoscaler = _autoscaler(change.arguments, target)
+    if change.arguments.on("save-config"):
+        autoscaler = with_annotation(autoscaler)
+    path = f"/apis/autoscaling/v1/namespaces/{target.namespace}/horizontalpodautoscalers"
+    created = change.create(path, change.recorded(autoscaler))
+    made = change.invocation.find("horizontalpodautoscalers.v1.autoscaling")
+    change.report(made, created, "created" if change.mode == "client" else "autoscaled")
 
 
 def _autoscaler(arguments: Arguments, target: Target) -> Json:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json, controller_of
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
+from simcluster.api.selectors import format_selector
 from simcluster.surface.kubectl.changing import Change, patched
-from simcluster.surface.kubectl.describe.page import format_selector
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.invocation import Invocation, query_of
-from simcluster.surface.kubectl.revisions import CHANGE_CAUSE, without_hash
+from simcluster.surface.kubectl.revisions import without_hash
 from simcluster.surface.kubectl.selection import Target
 
 KINDS = ("daemonsets.apps", "statefulsets.apps")
@@ -33,11 +33,6 @@ def template_of(target: Target, revision: Json) -> Json:
     """The pod template of a revision."""
     template: Json = patched(target, revision["data"], STRATEGIC_MERGE_PATCH)["spec"]["template"]
     return template
-
-
-def cause_of(revision: Json) -> str:
-    """Why the revision was made, or empty."""
-    return str((revision["metadata"].get("annotations") or {}).get(CHANGE_CAUSE) or "")
 
 
 def undo(change: Change, target: Target, to_revision: int) -> None:

@@ -48,41 +48,27 @@ def set_from_files(invocation: Invocation, arguments: Arguments) -> None:
     """`kubectl apply set-last-applied -f FILE`."""
     change = Change(invocation, arguments)
     failures = Failures()
-    for entry in of_files(invocation, arguments, failures):
-        failures.attempt(_Setting(change, entry).run)
-    failures.raise_all()
+    failures.each(of_files(invocation, arguments, failures), partial(_set, change))
 
 
-class _Setting:
-    """Writes the annotation of one object as its file says."""
-
-    def __init__(self, change: Change, entry: Wanted) -> None:
-        self.change = change
-        self.entry = entry
-
-    def run(self) -> None:
-        change, entry = self.change, self.entry
-        manifest = with_annotation(entry.placed())
-        try:
-            live = change.invocation.named(entry.path)
-        except StatusError as error:
-            raise (
-                error.when("retrieving current configuration of", entry.source)
-                if (error.reason != "NotFound")
-                else error
-            ) from None
-        annotations = live["metadata"].get("annotations") or {}
-        if LAST_APPLIED not in annotations and not change.arguments.on("create-annotation"):
-            raise plain(
-                f"no last-applied-configuration annotation found on resource: {entry.name}, to create the annotation, "
-                "run the command with --create-annotation"
-            )
-        wanted = manifest["metadata"]["annotations"][LAST_APPLIED]
+def _set(change: Change, entry: Wanted) -> None:
+    """Write the annotation of one object as its file says. Raises KubectlError."""
+    try:
+        live = change.invocation.named(entry.path)
+    except StatusError as error:
+        missing = error.reason == "NotFound"
+        raise (error if missing else error.when("retrieving current configuration of", entry.source)) from None
+    annotations = live["metadata"].get("annotations") or {}
+    if LAST_APPLIED not in annotations and not change.arguments.on("create-annotation"):
+        raise plain(
+            f"no last-applied-configuration annotation found on resource: {entry.name}, to create the annotation, "
+            "run the command with --create-annotation"
+        )
+    wanted = with_annotation(entry.placed())["metadata"]["annotations"][LAST_APPLIED]
+    if annotations.get(LAST_APPLIED) != wanted:
         target = Target(entry.resource, entry.namespace, entry.name, live, entry.source)
-        if annotations.get(LAST_APPLIED) != wanted:
-            patch = {"metadata": {"annotations": {LAST_APPLIED: wanted}}}
-            live = change.patch(target, patch, MERGE_PATCH)
-        change.report(entry.resource, live, "configured")
+        live = change.patch(target, {"metadata": {"annotations": {LAST_APPLIED: wanted}}}, MERGE_PATCH)
+    change.report(entry.resource, live, "configured")
 
 
 def edit(invocation: Invocation, arguments: Arguments) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.api.objects import Json, condition, is_pod_ready, name_of
-from simcluster.surface.kubectl.describe.page import format_map, format_selector
+from simcluster.api.selectors import format_selector
+from simcluster.surface.kubectl.describe.page import format_map
 from simcluster.surface.kubectl.errors import plain
 from simcluster.surface.kubectl.invocation import Invocation, query_of
 from simcluster.surface.kubectl.selection import of_arguments

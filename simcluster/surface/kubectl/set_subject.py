@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from simcluster.api.objects import Json, thaw
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
 from simcluster.surface.kubectl import strategicdiff
@@ -36,7 +38,7 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
         raise plain("you must specify at least one value of user, group or serviceaccount")
     refuse_local(arguments, arguments.positional)
     targets, failures = fetch(invocation, arguments, arguments.positional)
-    failures.each(targets, _Adding(Change(invocation, arguments), subjects).run)
+    failures.each(targets, partial(_add, Change(invocation, arguments), subjects))
 
 
 def _subjects(arguments: Arguments) -> list[Json]:
@@ -51,27 +53,18 @@ def _subjects(arguments: Arguments) -> list[Json]:
     return found
 
 
-class _Adding:
-    """Adds the subjects to bindings."""
-
-    def __init__(self, change: Change, subjects: list[Json]) -> None:
-        self.change = change
-        self.subjects = subjects
-
-    def run(self, target: Target) -> None:
-        """Add them to one binding. Raises KubectlError."""
-        change = self.change
-        if change.local:
-            target = typed(target)
-        if target.resource.name not in _BINDINGS:
-            name = f"{target.resource.plural}/{target.name}"
-            raise plain(f"{name} setting subjects is only supported for RoleBinding/ClusterRoleBinding")
-        present = list(target.obj.get("subjects") or ())
-        added = [subject for subject in self.subjects if subject not in present]
-        if not added:
-            return
-        after = thaw(target.obj)
-        after["subjects"] = [*(after.get("subjects") or ()), *added]
-        patch = strategicdiff.two_way(target.obj, after, target.resource)
-        changed = change.patch(target, patch, STRATEGIC_MERGE_PATCH)
-        change.report(target.resource, changed, "subjects updated")
+def _add(change: Change, subjects: list[Json], target: Target) -> None:
+    """Add the subjects to one binding. Raises KubectlError."""
+    if change.local:
+        target = typed(target)
+    if target.resource.name not in _BINDINGS:
+        name = f"{target.resource.plural}/{target.name}"
+        raise plain(f"{name} setting subjects is only supported for RoleBinding/ClusterRoleBinding")
+    present = list(target.obj.get("subjects") or ())
+    added = [subject for subject in subjects if subject not in present]
+    if not added:
+        return
+    after = thaw(target.obj)
+    after["subjects"] = [*present, *added]
+    patch = strategicdiff.two_way(target.obj, after, target.resource)
+    change.report(target.resource, change.patch(target, patch, STRATEGIC_MERGE_PATCH), "subjects updated")

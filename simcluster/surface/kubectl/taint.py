@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from simcluster.api.objects import Json, thaw
 from simcluster.api.request import STRATEGIC_MERGE_PATCH
@@ -101,21 +102,13 @@ def run(invocation: Invocation, arguments: Arguments) -> None:
     taints = _Taints(changes)
     change = Change(invocation, arguments)
     targets, failures = fetch(invocation, arguments, names)
-    failures.each(targets, _Tainting(change, taints, arguments.on("overwrite")).run)
+    failures.each(targets, partial(_taint, change, taints))
 
 
-class _Tainting:
-    """Taints nodes."""
-
-    def __init__(self, change: Change, taints: _Taints, overwrite: bool) -> None:
-        self.change = change
-        self.taints = taints
-        self.overwrite = overwrite
-
-    def run(self, target: Target) -> None:
-        """Taint one node. Raises KubectlError."""
-        after = thaw(target.obj)
-        done = self.taints.apply(after, overwrite=self.overwrite)
-        patch = strategicdiff.two_way(target.obj, after, target.resource)
-        changed = self.change.patch(target, patch, STRATEGIC_MERGE_PATCH) if patch else after
-        self.change.report(target.resource, changed, done, plain_text=self.change.mode == "client")
+def _taint(change: Change, taints: _Taints, target: Target) -> None:
+    """Taint one node. Raises KubectlError."""
+    after = thaw(target.obj)
+    done = taints.apply(after, overwrite=change.arguments.on("overwrite"))
+    patch = strategicdiff.two_way(target.obj, after, target.resource)
+    changed = change.patch(target, patch, STRATEGIC_MERGE_PATCH) if patch else after
+    change.report(target.resource, changed, done, plain_text=change.mode == "client")

@@ -298,18 +298,21 @@ class NodeShell:
 
     def _waited_for(self, answer: HostAnswer) -> CommandResult:
         """The whole output of a program that waits in between (for a drive, for the next interval)."""
-        stdout, stderr, turns = answer.stdout, answer.stderr, 0
-        while (pause_ns := getattr(answer, "pause_ns", 0)) and turns < _MOST_TURNS:
-            self._let_pass(pause_ns)
-            if self._interrupted or 0 <= self._until_ns <= self.clock.now:
-                break
+        stdout, stderr, turns = "", "", 0
+        while True:
+            pause_ns = getattr(answer, "pause_ns", 0) if turns < _MOST_TURNS else 0
             argv = getattr(answer, "argv", ())
-            following = self.host.run(list(argv), getattr(answer, "stdin", "")) if argv else None
+            ends_ns = self.clock.now + pause_ns
+            self._let_pass(pause_ns)
+            if argv or self.clock.now >= ends_ns:  # else it was ended before it had done what it would tell
+                stdout, stderr = stdout + answer.stdout, stderr + answer.stderr
+            ended = self._interrupted or 0 <= self._until_ns <= self.clock.now
+            following = None
+            if pause_ns and argv and not ended:
+                following = self.host.run(list(argv), getattr(answer, "stdin", ""))
             if following is None:
-                break
+                return CommandResult(stdout, stderr, answer.code)
             answer, turns = following, turns + 1
-            stdout, stderr = stdout + answer.stdout, stderr + answer.stderr
-        return CommandResult(stdout, stderr, answer.code)
 
     def _own(self, name: str) -> Callable[[Sequence[str]], CommandResult] | None:
         found: dict[str, Callable[[Sequence[str]], CommandResult]] = {

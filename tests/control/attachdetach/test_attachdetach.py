@@ -137,8 +137,8 @@ def test_an_attached_volume_is_told_to_the_node_and_the_pod(cluster: Cluster) ->
 def test_a_second_node_waits_until_the_first_has_unmounted(cluster: Cluster) -> None:
     attached_to_first(cluster)
     assert cluster.where() == [("n1", True)]
-    told = 'Multi-Attach error for volume "pv" Volume is already used by pod(s) a'
-    assert cluster.events("b") == [("FailedAttachVolume", told)]
+    said = 'Multi-Attach error for volume "pv" Volume is already used by pod(s) a'
+    assert cluster.events("b") == [("FailedAttachVolume", said)]
     cluster.delete("a")
     cluster.run(30)
     assert cluster.where() == [("n1", True)]  # still mounted there

@@ -107,5 +107,5 @@ def test_what_kubelets_may_ask_for() -> None:
     assert refusal(KUBELET, node, usages) == ""
     assert refusal(KUBELET, Subject("n", ("system:nodes",)), usages).startswith("subject common name does not begin")
     assert refusal(KUBELET, Subject("system:node:n"), usages) == "subject organization is not system:nodes"
-    told = "usages did not match [client auth digital signature key encipherment]"
-    assert refusal(KUBELET, node, ("client auth",)) == told
+    expected = "usages did not match [client auth digital signature key encipherment]"
+    assert refusal(KUBELET, node, ("client auth",)) == expected

@@ -91,11 +91,11 @@ def test_a_volume_that_cannot_be_attached_and_then_not_mounted(installed: World)
     world.storage.repair(DRIVER)
     world.storage.fail(DRIVER, "NodeStageVolume", "Internal", "mount failed: exit status 32")
     world.run_for(250 * SECOND)
-    told = _said(world, "p", "FailedMount")
+    said = _said(world, "p", "FailedMount")
     refused = f'MountVolume.MountDevice failed for volume "{volume}" : rpc error: code = Internal desc = mount failed'
-    assert f"{refused}: exit status 32" in told
+    assert f"{refused}: exit status 32" in said
     listed = "unmounted volumes=[d], unattached volumes=[], failed to process volumes=[]"
-    assert f"Unable to attach or mount volumes: {listed}: context deadline exceeded" in told
+    assert f"Unable to attach or mount volumes: {listed}: context deadline exceeded" in said
     world.storage.repair(DRIVER)
     world.run_for(130 * SECOND)
     assert _phase(world) == "Running"

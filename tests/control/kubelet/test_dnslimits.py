@@ -14,8 +14,8 @@ def test_the_pod_is_told_what_is_left_out() -> None:
     world = World(0, workers=1)
     world.apply(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p, namespace: default}}\nspec: {{{SPEC}}}\n")
     world.run_for(10 * SECOND)
-    told = [e["message"] for e in world.api.store.objects("events", "default") if e["reason"] == "DNSConfigForming"]
-    assert told == [
+    messages = [e["message"] for e in world.api.store.objects("events", "default") if e["reason"] == "DNSConfigForming"]
+    assert messages == [
         "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "
         "10.96.0.10 1.1.1.1 8.8.8.8"
     ]
@@ -23,8 +23,8 @@ def test_the_pod_is_told_what_is_left_out() -> None:
 
 
 def test_search_lists() -> None:
-    few, told = within_limits(ResolverConfig(("1.1.1.1",), ("a", "b")))
-    assert (few.search, told) == (("a", "b"), ())
+    few, messages = within_limits(ResolverConfig(("1.1.1.1",), ("a", "b")))
+    assert (few.search, messages) == (("a", "b"), ())
     assert len(within_limits(ResolverConfig((), tuple(f"n{number}" for number in range(40))))[0].search) == 32
     long, said = within_limits(ResolverConfig((), tuple(f"{number}{'x' * 200}" for number in range(12))))
     assert len(" ".join(long.search)) <= 2048

@@ -59,5 +59,5 @@ def test_the_pod_stays_and_says_why(world: World, name: str) -> None:
     assert pod is not None
     assert pod["status"]["phase"] == "Pending"
     events = world.api.store.objects("events", "default")
-    told = [e["message"] for e in events if e["involvedObject"]["name"] == name and e["reason"] == "FailedMount"]
-    assert any(CASES[name][1] in message for message in told), told
+    messages = [e["message"] for e in events if e["involvedObject"]["name"] == name and e["reason"] == "FailedMount"]
+    assert any(CASES[name][1] in message for message in messages), messages

@@ -12,6 +12,7 @@ import yaml
 pytest.importorskip("simcluster.surface.kubectl.kubectl", reason="the kubectl room is not built")
 
 from simcluster import tasks
+from simcluster.apps.registry import applications
 from simcluster.engine import SECOND, fork
 from simcluster.engine.content import ContentError, UnknownName
 from simcluster.eval.oracles import Baseline
@@ -159,6 +160,8 @@ def test_other_content(tmp_path: Path) -> None:
     assert check("default").passed
     with pytest.raises(UnknownName, match="did you mean kubelet_stopped"):
         check("kubelet_stoped")
+    behaviour = next(folder.path for folder in applications() if folder.behaviour.users) / "behaviour.yaml"
+    assert check(str(behaviour)).kind == "app"
     path = tmp_path / "calm.yaml"
     path.write_text("id: calm\ndescription: x\ndisturbances:\n  - {mechanism: pod_kill}\n")
     assert check(str(path)).passed

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.eval.isolation.agenthost import Ending
+from simcluster.eval.isolation.ending import Ending
 from simcluster.eval.report import evaluation_object, scoreboard, summarize
 from simcluster.eval.runner.execute import record_of
 from simcluster.eval.runner.plan import Plan, PlanError, Run

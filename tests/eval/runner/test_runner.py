@@ -159,10 +159,12 @@ def test_a_recorded_run_replays_to_the_same_answers(tmp_path: Path) -> None:
     with RunDirectory(tmp_path, plan) as directory:
         (record,) = evaluate(plan, directory, jobs=1)
     (path,) = (tmp_path / "runs").glob("*.log.jsonl")
-    header, commands, digest = replay_log.read(path)
-    assert (header["agent"], header["seed"], digest) == ("runbook", 3, record["digest"])
-    assert {"python", "numpy", "simpy"} <= set(header["versions"])
-    assert len(commands) == record["commands"]
+    log = replay_log.read(path)
+    assert (log.header["agent"], log.header["seed"]) == ("runbook", 3)
+    assert {"python", "numpy", "simpy"} <= set(log.header["versions"])
+    assert len(log.commands) == record["commands"]
+    assert log.end is not None
+    assert log.end.digest == record["digest"] != ""
     assert replay(path).differences == ()
 
 

@@ -375,3 +375,61 @@ def test_create_edits_before_it_creates(world: World) -> None:
     assert world.err("create --edit -f c.yaml -o name") == (
         'error: unable to match a printer suitable for the output format "name", allowed formats are: json,yaml\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "refusal"),
+    [
+        ("delete", 'error when deleting "STDIN": resource name may not be empty'),
+        ("replace", 'error when replacing "STDIN": resource name may not be empty'),
+        ("patch -p '{}'", "resource name may not be empty"),
+        ("label x=y", "resource name may not be empty"),
+        ("apply --server-side", "resource name may not be empty"),
+    ],
+)
+@pytest.mark.parametrize("metadata", ["{}", "{labels: {a: b}}", "text"])
+def test_a_manifest_without_a_name_never_means_a_collection(
+    world: World, line: str, refusal: str, metadata: str
+) -> None:
+    world.ok("create -f c.yaml")
+    result = world.run(f"{line} -f -", f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n")
+    assert result == CommandResult("", f"error: {refusal}\n", 1)
+    assert not world.written
+    assert world.ok("get cm -o name") == "configmap/c\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "of_create", "of_others"),
+    [
+        ("metadata: {name: x}\n", "[apiVersion not set, kind not set]", "Object 'Kind' is missing in '{}'"),
+        (
+            "hello\n",
+            "invalid object to validate",
+            "json: cannot unmarshal string into Go value of type unstructured.detector",
+        ),
+    ],
+)
+def test_what_is_no_manifest(world: World, text: str, of_create: str, of_others: str) -> None:
+    assert world.err("create -f -", text) == (
+        f'error: error validating "STDIN": error validating data: {of_create}; '
+        "if you choose to ignore these errors, turn validation off with --validate=false\n"
+    )
+    undecoded = of_others.replace("'{}'", """'{"metadata":{"name":"x"}}'""")
+    for line in ("delete -f -", "label x=y -f -", "create --validate=false -f -"):
+        assert world.err(line, text) == f'error: unable to decode "STDIN": {undecoded}\n'
+
+
+def test_items_of_a_list_of_one_kind_need_not_name_it(world: World) -> None:
+    text = "apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}}, {metadata: {name: b}}]\n"
+    assert world.ok("create -f -", text) == "configmap/a created\nconfigmap/b created\n"
+    assert world.ok("delete -f -", text) == 'configmap "a" deleted\nconfigmap "b" deleted\n'
+
+
+def test_a_patch_of_a_kustomization_chooses_by_labels(world: World) -> None:
+    world.files["k/kustomization.yaml"] = (
+        "resources: [c.yaml]\npatches:\n- target: {labelSelector: 'a in (5)'}\n"
+        "  patch: '[{op: replace, path: /data/x, value: new}]'\n"
+        "- target: {labelSelector: a!=5}\n  patch: '[{op: replace, path: /data/x, value: wrong}]'\n"
+    )
+    world.files["k/c.yaml"] = CONFIG
+    assert "x: new\n" in world.ok("kustomize k")

@@ -23,10 +23,10 @@ from simcluster.api.authentication.identity import service_account
 from simcluster.api.authorization.question import Question
 from simcluster.api.cel.authority import Authority
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import ApiObject, Json, name_of
+from simcluster.api.objects import ApiObject, Json, labels_of, name_of
 from simcluster.api.registry.attributes import CONNECT, CREATE, DELETE, UPDATE, Attributes
 from simcluster.api.resources import Resource
-from simcluster.api.validation.metadata import is_matching
+from simcluster.api.selectors import matches, of_label_selector
 
 #: A message from `messageExpression` may not be longer than this.
 _MAX_MESSAGE = 5 * 1024
@@ -220,4 +220,4 @@ def _referenced(
         return [obj] if obj is not None else []
     selector = reference.get("selector") or {}
     objects = cluster.store.objects(resource.storage, namespace)
-    return [obj for obj in objects if is_matching(selector, obj["metadata"].get("labels"))]
+    return [obj for obj in objects if matches(of_label_selector(selector), labels_of(obj))]

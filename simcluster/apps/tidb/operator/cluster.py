@@ -12,7 +12,6 @@ from simcluster.api.objects import Json, name_of, namespace_of, thaw
 
 #: In the order in which they are started.
 COMPONENTS = ("pd", "tikv", "tidb")
-DISPLAYED = {"pd": "PD", "tikv": "TiKV", "tidb": "TiDB"}
 NORMAL, UPGRADE, SCALE = "Normal", "Upgrade", "Scale"
 
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.api.selectors import format_selector
 from simcluster.engine import format_age, parse_rfc3339
 from simcluster.surface.kubectl.describe.containers import pod_template
-from simcluster.surface.kubectl.describe.page import (
-    Page,
-    controlled_by,
-    events_of,
-    format_selector,
-    rfc1123,
-    truth,
-)
+from simcluster.surface.kubectl.describe.page import Page, controlled_by, events_of, rfc1123, truth
 
 
 def job(page: Page, obj: Json) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from simcluster.api import quantity
 from simcluster.api.objects import Json
-from simcluster.surface.kubectl.describe.page import Page, format_selector, rfc1123, truth
+from simcluster.api.selectors import format_selector
+from simcluster.surface.kubectl.describe.page import Page, rfc1123, truth
 from simcluster.surface.kubectl.describe.volumesources import source
 
 

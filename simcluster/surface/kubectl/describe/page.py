@@ -167,26 +167,6 @@ def format_map(labels: Mapping[str, str] | None) -> str:
     return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) if labels else "<none>"
 
 
-def format_selector(selector: Json | None) -> str:
-    """A label selector as `metav1.FormatLabelSelector` prints it."""
-    if selector is None:
-        return "<none>"
-    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    for expression in selector.get("matchExpressions") or ():
-        key, operator = expression["key"], expression["operator"]
-        values = ",".join(sorted(expression.get("values") or ()))
-        text = {
-            "In": f"{key} in ({values})",
-            "NotIn": f"{key} notin ({values})",
-            "Exists": key,
-            "DoesNotExist": f"!{key}",
-        }.get(operator)
-        if text is None:
-            return "<error>"
-        parts.append((key, text))
-    return ",".join(text for _, text in sorted(parts)) or "<none>"
-
-
 def truth(value: Any) -> str:
     """A bool as Go's `%v` prints it."""
     return "true" if value else "false"

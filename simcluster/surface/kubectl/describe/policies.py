@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simcluster.api.objects import Json
+from simcluster.api.selectors import format_selector
 from simcluster.surface.kubectl.describe.network import ready_addresses
-from simcluster.surface.kubectl.describe.page import Page, events_of, format_selector, truth
+from simcluster.surface.kubectl.describe.page import Page, events_of, truth
 from simcluster.surface.kubectl.errors import StatusError
 from simcluster.surface.kubectl.invocation import query_of
 

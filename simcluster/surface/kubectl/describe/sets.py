@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simcluster.api.objects import Json
+from simcluster.api.selectors import format_selector
 from simcluster.surface.kubectl.describe.containers import pod_template
-from simcluster.surface.kubectl.describe.page import Page, events_of, format_map, format_selector, rfc1123
+from simcluster.surface.kubectl.describe.page import Page, events_of, format_map, rfc1123
 from simcluster.surface.kubectl.describe.workloads import pods_status
 
 

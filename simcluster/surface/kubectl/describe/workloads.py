@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simcluster.api.objects import Json, controller_of
+from simcluster.api.selectors import format_selector
 from simcluster.surface.kubectl.describe.containers import pod_template
-from simcluster.surface.kubectl.describe.page import Page, controlled_by, events_of, format_selector, rfc1123
+from simcluster.surface.kubectl.describe.page import Page, controlled_by, events_of, rfc1123
 from simcluster.surface.kubectl.errors import StatusError
 from simcluster.surface.kubectl.invocation import query_of
 from simcluster.surface.kubectl.revisions import new_replica_set, replica_sets_of

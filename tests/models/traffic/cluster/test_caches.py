@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from simcluster.engine import SECOND, Snapshot, fork
-from simcluster.models.apps.callgraph import PORT, REPOSITORY, application_of, enter, variable_of
+from simcluster.models.apps.callgraph import PORT, REPOSITORY, application_of, enter
 from simcluster.models.traffic.exact import ExactRun
 from simcluster.models.traffic.graph import GraphSpec, spec_of
+from simcluster.models.traffic.graph.service import variable_of
 from simcluster.testing.handmade import HandmadeCluster
 
 #: A database of 60 queries a second behind a cache that hits nine times in ten.

@@ -6,11 +6,10 @@ has not been Ready for 60 s; a node is not Ready. The pager only reads.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from simcluster.api.objects import condition, name_of, namespace_of
-from simcluster.engine import SECOND, format_rfc3339, parse_rfc3339
-from simcluster.world import World
+from simcluster.engine import SECOND, parse_rfc3339
+from simcluster.telemetry.alerts import Alert, AlertStore
+from simcluster.world.world import World
 
 PERIOD_NS = 5 * SECOND
 WINDOW_NS = 60 * SECOND
@@ -19,60 +18,39 @@ SUCCESS_RATIO = 0.95
 REQUESTS_MIN = 20
 
 
-class Page(NamedTuple):
-    """One firing alert."""
-
-    since_ns: int
-    rule: str
-    object: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"[FIRING] {self.rule} {self.object} since {format_rfc3339(self.since_ns)}: {self.text}"
-
-
 class Pager:
-    """Looks at the world every 5 s and remembers what has been firing since when.
+    """Looks at the world every 5 s and tells a store of alerts what it finds.
 
     Args:
         world: the cluster.
         namespaces: whose pods page; those of the system page too.
+
+    Attributes:
+        alerts: what fires.
     """
 
     def __init__(self, world: World, namespaces: tuple[str, ...]) -> None:
         self.world = world
         self.namespaces = (*namespaces, "kube-system")
-        self.firing: dict[tuple[str, str], Page] = {}
-        self.first: Page | None = None
+        self.alerts = AlertStore()
         world.sim.every(PERIOD_NS, self.look)
-
-    def text(self) -> str:
-        """All firing alerts, one a line, oldest first."""
-        return "\n".join(str(page) for page in sorted(self.firing.values()))
 
     def look(self) -> None:
         """Evaluate the rules now."""
         now = self.world.sim.now
-        found = [*self._users(now), *self._pods(now), *self._nodes(now)]
-        firing: dict[tuple[str, str], Page] = {}
-        for page in found:
-            known = self.firing.get((page.rule, page.object))
-            firing[page.rule, page.object] = page if known is None else page._replace(since_ns=known.since_ns)
-        self.firing = firing
-        if self.first is None and found:
-            self.first = found[0]
+        self.alerts.evaluated([*self._users(now), *self._pods(now), *self._nodes(now)])
 
-    def _users(self, now: int) -> list[Page]:
+    def _users(self, now: int) -> list[Alert]:
         pages = []
         for load in self.world.traffic.users.values():
             stats = load.window(now - WINDOW_NS, now)
             if stats.sent >= REQUESTS_MIN and stats.ok < SUCCESS_RATIO * stats.sent:
                 share = f"{100.0 * stats.ok / stats.sent:.1f} % of {stats.sent} requests of users succeeded"
-                page = Page(now, "EntrySuccessLow", f"{load.namespace}/{load.service}", f"{share} in the last 60 s")
+                page = Alert(now, "EntrySuccessLow", f"{load.namespace}/{load.service}", f"{share} in the last 60 s")
                 pages.append(page)
         return pages
 
-    def _pods(self, now: int) -> list[Page]:
+    def _pods(self, now: int) -> list[Alert]:
         pages = []
         for namespace in self.namespaces:
             for pod in self.world.api.store.objects("pods", namespace):
@@ -85,13 +63,13 @@ class Pager:
                 since = pod["metadata"]["creationTimestamp"] if ready is None else ready["lastTransitionTime"]
                 if now - parse_rfc3339(since) >= WINDOW_NS:
                     what = f"{namespace_of(pod)}/{name_of(pod)}"
-                    pages.append(Page(now, "PodNotReady", what, "the pod has not been Ready for 60 s"))
+                    pages.append(Alert(now, "PodNotReady", what, "the pod has not been Ready for 60 s"))
         return pages
 
-    def _nodes(self, now: int) -> list[Page]:
+    def _nodes(self, now: int) -> list[Alert]:
         pages = []
         for node in self.world.api.store.objects("nodes"):
             ready = condition(node, "Ready")
             if ready is not None and ready["status"] != "True":
-                pages.append(Page(now, "NodeNotReady", name_of(node), f"condition Ready is {ready['status']}"))
+                pages.append(Alert(now, "NodeNotReady", name_of(node), f"condition Ready is {ready['status']}"))
         return pages

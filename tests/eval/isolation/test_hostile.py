@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from simcluster.eval.episode import replay
 from simcluster.eval.runner import Plan, RunDirectory, evaluate
 
 #: A calm task: what is tested here is the runner.
@@ -37,6 +38,11 @@ def outcome_of(kind: Any, records: dict[str, Any]) -> tuple[str, bool, int]:
     return record["outcome"], kind.ends[1] in record["error"], commands
 
 
+def same_when_replayed(folder: Path, name: str) -> bool:
+    """Whether the run's log leads to the same answers and digest, whatever ended it."""
+    return replay(folder / "runs" / f"{Path(TASK).stem}.hostile_agents-{name}.0.log.jsonl").same
+
+
 @pytest.mark.slow
 def test_every_hostile_run_is_recorded_once_and_truthfully(hostile: Any, tmp_path: Path) -> None:
     names = [f"hostile_agents:{kind.__name__}" for kind in hostile.ENDING]
@@ -58,6 +64,8 @@ def test_every_hostile_run_is_recorded_once_and_truthfully(hostile: Any, tmp_pat
         if kind.prints:
             assert path.read_text() == kind.prints
     assert records["hostile_import:Quiet"]["outcome"] == "done"
+    for name in ("Exit", "Interrupt", "KillItself", "OddDiagnoses", "Spend"):
+        assert same_when_replayed(tmp_path / "out", name), name
     left = [pid for file in (tmp_path / "pids").iterdir() for pid in file.read_text().split()]
     assert len(left) == 22
     assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
@@ -72,3 +80,4 @@ def test_what_does_not_end_is_ended(hostile: Any, tmp_path: Path) -> None:
         assert outcome_of(kind, records)[:2] == ("timeout", True)
         assert records[f"hostile_agents:{kind.__name__}"]["digest"]
     assert not [name for name, record in records.items() if record["passed"]]
+    assert same_when_replayed(tmp_path / "out", "Loop")

@@ -26,7 +26,7 @@ class Family(NamedTuple):
     samples: tuple[tuple[tuple[tuple[str, str], ...], int | float], ...]
 
 
-def exposition(families: Iterable[Family]) -> str:
+def text(families: Iterable[Family]) -> str:
     """The families that have samples, sorted by name."""
     return "".join(_family(one) for one in sorted(families, key=lambda one: one.name) if one.samples)
 
