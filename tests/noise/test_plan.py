@@ -81,7 +81,7 @@ def test_it_is_done_under_a_name_that_clusters_have() -> None:
 
 
 def test_profiles_are_checked(tmp_path: Path) -> None:
-    assert ids() == ["default"]
+    assert "default" in ids()
     with pytest.raises(UnknownName, match="did you mean default"):
         load("defalt")
     path = tmp_path / "p.yaml"
