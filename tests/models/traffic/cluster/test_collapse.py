@@ -12,7 +12,7 @@ import pytest
 from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.models.apps.behaviour import read_application
 from simcluster.models.traffic.cluster.users import UserStats
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 #: mu = 100 requests a second and pod of `db`; who calls it waits 1 s and tries 4 times in all.
 APP = """

@@ -7,7 +7,7 @@ import pytest
 from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.models.apps.callgraph import application_of
 from simcluster.models.traffic.graph import spec_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 SERVICES, PODS = 31, 5
 CALL = {"timeout": "1s", "retries": {"attempts": 4}}
