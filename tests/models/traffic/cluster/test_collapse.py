@@ -91,7 +91,7 @@ def calls(cluster: HandmadeCluster, host: str, seconds: int) -> int:
 
 def digest(cluster: HandmadeCluster) -> str:
     """All that traffic remembers, and what it did to the containers."""
-    parts = [repr(list(cluster.traffic.history.ticks(0, cluster.sim.now)))]
+    parts = [repr(list(cluster.traffic.history.samples(0, cluster.sim.now)))]
     for container, server in cluster.traffic.servers.items():
         parts.append(repr((container, server.wait, server.container.cpu_ns, server.container.memory_bytes)))
     if cluster.traffic.hot is not None:

@@ -88,5 +88,5 @@ def test_forks_and_looks_change_nothing(calm: Snapshot[HandmadeCluster]) -> None
     for each in (cluster, twin):
         each.run(20)
 
-    assert list(cluster.traffic.history.ticks(0, 1 << 62)) == list(twin.traffic.history.ticks(0, 1 << 62))
+    assert list(cluster.traffic.history.samples(0, 1 << 62)) == list(twin.traffic.history.samples(0, 1 << 62))
     assert cluster.container("leaf1-0").cpu_ns == twin.container("leaf1-0").cpu_ns
