@@ -227,7 +227,7 @@ class NodeReporter:
         identity = machine.identity
         capacity, allocatable = resources_of(machine, self.host.config)
         in_use = self.host.attachments.in_use()
-        known = (node or {}).get("status") or {}
+        known: Json = {} if node is None else node.get("status") or {}
         mounted = {"volumesInUse": in_use or None} if in_use or known.get("volumesInUse") else {}
         return {
             "capacity": capacity,

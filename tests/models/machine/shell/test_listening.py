@@ -8,7 +8,7 @@ from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import Call
 from simcluster.models.machine.shell.container import ShellProgram
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 
 def script(machine: Machine, text: str, name: str = "web") -> Container:
