@@ -82,15 +82,13 @@ def enter(command: str, shown: list[str], tree: Path, environment: dict[str, str
     assert done.returncode == 0, f"$ {command}\n{output}"
     rest = " ".join(output.split())
     for line in shown:
-        before, found, rest = rest.partition(" ".join(line.split()))
+        _, found, rest = rest.partition(" ".join(line.split()))
         assert found, f"$ {command}\ndoes not print {line!r} there, but\n{output}"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    return Path(
-        shutil.copytree(ROOT, tmp_path / "tree", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    )
+    return Path(shutil.copytree(ROOT, tmp_path / "tree", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED)))
 
 
 @pytest.fixture
