@@ -56,7 +56,7 @@ def _apply_defaults(pod: Json, item: Json) -> None:
                 if added:
                     resources[field] = {**current, **added}
                     shown = field.removesuffix("s")
-                    notes.append(f"{', '.join(sorted(added))} {shown} for {word} {container['name']}")
+                    notes.append(f"{', '.join(sorted(added))} {shown} for {word} {container.get('name', '')}")
             container["resources"] = resources
     if notes:
         annotations = dict(pod["metadata"].get("annotations") or {})
