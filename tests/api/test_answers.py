@@ -80,7 +80,7 @@ def schema_of(obj: Json) -> TypeSchema:
 def others(value: Any, kind: TypeSchema, at: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Any]]:
     """Where something can be another, and what."""
     for name, field in sorted(kind.fields.items()):
-        if name in ("apiVersion", "kind", "status") and not at or (at == ("metadata",) and name not in METADATA):
+        if (name in ("apiVersion", "kind", "status") and not at) or (at == ("metadata",) and name not in METADATA):
             continue
         here = (*at, name)
         if name not in value:
