@@ -12,13 +12,19 @@ ROOMS = {
     },
     **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
 }
+#: Whole clusters in which every room below takes part, with all that they answer and become.
+_SCENES = ("tests/control/test_scenes.py", "tests/surface/kubectl/test_scenes.py", "tests/world/test_scenes.py")
 #: Rooms whose promises are also held by recordings of a real cluster or by whole worlds.
 _BESIDE = {
-    "api": ("tests/golden",),
-    "control": ("tests/world", "tests/timeline"),
-    "surface": ("tests/golden",),
+    "api": (*_SCENES, "tests/golden"),
+    "control": (*_SCENES, "tests/world", "tests/timeline"),
+    "surface": (*_SCENES, "tests/golden"),
     "apps": ("tests/world",),
     "models": ("tests/world",),
+    "world": _SCENES,
+    "engine": _SCENES,
+    "session": _SCENES,
+    "telemetry": _SCENES,
 }
 
 
@@ -34,5 +40,5 @@ def stages(root: Path, source: str) -> list[tuple[str, ...]]:
         inner = root / "tests" / Path(*parts[:depth])
         if inner.is_dir():
             found.append((inner.relative_to(root).as_posix(),))
-    found.extend((beside,) for beside in _BESIDE.get(parts[0], ()) if (root / beside).is_dir())
+    found.extend((beside,) for beside in _BESIDE.get(parts[0], ()) if (root / beside).exists())
     return found
