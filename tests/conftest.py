@@ -10,6 +10,7 @@ SAMPLE = 5
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run the long sweeps whole, not a sample of them")
+    parser.addoption("--rewrite-transcripts", action="store_true", help="write transcripts as the tools now answer")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
