@@ -1,0 +1,85 @@
+"""Every check on a small world at and around the boundary of what it accepts: its whole answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simcluster.api.objects import thaw
+from simcluster.engine import SECOND
+from simcluster.eval.oracles import Baseline
+from simcluster.eval.oracles.check import Context
+from simcluster.eval.oracles.registry import checks
+from simcluster.faults.incident import IncidentStep, mechanism_of
+from simcluster.models.machine.process import Answer, ExecResult
+from simcluster.testing.shop import NAMESPACE, ShopWorld
+from tests.transcripts import check
+
+_HERE = Path(__file__).parent
+_STEP = {
+    "at": "0s", "fault": "service_selector_mismatch", "target": {"kind": "Service", "name": "cart"},
+    "params": {"label": "version", "value": "v2"},
+}  # fmt: skip
+
+
+class Scene:
+    """A healthy shop of which a baseline was taken."""
+
+    def __init__(self) -> None:
+        self.world = ShopWorld()
+        self.baseline = Baseline.take(self.world, NAMESPACE)  # type: ignore[arg-type]
+        self.mechanism = mechanism_of(IncidentStep.model_validate(_STEP), NAMESPACE)
+
+    def run(self, line: str) -> ExecResult:
+        """`CHECK {ARGUMENTS}`: the answer, or what is wrong with the arguments."""
+        name, _, text = line.partition(" ")
+        kind = checks()[name]
+        args = yaml.safe_load(text) if text else {}
+        try:
+            made = kind(name, kind.Args.model_validate(args))
+        except ValueError as problem:
+            return ExecResult("", "\n".join(str(problem).splitlines()[1:3]) + "\n", 1)
+        context = Context(
+            self.world, NAMESPACE, self.baseline, (self.mechanism,), self.world.sim.now  # type: ignore[arg-type]
+        )  # fmt: skip
+        made.begin(context)
+        answer = made.evaluate(context)
+        return ExecResult(f"{answer.passed} {answer.why}\n")
+
+    def patch(self, resource: str, name: str, *text: str) -> None:
+        namespace = "" if resource == "nodes" else NAMESPACE
+        client = self.world.client("kubernetes-admin", "kubectl")
+        client.patch(resource, namespace, name, yaml.safe_load(" ".join(text)), kind="merge")
+
+    def container(self, name: str, *text: str) -> None:
+        template = thaw(self.world.get("deployments.apps", name))["spec"]["template"]
+        template["spec"]["containers"][0].update(yaml.safe_load(" ".join(text)))
+        self.patch("deployments.apps", name, yaml.safe_dump({"spec": {"template": template}}))
+
+    def status(self, name: str, *text: str) -> None:
+        """Set fields of a Deployment's status as its controller would."""
+        found: Any = thaw(self.world.get("deployments.apps", name))
+        found["status"] = {**found.get("status", {}), **yaml.safe_load(" ".join(text))}
+        self.world.api.store.put("deployments.apps", found)
+
+    def answer(self, status: str, milliseconds: str) -> None:
+        self.world.traffic.answer = Answer("ok", int(status), "", int(milliseconds) * 1_000_000)
+
+
+def test_whole_answers(request: pytest.FixtureRequest) -> None:
+    scene = Scene()
+    verbs = {
+        "patch": scene.patch, "container": scene.container, "status": scene.status, "answer": scene.answer,
+        "endpoints": lambda name, *addresses: scene.world.set_endpoints(name, list(addresses)),
+        "ready": lambda pod, value: scene.world.report_ready(pod, value == "yes"),
+        "node": lambda name, value: scene.world.report_node(name, value == "yes"),
+        "unit": lambda node, action, name: scene.world.machines[node].control(action, name),
+        "ratio": lambda value: setattr(scene.world.traffic.users["shop/frontend"], "ratio", float(value)),
+        "remove": lambda resource, name: scene.world.api.store.remove(resource, NAMESPACE, name),
+        "inject": lambda: scene.mechanism.inject(scene.world), "wait": lambda s: scene.world.run_for(int(s) * SECOND),
+        "again": scene.__init__,  # type: ignore[misc]
+    }  # fmt: skip
+    check(request, _HERE / "checks.transcript", scene.run, verbs)
