@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from simcluster.api.objects import thaw
 from simcluster.engine import SECOND
@@ -14,6 +16,7 @@ from simcluster.eval.oracles import Baseline
 from simcluster.eval.oracles.check import Context
 from simcluster.eval.oracles.registry import checks
 from simcluster.faults.incident import IncidentStep, mechanism_of
+from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.process import Answer, ExecResult
 from simcluster.testing.shop import NAMESPACE, ShopWorld
 from tests.transcripts import check
@@ -25,13 +28,62 @@ _STEP = {
 }  # fmt: skip
 
 
+class Edge(NamedTuple):
+    """Calls of somebody to a host, in the tick that ends then."""
+
+    t_ns: int
+    namespace: str
+    host: str
+    sent: int
+
+    @property
+    def key(self) -> Edge:
+        return self
+
+
+class Calls:
+    """What the traffic remembers of its edges."""
+
+    def __init__(self) -> None:
+        self.edges: list[Edge] = []
+
+    def between(self, from_ns: int, to_ns: int) -> list[Edge]:
+        return [edge for edge in self.edges if from_ns < edge.t_ns <= to_ns]
+
+
+class Running(NamedTuple):
+    """A container that the quota has stopped for so long."""
+
+    container_id: str
+    running: bool
+    spec: ContainerSpec
+    throttled_ns: int
+
+
+class Runtime(NamedTuple):
+    """Containers of a node."""
+
+    found: list[Running]
+
+    def containers(self) -> list[Running]:
+        return self.found
+
+
 class Scene:
     """A healthy shop of which a baseline was taken."""
 
     def __init__(self) -> None:
         self.world = ShopWorld()
         self.baseline = Baseline.take(self.world, NAMESPACE)  # type: ignore[arg-type]
+        self.later = self.nothing
         self.mechanism = mechanism_of(IncidentStep.model_validate(_STEP), NAMESPACE)
+
+    def nothing(self) -> None:
+        """What happens while a check watches."""
+
+    def while_watched(self, *words: str) -> None:
+        """The containers are stopped so long while a check watches."""
+        self.later = partial(self.throttled, *words)
 
     def run(self, line: str) -> ExecResult:
         """`CHECK {ARGUMENTS}`: the answer, or what is wrong with the arguments."""
@@ -40,12 +92,16 @@ class Scene:
         args = yaml.safe_load(text) if text else {}
         try:
             made = kind(name, kind.Args.model_validate(args))
-        except ValueError as problem:
-            return ExecResult("", "\n".join(str(problem).splitlines()[1:3]) + "\n", 1)
+        except ValidationError as problem:
+            first = problem.errors()[0]
+            return ExecResult("", f"{first['loc']} {first['msg']}\n", 1)
         context = Context(
             self.world, NAMESPACE, self.baseline, (self.mechanism,), self.world.sim.now  # type: ignore[arg-type]
         )  # fmt: skip
-        made.begin(context)
+        if name == "not_throttled":
+            made.begin(context)
+            self.world.run_for(100 * SECOND)
+            self.later()
         answer = made.evaluate(context)
         return ExecResult(f"{answer.passed} {answer.why}\n")
 
@@ -65,6 +121,22 @@ class Scene:
         found["status"] = {**found.get("status", {}), **yaml.safe_load(" ".join(text))}
         self.world.api.store.put("deployments.apps", found)
 
+    def calls(self, namespace: str, host: str, sent: str, ago_s: str) -> None:
+        """The history of the traffic has calls to a host, so long ago."""
+        traffic: Any = self.world.traffic
+        if not hasattr(traffic, "history"):
+            traffic.history = Calls()
+        traffic.history.edges.append(Edge(self.world.sim.now - int(ago_s) * SECOND, namespace, host, int(sent)))
+
+    def throttled(self, pod: str, container: str, seconds: str, state: str = "running") -> None:
+        """A container of a pod runs, and its quota stopped it for so long since it began."""
+        found = self.world.get("pods", pod)
+        machine: Any = self.world.machines[found["spec"]["nodeName"]]
+        spec = ContainerSpec(NAMESPACE, pod, found["metadata"]["uid"], container, "x")
+        known = [one for one in machine.runtime.containers() if one.container_id != f"id-{container}"]
+        made = Running(f"id-{container}", state == "running", spec, int(float(seconds) * SECOND))
+        machine.runtime = Runtime([*known, made])
+
     def answer(self, status: str, milliseconds: str) -> None:
         self.world.traffic.answer = Answer("ok", int(status), "", int(milliseconds) * 1_000_000)
 
@@ -80,6 +152,7 @@ def test_whole_answers(request: pytest.FixtureRequest) -> None:
         "ratio": lambda value: setattr(scene.world.traffic.users["shop/frontend"], "ratio", float(value)),
         "remove": lambda resource, name: scene.world.api.store.remove(resource, NAMESPACE, name),
         "inject": lambda: scene.mechanism.inject(scene.world), "wait": lambda s: scene.world.run_for(int(s) * SECOND),
-        "again": scene.__init__,  # type: ignore[misc]
+        "again": scene.__init__, "calls": scene.calls, "throttled": scene.throttled,
+        "while_watched": scene.while_watched,  # type: ignore[misc]
     }  # fmt: skip
     check(request, _HERE / "checks.transcript", scene.run, verbs)
