@@ -9,7 +9,7 @@ from simcluster.engine import SECOND, fork
 from simcluster.engine.content import ContentError, UnknownName, load_content
 from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, Profile, ids, load, mechanisms
-from simcluster.testing.shop import NAMESPACE, ShopWorld
+from tests.clusters.shop import NAMESPACE, ShopWorld
 
 
 def gone(world: ShopWorld) -> list[str]:

@@ -23,7 +23,7 @@ from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.shell.files import Layer
+from simcluster.models.machine.shell.files import FileError, Layer
 
 #: Names within a volume and their texts.
 Files = tuple[tuple[str, str | TokenFile], ...]
@@ -310,10 +310,14 @@ def _host_files(files: NodeTree, path: str, kind: str) -> tuple[tuple[str, str],
         raise VolumeError(f"hostPath type check failed: {path} is not a socket file")
     if kind in _DEVICES and not path.startswith("/dev/"):
         raise VolumeError(f"hostPath type check failed: {path} is not a {_DEVICES[kind]}")
-    if kind == "DirectoryOrCreate" and found is None:
-        files.make_folders(path)
-    if kind == "FileOrCreate" and found is None:
-        files.write(path, "")
+    try:
+        if kind == "DirectoryOrCreate" and found is None:
+            files.make_folders(path)
+        if kind == "FileOrCreate" and found is None:
+            files.write(path, "")
+    except FileError as error:
+        call = "mkdir" if kind == "DirectoryOrCreate" else "open"
+        raise VolumeError(f"{call} {path}: {str(error).lower()}") from None
     return (("", files.read(path).text),) if found is not None and not found.is_folder else files.texts(path)
 
 

@@ -11,7 +11,7 @@ from simcluster.engine import MILLISECOND, SECOND, fork
 from simcluster.models.machine.imagereference import repository_of
 from simcluster.models.machine.process import Call, StartFailure
 from simcluster.models.machine.shell.container import ShellProgram
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 DEMO = "us-central1-docker.pkg.dev/google-samples/microservices-demo/"
 ANY = "registry.example.com/team/thing:1.0"

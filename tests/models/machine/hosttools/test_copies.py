@@ -7,7 +7,7 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import Pausing
 from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import slow
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.onemachine import one_machine
 
 THERE = "/var/local-path-provisioner/pvc-1"
 
