@@ -18,7 +18,7 @@ from simcluster.eval.oracles.registry import checks
 from simcluster.faults.incident import IncidentStep, mechanism_of
 from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.process import Answer, ExecResult
-from simcluster.testing.shop import NAMESPACE, ShopWorld
+from tests.clusters.shop import NAMESPACE, ShopWorld
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.models.machine.process import ExecResult
-from simcluster.testing.storebench import StoreBench
+from tests.clusters.storebench import StoreBench
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent

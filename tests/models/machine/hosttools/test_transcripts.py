@@ -10,7 +10,7 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.machine.storage import slow
 from simcluster.models.machine.storage.service import Rates
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent

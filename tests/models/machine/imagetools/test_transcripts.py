@@ -11,7 +11,7 @@ from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.imagetools.execute import timed
 from simcluster.models.machine.network import ServiceKey
 from simcluster.models.machine.process import ExecResult
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent
