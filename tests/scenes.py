@@ -101,14 +101,14 @@ def play(text: str, *, nodes: int = 2, seed: int = 3, unwatched: Sequence[str] |
     live = sandbox(nodes, seed=seed)
     names = Names()
     watcher = Watcher(live, unwatched) if unwatched is not None else None
-    told: list[str] = []
+    transcript: list[str] = []
     for line, stdin in steps(text):
-        told.append(f"> {line}")
-        told += _done(live, line, stdin)
+        transcript.append(f"> {line}")
+        transcript += _done(live, line, stdin)
         if watcher is not None:
-            told += watcher.lines
+            transcript += watcher.lines
             watcher.lines = []
-    return [names.plain(line) for line in told]
+    return [names.plain(line) for line in transcript]
 
 
 def _done(live: Sandbox, line: str, stdin: str) -> list[str]:
@@ -122,5 +122,5 @@ def _done(live: Sandbox, line: str, stdin: str) -> list[str]:
     if verb in ("node", "container"):
         target, _, rest = rest.partition(" ")
     result = live.submit(verb, rest, target, stdin)
-    told = result.stdout.splitlines() + [f"! {line}" for line in result.stderr.splitlines()]
-    return [*told, f"! exit {result.exit_code}"] if result.exit_code else told
+    transcript = result.stdout.splitlines() + [f"! {line}" for line in result.stderr.splitlines()]
+    return [*transcript, f"! exit {result.exit_code}"] if result.exit_code else transcript

@@ -134,7 +134,7 @@ def changed(obj: Json, at: tuple[Step, ...], value: Any) -> Json:
     return made
 
 
-def told(answer: Response, usual: dict[str, str]) -> str:
+def summary(answer: Response, usual: dict[str, str]) -> str:
     """An answer, as what is not as usual."""
     body = answer.body
     warned = "".join(f" warning: {text}" for text in answer.warnings)
@@ -161,11 +161,11 @@ def tried(world: World, method: str, path: str, obj: Json) -> Iterator[str]:
     """Every change of one object: what becomes of it."""
     first = send(world, method, path, obj)
     usual = {path: value for path, value in flat(first.body) if path != "metadata.uid"} if first.code < 400 else {}
-    yield f"{method} {path} {obj['metadata']['name']}: {told(first, {})}"
+    yield f"{method} {path} {obj['metadata']['name']}: {summary(first, {})}"
     for at, value in others(obj, schema_of(obj)):
         answer = send(world, method, path, changed(obj, at, value))
         shown = "gone" if value is GONE else repr(value)
-        yield short(f"  {'.'.join(map(str, at))}={shown[:60]}: {told(answer, usual)}")
+        yield short(f"  {'.'.join(map(str, at))}={shown[:60]}: {summary(answer, usual)}")
 
 
 KINDS = sorted({obj["kind"] for obj in documents()})

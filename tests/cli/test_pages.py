@@ -34,10 +34,10 @@ LINES = [
 
 def test_pages_and_mistakes(pins: Pins, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    told = []
+    pages = []
     for line in LINES:
         status = main(line)
         shown = capsys.readouterr()
-        told += [f"> simcluster {' '.join(line)}", *shown.out.splitlines()]
-        told += [*(f"! {text[:70]}" for text in shown.err.splitlines()), f"exit {status}"]
-    pins.hold("pages.txt", told)
+        pages += [f"> simcluster {' '.join(line)}", *shown.out.splitlines()]
+        pages += [*(f"! {text[:70]}" for text in shown.err.splitlines()), f"exit {status}"]
+    pins.hold("pages.txt", pages)

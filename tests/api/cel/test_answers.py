@@ -77,7 +77,7 @@ MORE = (
 _PLACE = re.compile(r" at 0x[0-9a-f]+")
 
 
-def told(expression: str) -> str:
+def outcome(expression: str) -> str:
     """The result, or what is wrong."""
     try:
         return _PLACE.sub("", repr(evaluate(expression, {})))
@@ -94,4 +94,4 @@ def test_answers(pins: Pins) -> None:
         *(f"{value}.{method}({given})" for method, value, given in product(METHODS, VALUES, ARGUMENTS)),
         *MORE,
     ]
-    pins.hold("answers.txt.xz", (f"{one}: {told(one)}".replace("\n", "\\n") for one in expressions))
+    pins.hold("answers.txt.xz", (f"{one}: {outcome(one)}".replace("\n", "\\n") for one in expressions))
