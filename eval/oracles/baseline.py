@@ -81,7 +81,8 @@ class Baseline(Shared):
 
     def inventory(self) -> list[str]:
         """`Kind/name` of the application's workloads and Services and of the nodes, for the judge."""
-        kinds = {"deployments.apps": "Deployment", "services": "Service", "nodes": "Node"}
+        kinds = {"services": "Service", "nodes": "Node"}
+        kinds |= {f"{kind.lower()}s.apps": kind for kind in ("DaemonSet", "Deployment", "StatefulSet")}
         return [
             f"{kinds[resource]}/{name}"
             for resource, namespace, name in sorted(self.objects)

@@ -32,16 +32,20 @@ def attempt(name: str, world: World, task: Task) -> str:
     return ""
 
 
+_SCALABLE = ("deployments.apps", "statefulsets.apps")
+
+
 def noop(client: Client, world: World, task: Task) -> None:
     """Do nothing."""
 
 
 def restart_all(client: Client, world: World, task: Task) -> None:
-    """Roll every Deployment, and delete every pod on top of it."""
+    """Roll every workload, and delete every pod on top of it."""
     stamp = {"kubectl.kubernetes.io/restartedAt": format_rfc3339(world.sim.now)}
     patch = {"spec": {"template": {"metadata": {"annotations": stamp}}}}
-    for workload in world.api.store.objects("deployments.apps", task.namespace):
-        client.patch("deployments.apps", task.namespace, name_of(workload), patch, kind="merge")
+    for resource in (*_SCALABLE, "daemonsets.apps"):
+        for workload in world.api.store.objects(resource, task.namespace):
+            client.patch(resource, task.namespace, name_of(workload), patch, kind="merge")
     world.run_for(REACTION_NS)
     for pod in world.api.store.objects("pods", task.namespace):
         client.delete("pods", task.namespace, name_of(pod))
@@ -55,10 +59,10 @@ def delete_target(client: Client, world: World, task: Task) -> None:
 
 def scale_to_zero(client: Client, world: World, task: Task) -> None:
     """Scale what is wrong to nothing; everything, when the target cannot be scaled."""
-    ref = task.truth.ref
-    names = [name_of(w) for w in world.api.store.objects("deployments.apps", task.namespace)]
-    for name in [ref.name] if ref.kind == "Deployment" else names:
-        client.patch("deployments.apps", task.namespace, name, {"spec": {"replicas": 0}}, kind="merge")
+    resource, _, name = task.truth.ref.key_in(world.api, task.namespace)
+    every = [(kind, name_of(one)) for kind in _SCALABLE for one in world.api.store.objects(kind, task.namespace)]
+    for where in [(resource, name)] if resource in _SCALABLE else every:
+        client.patch(where[0], task.namespace, where[1], {"spec": {"replicas": 0}}, kind="merge")
 
 
 def delete_namespace(client: Client, world: World, task: Task) -> None:

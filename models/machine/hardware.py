@@ -104,6 +104,7 @@ class Hardware(ABC):
         self.files = HostFiles(sim)
         self.files.write(chrony.CONFIG, chrony.CONFIG_TEXT)
         self.files.guard = self.disk_refusal
+        self.volumes: dict[str, Layer] = {}  # what pods wrote to its paths: it outlives them
         self.built_storage: Storage | None = None  # see `storage`
         self.units = UnitTable(sim, self.log)
         self.images = ImageStore(sim, name, registry)

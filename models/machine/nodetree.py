@@ -358,11 +358,9 @@ class NodeTree:
     def _volumes(self, path: str) -> Iterator[Volume]:
         """Pods' volumes in whose folder a path lies, or that lie below it."""
         head = path.rstrip("/") + "/"
-        known = self.machine.network.volumes
-        for key in known:
-            node, colon, place = key.partition(":")
-            if colon and node == self.machine.name and ((place + "/").startswith(head) or head.startswith(place + "/")):
-                yield Volume(place, (), known, key)
+        for place in self.machine.volumes:
+            if (place + "/").startswith(head) or head.startswith(place + "/"):
+                yield Volume(place, (), self.machine.volumes, place)
         if not (head.startswith(PODS + "/") or PODS.startswith(head)):
             return
         for uid, sandbox in self.machine.runtime.sandboxes.items():
@@ -402,16 +400,13 @@ class NodeTree:
 
     def _carry(self, source: str, target: str, *, keep: bool) -> None:
         """What stores hold in the folders of volumes goes along."""
-        volumes = self.machine.network.volumes
-        for key in list(volumes):
-            node, _, path = key.partition(":")
-            if node != self.machine.name or not (path == source or path.startswith(source + "/")):
-                continue
-            end = f"{node}:{target}{path[len(source) :]}"
+        volumes = self.machine.volumes
+        for path in [path for path in volumes if path == source or path.startswith(source + "/")]:
+            end = target + path[len(source) :]
             if not keep:
-                volumes[end] = volumes.pop(key)
+                volumes[end] = volumes.pop(path)
                 continue
-            copied, held = Layer(), volumes[key]
+            copied, held = Layer(), volumes[path]
             copied.files, copied.folders = dict(held.files), dict(held.folders)
             copied.held = {name: deepcopy(value) for name, value in held.held.items()}
             volumes.setdefault(end, copied)

@@ -139,7 +139,7 @@ class World:
         self.api.components = ControlPlaneHealth(self.scheduler)
         self.provisioner = LocalPathProvisioner(self.sim, self.api)
         self.availability = ApiServiceAvailability(self.sim, self.api)
-        VolumeContents(self.api.store, self.network)
+        VolumeContents(self.api.store, self.network, self.machines)
         self.storage = StorageBackend()
         self.csi = csi_sidecars(self.sim, self.api, self.storage)
         self.control_plane = ControlPlane(self.sim, self.api, self.scheduler, self.controllers, admin)

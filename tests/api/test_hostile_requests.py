@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simcluster.api.request import Request
 from simcluster.api.server import Api
-from simcluster.testing import hostile
+from tests.api import hostile
 
 #: Cases of `make test-all`; `make test` runs a sample.
 WHOLE, SAMPLE = 6_000, 60

@@ -8,7 +8,7 @@ import pytest
 
 from simcluster.api.request import APPLY_PATCH, JSON, MERGE_PATCH, Response, request_of
 from simcluster.api.server import Api
-from simcluster.testing.hostile import hostile_server
+from tests.api.hostile import hostile_server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

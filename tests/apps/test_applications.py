@@ -10,7 +10,7 @@ from simcluster.apps import cases
 from simcluster.apps.registry import ENTRY_POINT_GROUP, applications, checked, custom_resources
 from simcluster.engine.content import Library
 from simcluster.engine.discovery import PluginError, package_at, packages_in
-from simcluster.eval.proof import check_app
+from simcluster.testing import check_app
 
 BEHAVIOUR = """\
 application: {name}
@@ -23,6 +23,21 @@ services:
     {more}
     ports: [{{number: 8080}}]
     operations: {{index: {{path: /, work: 1ms}}}}
+"""
+MANIFESTS = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: kiosk}
+spec:
+  selector: {matchLabels: {app: kiosk}}
+  template:
+    metadata: {labels: {app: kiosk}}
+    spec: {containers: [{name: web, image: "example.com/kiosk:v1", ports: [{containerPort: 8080}]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: kiosk}
+spec: {selector: {app: kiosk}, ports: [{port: 80, targetPort: 8080}]}
 """
 
 
@@ -37,8 +52,7 @@ def made(folder: Path, name: str = "kiosk", more: str = "idle_cpu_ms: 1", app: s
 
 @pytest.mark.parametrize("folder", applications(), ids=lambda folder: folder.path.name)
 def test_every_application_does_what_its_case_says(folder: object) -> None:
-    report = check_app(folder.behaviour.application)  # type: ignore[attr-defined]
-    assert report.passed, report.explain()
+    assert check_app(folder.behaviour.application).passed  # type: ignore[attr-defined]
 
 
 def test_every_folder_is_an_application_and_has_a_case_if_it_can_be_deployed() -> None:
@@ -61,7 +75,10 @@ def test_a_folder_that_is_given_brings_applications_with_programs(tmp_path: Path
         "from simcluster.models.apps.server import ServerProgram\n\n"
         "class Kiosk(ServerProgram):\n    pass\n\nPROGRAMS = {'kiosk': Kiosk}\n"
     )
-    made(tmp_path, more="logic: kiosk", app=program)
+    folder = made(tmp_path, more="logic: kiosk", app=program)
+    (folder / "manifests.yaml").write_text(MANIFESTS)
+    (folder / "cases.yaml").write_text("requests: [{service: kiosk, port: 80}]\n")
+    assert "pass kiosk:80/ answers 200" in check_app("kiosk", 0, tmp_path).explain()
     found = {folder.behaviour.application: folder for folder in applications(Library((tmp_path,)))}
     assert [*found["kiosk"].programs] == ["kiosk"]
     assert "kiosk" not in {folder.behaviour.application for folder in applications()}

@@ -15,6 +15,7 @@ SIMULATION = (
     "simcluster/api",
     "simcluster/telemetry",
     "simcluster/control",
+    "simcluster/apps",
     "simcluster/surface",
     "simcluster/world",
     "models",
@@ -55,7 +56,7 @@ BANNED_NUMPY = {
     "random", "cbrt", "logaddexp",
 }  # fmt: skip
 #: Where floats are added up, so that a bare `sum` has to say that it adds integers.
-FLOATING = ("simcluster/engine", "models")
+FLOATING = ("simcluster/engine", "models", "simcluster/apps")
 _STORING_CALLS = {"after", "at", "every", "watch", "append", "setdefault"}
 
 

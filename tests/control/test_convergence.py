@@ -16,7 +16,7 @@ from simcluster.control.manager import CONTROLLERS, ControllerManager
 from simcluster.control.scheduler import Scheduler
 from simcluster.control.scheduler.requests import pod_requests
 from simcluster.engine import MILLISECOND, SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, deployment_object, node_object, service_object
+from tests.clusters.controlplane import FakeKubelets, deployment_object, node_object, service_object
 
 DEPLOYMENTS = "deployments.apps"
 #: Without the node controller: these nodes have no kubelets that renew leases.

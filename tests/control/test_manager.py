@@ -9,7 +9,7 @@ from simcluster.api.server import Api
 from simcluster.control.manager import CONTROLLERS, ControllerManager
 from simcluster.control.scheduler import Scheduler
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, deployment_object, node_object, service_object
+from tests.clusters.controlplane import FakeKubelets, deployment_object, node_object, service_object
 
 RUN = tuple(name for name in CONTROLLERS if name != "node-lifecycle-controller")
 

@@ -21,7 +21,7 @@ from simcluster.api.server import Api
 from simcluster.control.manager import CONTROLLERS, ControllerManager
 from simcluster.control.scheduler import Scheduler
 from simcluster.engine import MILLISECOND, SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, deployment_object, node_object, pod_object, service_object
+from tests.clusters.controlplane import FakeKubelets, deployment_object, node_object, pod_object, service_object
 
 DEPLOYMENTS = "deployments.apps"
 BUDGETS = "poddisruptionbudgets.policy"

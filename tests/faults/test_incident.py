@@ -6,7 +6,7 @@ from simcluster.engine import SECOND, fork
 from simcluster.engine.content import UnknownName
 from simcluster.faults.incident import Aim, Incident, IncidentStep, Scale
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
-from simcluster.testing.shop import NAMESPACE, ShopWorld
+from tests.clusters.shop import NAMESPACE, ShopWorld
 
 
 def selector_step(at: str = "60s") -> IncidentStep:

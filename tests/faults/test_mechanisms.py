@@ -12,7 +12,7 @@ from simcluster.faults.deployer import LAST_APPLIED
 from simcluster.faults.images.container_image import ContainerImage
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
-from simcluster.testing.shop import NAMESPACE, REGISTRY, ShopWorld
+from tests.clusters.shop import NAMESPACE, REGISTRY, ShopWorld
 
 CASES: dict[str, tuple[ObjectRef, dict[str, Any]]] = {
     "service_selector_mismatch": (ObjectRef(kind="Service", name="cart"), {"label": "version", "value": "v2"}),

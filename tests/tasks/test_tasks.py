@@ -11,7 +11,7 @@ from simcluster.eval.oracles.registry import WrongCheck, checks, checks_of
 from simcluster.faults import registry
 from simcluster.tasks.loader import CATALOG
 from simcluster.tasks.model import FORBIDDEN, TARGET, resolve
-from simcluster.testing.shop import ShopWorld
+from tests.clusters.shop import ShopWorld
 
 
 def source(task_id: str) -> str:

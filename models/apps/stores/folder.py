@@ -68,8 +68,7 @@ class DataFolder:
                 container.written = Layer()
             return container.written
         if mount.host:
-            key = f"{container.sandbox.node}:{mount.host}"
-            return container.machine.network.volumes.setdefault(key, Layer())
+            return container.machine.volumes.setdefault(mount.host, Layer())
         return container.sandbox.volumes.setdefault(mount.volume or mount.path, Layer())
 
     def contents(self, marker: str) -> Contents | None:

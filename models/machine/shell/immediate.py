@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagetools.call import Outcome
+from simcluster.models.machine.kernel.errors import MESSAGE
 from simcluster.models.machine.shell.builtins import BUILTINS
 from simcluster.models.machine.shell.lexer import Code
 from simcluster.models.machine.shell.process import Process
 from simcluster.models.machine.shell.runner import ShellRunner
 from simcluster.models.machine.shell.steps import STEPS
+
+#: Substitutions of substitutions for which there are processes: a function that calls itself so never ends.
+DEPTH_MAX = 25
 
 
 class Shell(ShellRunner):
@@ -20,11 +24,15 @@ class Shell(ShellRunner):
 
     steps = STEPS
     builtins = BUILTINS
+    depth = 0  # of command substitutions inside of one another
 
     def capture(self, parent: Process, code: Code) -> tuple[str, int, int]:
         """Output, exit status and duration of a command substitution."""
+        if self.depth == DEPTH_MAX:
+            self.complain(parent, f"can't fork: {MESSAGE['EAGAIN']}")
+            return "", 2, 0
         inner = ImmediateRunner(self.container, self.now)
-        inner.draws = self.draws
+        inner.draws, inner.depth = self.draws, self.depth + 1
         child = parent.subshell(1, 0)
         child.runner = inner
         child.code = code

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Any
 
 from simcluster.models.traffic.graph.policy import Breaker, Budget, Policy, Throttle
-
-if TYPE_CHECKING:
-    from simcluster.models.traffic.exact.calling import Attempt
 
 #: A sliding window is counted in so many parts.
 PARTS = 40
@@ -153,7 +150,7 @@ class Connections:
     def __init__(self, size: int) -> None:
         self.free = size
         self.handing = False
-        self.queue: deque[Attempt] = deque()
+        self.queue: deque[Any] = deque()  # attempts (`calling.Attempt`)
         self.waiting = 0
 
 

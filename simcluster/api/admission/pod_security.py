@@ -157,7 +157,7 @@ def _is_significant(pod: Json, old: Mapping[str, Any]) -> bool:
 
     def images(one: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
         groups = ("initContainers", "containers", "ephemeralContainers")
-        return [[(c["name"], c.get("image", "")) for c in one["spec"].get(group) or ()] for group in groups]
+        return [[(c.get("name", ""), c.get("image", "")) for c in one["spec"].get(group) or ()] for group in groups]
 
     return images(pod) != images(old)
 

@@ -90,7 +90,7 @@ def _named(names: list[str]) -> str:
 def _setters(spec: Pod, is_bad: Callable[[Pod], bool]) -> list[str]:
     """`pod` and `container "a"`: those whose security context is bad."""
     found = ["pod"] if is_bad(_security(spec)) else []
-    names = [c["name"] for c in containers_of(spec) if is_bad(_security(c))]
+    names = [c.get("name", "") for c in containers_of(spec) if is_bad(_security(c))]
     return [*found, _named(names)] if names else found
 
 
@@ -107,7 +107,7 @@ def _host_namespaces(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
 
 
 def _privileged(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
-    names = [c["name"] for c in containers_of(spec) if _security(c).get("privileged")]
+    names = [c.get("name", "") for c in containers_of(spec) if _security(c).get("privileged")]
     return Violation("privileged", f"{_named(names)} must not set securityContext.privileged=true") if names else None
 
 
@@ -117,7 +117,7 @@ def _added_capabilities(spec: Pod, allowed: Iterable[str]) -> str:
         added = (_security(container).get("capabilities") or {}).get("add") or ()
         bad = [capability for capability in added if capability not in allowed]
         if bad:
-            names.append(container["name"])
+            names.append(container.get("name", ""))
             forbidden.update(bad)
     if not names:
         return ""
@@ -130,7 +130,7 @@ def _capabilities_baseline(metadata: Pod, spec: Pod, minor: int) -> Violation | 
 
 
 def _host_paths(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
-    names = [v["name"] for v in spec.get("volumes") or () if v.get("hostPath") is not None]
+    names = [v.get("name", "") for v in spec.get("volumes") or () if v.get("hostPath") is not None]
     if not names:
         return None
     return Violation("hostPath volumes", f"{_plural('volume', 'volumes', len(names))} {_quoted(names)}")
@@ -141,7 +141,7 @@ def _host_ports(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
     for container in containers_of(spec):
         used = [str(p["hostPort"]) for p in container.get("ports") or () if p.get("hostPort")]
         if used:
-            names.append(container["name"])
+            names.append(container.get("name", ""))
             ports.update(used)
     if not names:
         return None
@@ -197,7 +197,7 @@ def _proc_mount(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
     for container in containers_of(spec):
         value = _security(container).get("procMount") or "Default"
         if value != "Default":
-            names.append(container["name"])
+            names.append(container.get("name", ""))
             values.add(value)
     if not names:
         return None
@@ -228,7 +228,11 @@ def _seccomp_baseline(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
 
 
 def _sysctls(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
-    names = [s["name"] for s in _security(spec).get("sysctls") or () if minor < _SYSCTLS.get(s["name"], minor + 1)]
+    names = [
+        s.get("name", "")
+        for s in _security(spec).get("sysctls") or ()
+        if minor < _SYSCTLS.get(s.get("name", ""), minor + 1)
+    ]
     return Violation("forbidden sysctls", ", ".join(names)) if names else None
 
 
@@ -250,7 +254,9 @@ def _host_process(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
 def _escalation(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
     if _is_windows(spec, minor):
         return None
-    names = [c["name"] for c in containers_of(spec) if _security(c).get("allowPrivilegeEscalation") is not False]
+    names = [
+        c.get("name", "") for c in containers_of(spec) if _security(c).get("allowPrivilegeEscalation") is not False
+    ]
     if not names:
         return None
     return Violation(
@@ -262,7 +268,7 @@ def _capabilities_restricted(metadata: Pod, spec: Pod, minor: int) -> Violation 
     if _is_windows(spec, minor):
         return None
     keeping = [
-        c["name"]
+        c.get("name", "")
         for c in containers_of(spec)
         if "ALL" not in ((_security(c).get("capabilities") or {}).get("drop") or ())
     ]
@@ -278,7 +284,7 @@ def _volume_types(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
     for volume in spec.get("volumes") or ():
         kinds = [key for key in volume if key != "name"]
         if not any(kind in _VOLUMES_ALLOWED for kind in kinds):
-            names.append(volume["name"])
+            names.append(volume.get("name", ""))
             types.update(kinds or ["unknown"])
     if not names:
         return None
@@ -294,7 +300,7 @@ def _non_root(metadata: Pod, spec: Pod, minor: int) -> Violation | None:
         return Violation("runAsNonRoot != true", text)
     if _security(spec).get("runAsNonRoot"):
         return None
-    silent = [c["name"] for c in containers_of(spec) if _security(c).get("runAsNonRoot") is None]
+    silent = [c.get("name", "") for c in containers_of(spec) if _security(c).get("runAsNonRoot") is None]
     if not silent:
         return None
     return Violation("runAsNonRoot != true", f"pod or {_named(silent)} must set securityContext.runAsNonRoot=true")
@@ -311,7 +317,7 @@ def _seccomp_restricted(metadata: Pod, spec: Pod, minor: int) -> Violation | Non
     bad = _seccomp_baseline(metadata, spec, minor)
     if bad is not None or _security(spec).get("seccompProfile"):
         return bad
-    silent = [c["name"] for c in containers_of(spec) if not _security(c).get("seccompProfile")]
+    silent = [c.get("name", "") for c in containers_of(spec) if not _security(c).get("seccompProfile")]
     if not silent:
         return None
     wanted = 'securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'

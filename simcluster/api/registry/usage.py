@@ -126,7 +126,9 @@ def missing_requests(spec: Json, hard: Mapping[str, Any]) -> dict[str, list[str]
     for name in sorted(n for n in _REQUIRED if n in hard):
         field, _, plain = name.rpartition(".")
         without = [
-            c["name"] for c in containers if plain not in ((c.get("resources") or {}).get(field or "requests") or {})
+            c.get("name", "")
+            for c in containers
+            if plain not in ((c.get("resources") or {}).get(field or "requests") or {})
         ]
         if without:
             missing[name] = sorted(without)

@@ -176,7 +176,9 @@ class _Walk:
     @staticmethod
     def _empty(field: Field) -> Any:
         """Go's zero value, which a null leaves in a list or a map."""
-        return {"object": {}, "map": {}, "list": None, "quantity": "0", "boolean": False, "any": None}.get(
+        if field.kind in ("list", "any", "time", "microtime"):
+            return None
+        return {"object": {}, "map": {}, "quantity": "0", "boolean": False}.get(
             field.kind, 0 if field.kind in ("integer", "number", "int-or-string") else ""
         )
 

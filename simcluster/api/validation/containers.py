@@ -11,6 +11,7 @@ from typing import Any
 from simcluster.api import names
 from simcluster.api.validation.causes import Causes, Obj
 from simcluster.api.validation.resources import validate_requirements
+from simcluster.api.validation.volumes import validate_local_path
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -264,7 +265,7 @@ def _validate_mounts(mounts: Sequence[Obj], volumes: Mapping[str, Obj], path: st
         seen[target] = None
         for key in ("subPath", "subPathExpr"):
             if mount.get(key):
-                _validate_local_path(mount[key], f"{where}.{key}", causes)
+                validate_local_path(mount[key], f"{where}.{key}", causes)
         if mount.get("subPath") and mount.get("subPathExpr"):
             causes.invalid(
                 f"{where}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive"
@@ -291,13 +292,6 @@ def _validate_devices(devices: Sequence[Obj], volumes: Mapping[str, Obj], path: 
             if value in known:
                 causes.invalid(f"{where}.{key}", value, "must be unique")
             known[value] = None
-
-
-def _validate_local_path(target: str, path: str, causes: Causes) -> None:
-    if target.startswith("/"):
-        causes.invalid(path, target, "must be a relative path")
-    if ".." in target.split("/"):
-        causes.invalid(path, target, "must not contain '..'")
 
 
 def _validate_lifecycle(lifecycle: Obj | None, path: str, grace_s: int, causes: Causes) -> None:

@@ -113,6 +113,14 @@ def validate_source_body(source: str, body: Obj, path: str, causes: Causes) -> N
             validate_claim_spec(template.get("spec") or {}, f"{where}.spec", causes)
 
 
+def validate_local_path(target: str, path: str, causes: Causes) -> None:
+    """A path below a folder."""
+    if target.startswith("/"):
+        causes.invalid(path, target, "must be a relative path")
+    if ".." in target.split("/"):
+        causes.invalid(path, target, "must not contain '..'")
+
+
 def _validate_items(items: Sequence[Obj], path: str, causes: Causes) -> None:
     for index, item in enumerate(items):
         where = f"{path}[{index}]"
@@ -121,10 +129,7 @@ def _validate_items(items: Sequence[Obj], path: str, causes: Causes) -> None:
         target = item.get("path", "")
         if not target:
             causes.required(f"{where}.path")
-        elif target.startswith("/"):
-            causes.invalid(f"{where}.path", target, "must be a relative path")
-        if ".." in target.split("/"):
-            causes.invalid(f"{where}.path", target, "must not contain '..'")
+        validate_local_path(target, f"{where}.path", causes)
 
 
 def _validate_files(files: Sequence[Obj], path: str, causes: Causes) -> None:
@@ -133,10 +138,7 @@ def _validate_files(files: Sequence[Obj], path: str, causes: Causes) -> None:
         where, target = f"{path}[{index}]", file.get("path", "")
         if not target:
             causes.required(f"{where}.path")
-        elif target.startswith("/"):
-            causes.invalid(f"{where}.path", target, "must be a relative path")
-        if ".." in target.split("/"):
-            causes.invalid(f"{where}.path", target, "must not contain '..'")
+        validate_local_path(target, f"{where}.path", causes)
         field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
         if field is not None:
             if not field.get("fieldPath"):

@@ -80,7 +80,8 @@ def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int,
 
 def _show(result: Any, graph: Any) -> None:
     out = console()
-    out.print(f"{escape(result.name)}: {result.end_ns / 1e9:g} s simulated, engine {result.engine}, seed {result.seed}")
+    engine = f"{result.engine} ({', '.join(result.strategies)})"
+    out.print(f"{escape(result.name)}: {result.end_ns / 1e9:g} s simulated, engine {engine}, seed {result.seed}")
     if result.stopped:
         out.print(f"stopped early: {result.stopped}", style="red")
     for event in graph.events:

@@ -227,7 +227,8 @@ class NodeReporter:
         identity = machine.identity
         capacity, allocatable = resources_of(machine, self.host.config)
         in_use = self.host.attachments.in_use()
-        mounted = {"volumesInUse": in_use or None} if in_use or (node and node["status"].get("volumesInUse")) else {}
+        known: Json = {} if node is None else node.get("status") or {}
+        mounted = {"volumesInUse": in_use or None} if in_use or known.get("volumesInUse") else {}
         return {
             "capacity": capacity,
             "allocatable": allocatable,

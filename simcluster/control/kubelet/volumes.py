@@ -23,7 +23,7 @@ from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.nodetree import NodeTree
-from simcluster.models.machine.shell.files import Layer
+from simcluster.models.machine.shell.files import FileError, Layer
 
 #: Names within a volume and their texts.
 Files = tuple[tuple[str, str | TokenFile], ...]
@@ -123,15 +123,14 @@ class VolumeBuilder:
         namespace = namespace_of(pod)
         for volume in pod["spec"].get("volumes") or ():
             if "hostPath" in volume:
-                key = f"{sandbox.node}:{self._place(volume['hostPath']['path'])}"
-                sandbox.volumes[volume["name"]] = self.network.volumes.setdefault(key, Layer())
+                sandbox.volumes[volume["name"]] = self._kept(volume["hostPath"]["path"])
                 continue
             claim = self.cache.get("persistentvolumeclaims", namespace, claim_of(pod, volume))
             bound = None if claim is None else self.cache.get("persistentvolumes", "", _volume_name(claim))
             if bound is not None:
-                path = self._place(_local_path(bound))
-                key = f"{sandbox.node}:{path}" if path else uid_of(bound)
-                sandbox.volumes[volume["name"]] = self.network.volumes.setdefault(key, Layer())
+                path = _local_path(bound)
+                kept = self._kept(path) if path else self.network.volumes.setdefault(uid_of(bound), Layer())
+                sandbox.volumes[volume["name"]] = kept
 
     def _claim(self, pod: Pod, name: str, claim_name: str) -> Volume:
         namespace = namespace_of(pod)
@@ -158,6 +157,10 @@ class VolumeBuilder:
         if problem and bound is not None:
             raise VolumeError(f'MountVolume.SetUp failed for volume "{name_of(bound)}" : {problem}')
         return Volume("persistentVolumeClaim", host=self._place(_local_path(bound)))
+
+    def _kept(self, path: str) -> Layer:
+        """What pods write to a path of the node."""
+        return Layer() if self.files is None else self.files.machine.volumes.setdefault(self._place(path), Layer())
 
     def _place(self, path: str) -> str:
         """Where a path of the node really lies now."""
@@ -307,10 +310,14 @@ def _host_files(files: NodeTree, path: str, kind: str) -> tuple[tuple[str, str],
         raise VolumeError(f"hostPath type check failed: {path} is not a socket file")
     if kind in _DEVICES and not path.startswith("/dev/"):
         raise VolumeError(f"hostPath type check failed: {path} is not a {_DEVICES[kind]}")
-    if kind == "DirectoryOrCreate" and found is None:
-        files.make_folders(path)
-    if kind == "FileOrCreate" and found is None:
-        files.write(path, "")
+    try:
+        if kind == "DirectoryOrCreate" and found is None:
+            files.make_folders(path)
+        if kind == "FileOrCreate" and found is None:
+            files.write(path, "")
+    except FileError as error:
+        call = "mkdir" if kind == "DirectoryOrCreate" else "open"
+        raise VolumeError(f"{call} {path}: {str(error).lower()}") from None
     return (("", files.read(path).text),) if found is not None and not found.is_folder else files.texts(path)
 
 

@@ -138,7 +138,9 @@ def backends_of(slices: list[ApiObject], port: Json, node: str = "", zone: str =
     all_hinted = bool(zone)
     serving: dict[Backend, None] = {}
     for entry in slices:
-        number = next((p["port"] for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None)
+        number = next(
+            (p.get("port") for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None
+        )
         if number is None:
             continue
         for endpoint in entry.get("endpoints") or ():

@@ -12,7 +12,7 @@ from simcluster.api.objects import condition, thaw
 from simcluster.api.request import ADMIN, APPLY_PATCH, MERGE_PATCH, TABLE, Response, request_of
 from simcluster.api.resources import BUILT_IN
 from simcluster.api.server import Api
-from simcluster.engine import SECOND, Simulation, fork
+from simcluster.engine import MILLISECOND, SECOND, Simulation, fork
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 BOOKINGS = "bookings.hotel.example.com"
@@ -130,6 +130,22 @@ class TestDefinition:
         assert (entry["name"], entry["shortNames"], entry["categories"]) == ("bookings", ["bk"], ["all"])
         groups = [group["name"] for group in send(api, "GET", "/apis").body["groups"]]
         assert "hotel.example.com" in groups
+
+    def test_every_form_of_discovery_has_it_within_ten_milliseconds(self) -> None:
+        api = Api(Simulation(1))
+        Client(api, ADMIN, "kubectl").create(CRDS, "", definition())
+        aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        asked = [request_of("GET", path) for path in ("/apis", "/apis/hotel.example.com", "/apis/hotel.example.com/v1")]
+        asked += [
+            request_of("GET", "/apis", accept=aggregated),
+            request_of("GET", "/openapi/v3"),
+            request_of("GET", "/"),
+        ]
+        for after_ms, expected in ((0, False), (10, True)):
+            api.sim.run_for(after_ms * MILLISECOND)
+            for request in asked:
+                answer = api.handle(request)
+                assert (answer.ok and "hotel.example.com" in f"{answer.body}{answer.text}") is expected, request.target
 
     def test_names_of_another_kind_are_refused(self, api: Api, client: Client) -> None:
         other = definition()

@@ -135,3 +135,11 @@ def test_objects_of_a_real_server_come_through_unchanged():
             assert decoded.object == obj
             seen += 1
     assert seen > 200
+
+
+def test_a_time_that_is_null_in_a_map_stays_null() -> None:
+    body = {"status": {"disruptedPods": {"a": None}}}
+    resource = BUILT_IN.by_name["poddisruptionbudgets.policy"]
+    once = schema.decode(resource, body)
+    assert once.object == body
+    assert schema.decode(resource, once.object) == once

@@ -15,7 +15,7 @@ from simcluster.apps.hotel_reservation.traits import CONFIG, TRAITS, Cached, con
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.folder import load_behaviour
 from simcluster.models.traffic.cluster.operations import ServiceSpec
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 FILE = Path(hotel_reservation.__path__[0]) / "behaviour.yaml"
 IMAGE = "ghcr.io/sregym/hotel-reservation:latest"

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from simcluster.engine import SECOND, Snapshot, fork
-from simcluster.testing.boutique import boutique_manifests, place_boutique, place_deployment
-from simcluster.testing.handmade import HandmadeCluster
 from simcluster.testing.recordings import beside_checkout
+from tests.clusters.boutique import boutique_manifests, place_boutique, place_deployment
+from tests.clusters.handmade import HandmadeCluster
 
 #: Requests per request of the frontend in the recorded cluster (medians of rps, 26.98 at the frontend).
 RATIOS = {

@@ -11,7 +11,7 @@ from simcluster.models.apps.behaviour import Behaviour
 from simcluster.models.apps.folder import load_behaviour
 from simcluster.models.apps.settings import WrongSetting, configured
 from simcluster.models.traffic.graph.service import Call
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 FILE = Path(storefront.__path__[0]) / "behaviour.yaml"
 ENV = {"INVENTORY_ADDR": "inventory:8080"}

@@ -13,7 +13,7 @@ from simcluster.api.server import Api
 from simcluster.control.apiservices import ApiServiceAvailability
 from simcluster.control.namespace import NamespaceController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import service_object
+from tests.clusters.controlplane import service_object
 
 RESOURCE = "apiservices.apiregistration.k8s.io"
 NAME = "v1.things.example.com"

@@ -15,7 +15,7 @@ from simcluster.control.csi import CsiAttacher, CsiRegistration
 from simcluster.control.persistentvolume import PersistentVolumeBinder
 from simcluster.control.volumes.attachable import ATTACHMENTS, attachment_name
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import node_object, pod_object
+from tests.clusters.controlplane import node_object, pod_object
 
 DRIVER = "ebs.csi.aws.com"
 NAME = f"kubernetes.io/csi/{DRIVER}^vol-1"

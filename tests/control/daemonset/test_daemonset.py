@@ -13,7 +13,7 @@ from simcluster.api.store import Change
 from simcluster.control.daemonset import DaemonSetController
 from simcluster.control.scheduler import Scheduler
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, node_object
+from tests.clusters.controlplane import FakeKubelets, node_object
 
 
 def daemon_set(**spec: Any) -> Json:

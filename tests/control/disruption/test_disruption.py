@@ -13,7 +13,7 @@ from simcluster.control.deployment import DeploymentController
 from simcluster.control.disruption import DisruptionController
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, FakeScheduler, deployment_object, pod_object
+from tests.clusters.controlplane import FakeKubelets, FakeScheduler, deployment_object, pod_object
 
 
 class Cluster:

@@ -12,7 +12,7 @@ from simcluster.control.endpoints import EndpointsController
 from simcluster.control.endpointslice import EndpointSliceController
 from simcluster.control.services.ports import find_port
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object, service_object
+from tests.clusters.controlplane import FakeKubelets, node_object, pod_object, service_object
 
 SLICES = "endpointslices.discovery.k8s.io"
 

@@ -15,7 +15,7 @@ from simcluster.control.endpointslice.hints import proportional_hints
 from simcluster.control.kubeproxy.rulebook import RuleBook
 from simcluster.engine import SECOND, Simulation
 from simcluster.models.machine.network import ServiceKey
-from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object, service_object
+from tests.clusters.controlplane import FakeKubelets, node_object, pod_object, service_object
 
 MODE = {"service.kubernetes.io/topology-mode": "Auto"}
 DISABLED = "TopologyAwareHintsDisabled"

@@ -15,7 +15,7 @@ from simcluster.control.garbagecollector import GarbageCollector
 from simcluster.control.kubeproxy.rulebook import RuleBook
 from simcluster.engine import SECOND, Simulation
 from simcluster.models.machine.network import ServiceKey
-from simcluster.testing.controlplane import service_object
+from tests.clusters.controlplane import service_object
 
 SLICES = "endpointslices.discovery.k8s.io"
 SUBSET = {"addresses": [{"ip": "192.0.2.10"}, {"ip": "192.0.2.11"}], "ports": [{"port": 5432, "name": "pg"}]}

@@ -5,7 +5,7 @@ from simcluster.api.request import ADMIN
 from simcluster.api.server import Api
 from simcluster.control.ephemeralvolume import EphemeralVolumeController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import pod_object
+from tests.clusters.controlplane import pod_object
 
 TEMPLATE = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
 

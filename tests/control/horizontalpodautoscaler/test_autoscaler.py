@@ -13,7 +13,7 @@ from simcluster.control.deployment import DeploymentController
 from simcluster.control.horizontalpodautoscaler import HorizontalPodAutoscalerController
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.engine import MINUTE, SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, FakeScheduler, deployment_object
+from tests.clusters.controlplane import FakeKubelets, FakeScheduler, deployment_object
 
 
 class Metrics:

@@ -14,7 +14,7 @@ from simcluster.control.garbagecollector import GarbageCollector
 from simcluster.control.job import JobController
 from simcluster.control.ttlafterfinished import TtlAfterFinishedController
 from simcluster.engine import SECOND, Simulation, format_rfc3339, parse_rfc3339
-from simcluster.testing.controlplane import FakeKubelets, FakeScheduler
+from tests.clusters.controlplane import FakeKubelets, FakeScheduler
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

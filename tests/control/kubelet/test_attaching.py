@@ -2,7 +2,7 @@
 
 import pytest
 
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 NAME = "kubernetes.io/csi/ebs.csi.aws.com^vol-1"
 MOUNTS = [{"name": "data", "mountPath": "/data"}]

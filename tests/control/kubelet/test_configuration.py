@@ -7,7 +7,7 @@ import pytest
 from simcluster.api.authentication.tokens import holder_of
 from simcluster.engine import SECOND
 from simcluster.models.machine.shell.tree import FileTree
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 
 @pytest.fixture

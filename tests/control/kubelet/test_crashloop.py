@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.control.kubelet.backoff import Backoff
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 
 def starts_of(bench, seconds):

@@ -3,7 +3,7 @@
 import pytest
 
 from simcluster.models.machine.shell.tree import FileTree
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 MIB = 1 << 20
 

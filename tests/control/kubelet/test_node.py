@@ -7,7 +7,7 @@ from simcluster.api.backends import LogOptions
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import condition
 from simcluster.engine import SECOND, fork
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 LEASES = "leases.coordination.k8s.io"
 

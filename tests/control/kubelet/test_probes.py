@@ -3,7 +3,7 @@
 import pytest
 
 from simcluster.engine import SECOND
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 
 def messages(bench, reason="Unhealthy", name="app"):

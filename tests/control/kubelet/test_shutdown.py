@@ -5,7 +5,7 @@ import pytest
 from simcluster.api.objects import condition
 from simcluster.control.kubelet.shutdown import shutdown_groups
 from simcluster.models.machine.hosttools.table import run_on_host
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 CONFIG = "/var/lib/kubelet/config.yaml"
 GROUPS = """shutdownGracePeriodByPodPriority:

@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from simcluster.testing.nodes import NodeBench
 from simcluster.testing.recordings import recordings
+from tests.clusters.nodes import NodeBench
 
 KUBELET_REASONS = ("Pulling", "Pulled", "Created", "Started", "BackOff", "Failed", "Unhealthy", "Killing")
 

@@ -4,7 +4,7 @@ import pytest
 
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 MOUNTS = [
     {"name": "conf", "mountPath": "/etc/app"},

@@ -10,7 +10,7 @@ from simcluster.control.namespace import NamespaceController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.control.serviceaccount import RootCaPublisher, ServiceAccountController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, pod_object
+from tests.clusters.controlplane import FakeKubelets, pod_object
 
 
 class Cluster:

@@ -5,7 +5,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.control.nodeipam import NodeIpamController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import node_object
+from tests.clusters.controlplane import node_object
 
 
 class SmallRange(NodeIpamController):

@@ -11,7 +11,7 @@ from simcluster.api.server import Api
 from simcluster.control.nodelifecycle import NodeLifecycleController, PodGarbageCollector, TaintEvictionController
 from simcluster.control.nodelifecycle.zones import eviction_interval_ns, zone_state
 from simcluster.engine import SECOND, Simulation, format_rfc3339
-from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object
+from tests.clusters.controlplane import FakeKubelets, node_object, pod_object
 
 LEASES = "leases.coordination.k8s.io"
 TOLERATIONS = [

@@ -11,7 +11,7 @@ from simcluster.api.server import Api
 from simcluster.control.persistentvolume import ClaimProtection, PersistentVolumeBinder, VolumeProtection
 from simcluster.control.scheduler import Scheduler
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object
+from tests.clusters.controlplane import FakeKubelets, node_object, pod_object
 
 PV, PVC, CLASSES = "persistentvolumes", "persistentvolumeclaims", "storageclasses.storage.k8s.io"
 

@@ -12,7 +12,7 @@ from simcluster.control.pods.ranking import pods_to_delete
 from simcluster.control.replicaset import ReplicaSetController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.engine import MILLISECOND, SECOND, Simulation, format_rfc3339
-from simcluster.testing.controlplane import FakeKubelets, FakeScheduler, pod_object
+from tests.clusters.controlplane import FakeKubelets, FakeScheduler, pod_object
 
 RS = "replicasets.apps"
 

@@ -14,7 +14,7 @@ from simcluster.control.garbagecollector import GarbageCollector
 from simcluster.control.replicaset.replicationcontroller import ReplicationControllerController
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, FakeScheduler, pod_object
+from tests.clusters.controlplane import FakeKubelets, FakeScheduler, pod_object
 
 RC = "replicationcontrollers"
 PATH = "/api/v1/namespaces/default/replicationcontrollers/web"

@@ -12,7 +12,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.control.resourcequota import ResourceQuotaController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import pod_object
+from tests.clusters.controlplane import pod_object
 
 TERM = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "kubernetes.io/hostname"}
 

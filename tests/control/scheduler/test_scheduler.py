@@ -12,7 +12,7 @@ from simcluster.api.server import Api
 from simcluster.control.scheduler import Scheduler
 from simcluster.control.scheduler.requests import pod_requests
 from simcluster.engine import MILLISECOND, MINUTE, SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object
+from tests.clusters.controlplane import FakeKubelets, node_object, pod_object
 
 CONTROL_PLANE_TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 

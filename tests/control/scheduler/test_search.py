@@ -16,7 +16,7 @@ from simcluster.control.scheduler.nodeinfo import PodInfo
 from simcluster.control.scheduler.plugins import REGISTRY
 from simcluster.control.scheduler.search import Search
 from simcluster.engine import Simulation
-from simcluster.testing.controlplane import node_object, pod_object
+from tests.clusters.controlplane import node_object, pod_object
 
 nodes = st.fixed_dictionaries(
     {

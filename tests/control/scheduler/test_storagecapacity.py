@@ -12,7 +12,7 @@ from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.control.scheduler import Scheduler
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import node_object, pod_object
+from tests.clusters.controlplane import node_object, pod_object
 
 DRIVER = "disk.example.com"
 ZONE = "topology.kubernetes.io/zone"

@@ -15,7 +15,7 @@ from simcluster.api.server import Api
 from simcluster.control.serviceaccount import LegacyTokenCleaner, TokenController, track_use
 from simcluster.control.serviceaccount.cleaner import INVALID_SINCE, LAST_USED, TRACKING
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import pod_object
+from tests.clusters.controlplane import pod_object
 
 DAY_NS = 24 * 3600 * SECOND
 YEAR = 365

@@ -133,9 +133,11 @@ def spoil_one(place: Place, number: int, *, typed: bool) -> None:
     choices: list[Any] = [None]  # take it out
     if field.kind == "list":
         assert field.item is not None
+        known = known or []  # a few are stored as null
         choices += [[], [*known, *known[:1]], [*known, zero(field.item)], known[:-1]]
     elif field.kind == "map":
         assert field.item is not None
+        known = known or {}
         choices += [{}, {**known, "": zero(field.item)}, {**known, "x": zero(field.item)}]
     elif field.type is not None:
         choices += [filled({}, field.type)]

@@ -14,7 +14,7 @@ from simcluster.control.garbagecollector import GarbageCollector
 from simcluster.control.persistentvolume import ClaimProtection
 from simcluster.control.statefulset import StatefulSetController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, FakeScheduler
+from tests.clusters.controlplane import FakeKubelets, FakeScheduler
 
 
 def stateful_set(replicas: int, **spec: Any) -> Json:

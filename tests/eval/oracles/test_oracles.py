@@ -13,7 +13,7 @@ from simcluster.eval.oracles.registry import checks
 from simcluster.faults.incident import IncidentStep, mechanism_of
 from simcluster.models.machine.process import Answer
 from simcluster.tasks.model import Task
-from simcluster.testing.shop import NAMESPACE, ShopWorld
+from tests.clusters.shop import NAMESPACE, ShopWorld
 
 STEP = {
     "at": "0s",

@@ -23,7 +23,7 @@ from simcluster.eval.trajectory import Recorder
 from simcluster.faults.incident import Incident
 from simcluster.surface.protocols import CommandResult
 from simcluster.tasks.model import FORBIDDEN, Task
-from simcluster.testing.shop import NAMESPACE, ShopWorld
+from tests.clusters.shop import NAMESPACE, ShopWorld
 
 ID = "shop_selector"
 

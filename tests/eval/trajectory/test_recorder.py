@@ -11,7 +11,7 @@ from simcluster.engine import SECOND, fork
 from simcluster.eval.trajectory import Recorder, verify
 from simcluster.eval.trajectory.recorder import read_jsonl, write_jsonl
 from simcluster.models.machine.process import Answer
-from simcluster.testing.shop import ShopWorld
+from tests.clusters.shop import ShopWorld
 
 
 def recorder(world: ShopWorld) -> Recorder:

@@ -92,7 +92,7 @@ def test_the_traffic_command(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     picture = tmp_path / "g.svg"
     assert main(["traffic", str(spec), "--seed", "3", "--seeds", "2", "--plot", str(picture)]) == 0
     shown = capsys.readouterr().out
-    assert "engine exact, seed 3" in shown
+    assert "engine exact (single_queue), seed 3" in shown
     assert "99 % confidence" in shown
     assert picture.read_text().startswith("<svg")
     assert main(["traffic", str(spec), "--json"]) == 0

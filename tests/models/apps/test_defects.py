@@ -14,7 +14,7 @@ from simcluster.models.apps.behaviour import read_application
 from simcluster.models.apps.defects import Defect, kinds
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel.descriptors import BASE
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 TEXT = """\
 application: shop

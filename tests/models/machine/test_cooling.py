@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.cooling import LEVELS, LIMIT_C, hottest_c, ratios
-from simcluster.testing.onemachine import one_machine, said
+from tests.clusters.onemachine import one_machine, said
 
 
 def test_a_healthy_heat_sink_keeps_any_load_cool() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 
 @pytest.fixture

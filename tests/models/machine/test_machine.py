@@ -10,7 +10,7 @@ from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.runtime import RuntimeFailure
 from simcluster.surface.protocols import Host
-from simcluster.testing.nodes import ScriptedCatalog
+from tests.clusters.nodes import ScriptedCatalog
 
 MIB = 1 << 20
 

@@ -8,8 +8,8 @@ from simcluster.engine import SECOND
 from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.shell.files import FileError
 from simcluster.surface.nodeshell import NodeShell
-from simcluster.testing.nodes import NodeBench
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.nodes import NodeBench
+from tests.clusters.onemachine import one_machine
 
 DATA = "/var/local-path-provisioner/pvc-1"
 

@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.engine import MINUTE, SECOND
 from simcluster.models.machine.machine import Machine
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.onemachine import one_machine
 
 
 @pytest.fixture

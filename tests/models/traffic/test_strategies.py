@@ -17,7 +17,7 @@ from simcluster.models.traffic.exact import ExactRun
 from simcluster.models.traffic.graph import GraphSpec, spec_of
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.strategies import STRATEGIES, TRAITS, possible
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 DOCS = Path(__file__).parents[3] / "docs" / "TRAFFIC.md"
 PODS = 42

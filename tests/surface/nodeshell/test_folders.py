@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.nodeshell.limits import ulimit
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.onemachine import one_machine
 
 
 class Standing:

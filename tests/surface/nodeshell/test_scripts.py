@@ -7,7 +7,7 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.machine.machine import Machine
 from simcluster.surface.nodeshell.shell import NodeShell
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.onemachine import one_machine
 
 
 class Clock:

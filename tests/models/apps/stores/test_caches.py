@@ -8,7 +8,7 @@ from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.redis import RedisProgram
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
-from simcluster.testing.storebench import StoreBench
+from tests.clusters.storebench import StoreBench
 
 
 def bench(*args: str, image: str = "redis:8.2.1", volume: bool = True, memory_limit: int | None = None) -> StoreBench:

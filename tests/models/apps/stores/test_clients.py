@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.models.apps.stores.clients import Place, options_from, url_of
 from simcluster.models.machine.process import ExecResult
-from simcluster.testing.storebench import StoreBench
+from tests.clusters.storebench import StoreBench
 
 
 def bench(image: str, port: int, client: str = "", **env: str) -> StoreBench:

@@ -11,7 +11,7 @@ from simcluster.models.apps.behaviour import Application
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.storage import slow
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
-from simcluster.testing.storebench import StoreBench
+from tests.clusters.storebench import StoreBench
 
 WORK = {"law": "exponential", "mean": "200us"}
 SHOP = {

@@ -8,7 +8,7 @@ from simcluster.models.apps.stores.postgres import PostgresProgram
 from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.storage import slow
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
-from simcluster.testing.storebench import StoreBench
+from tests.clusters.storebench import StoreBench
 
 FOLDER = "/var/local-path-provisioner/data"
 ENV = {"POSTGRES_PASSWORD": "secret", "POSTGRES_DB": "catalog", "POSTGRES_INITDB_ARGS": "--data-checksums"}

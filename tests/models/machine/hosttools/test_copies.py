@@ -7,7 +7,7 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import Pausing
 from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import slow
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.onemachine import one_machine
 
 THERE = "/var/local-path-provisioner/pvc-1"
 
@@ -17,7 +17,7 @@ def with_data() -> Machine:
     files = machine.files_at(THERE)
     assert files.allocate(f"{THERE}/db/data.wt", 200 << 20) == ""
     assert files.allocate(f"{THERE}/db/journal/1", 1 << 20) == ""
-    layer = machine.network.volumes[f"{machine.name}:{THERE}"] = Layer()
+    layer = machine.volumes[THERE] = Layer()
     layer.held["/data"] = Contents("mongod", "4.4")
     return machine
 
@@ -35,9 +35,9 @@ def test_data_are_copied_with_what_the_store_knows_of_them() -> None:
     here = machine.files_at("/var/lib/kept")
     assert here.disk.name == "nvme0n1"
     assert here.size_of("/var/lib/kept/db/data.wt") == 200 << 20
-    copied = machine.network.volumes[f"{machine.name}:/var/lib/kept"].held["/data"]
+    copied = machine.volumes["/var/lib/kept"].held["/data"]
     assert isinstance(copied, Contents)
-    assert copied is not machine.network.volumes[f"{machine.name}:{THERE}"].held["/data"]
+    assert copied is not machine.volumes[THERE].held["/data"]
     assert machine.files_at(THERE).exists(f"{THERE}/db/data.wt")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from simcluster.engine import SECOND
 from simcluster.models.machine.machine import Machine
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 
 @pytest.fixture

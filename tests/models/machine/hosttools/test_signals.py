@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.models.machine.kernel.hostservice import HostService
 from simcluster.models.machine.machine import Machine
-from simcluster.testing.onemachine import one_machine
+from tests.clusters.onemachine import one_machine
 
 
 def service(machine: Machine) -> None:

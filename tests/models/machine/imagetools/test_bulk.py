@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from simcluster.models.machine.imagetools.bulk import Zeros
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 
 def started(**resources):

@@ -6,7 +6,7 @@ import random
 
 from simcluster.models.machine.imagetools.execute import timed
 from simcluster.models.machine.imagetools.registry import TOOLS
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 _WORDS = (
     *(

@@ -4,7 +4,7 @@ import pytest
 
 from simcluster.engine import SECOND
 from simcluster.engine.clock import DAY
-from simcluster.testing.onemachine import one_machine, said
+from tests.clusters.onemachine import one_machine, said
 
 
 def test_a_free_clock_runs_away_and_chronyd_brings_it_back():

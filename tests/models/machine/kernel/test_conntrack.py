@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from simcluster.engine import SECOND, fork
-from simcluster.testing.onemachine import one_machine, said, start
+from tests.clusters.onemachine import one_machine, said, start
 
 FULL = "nf_conntrack: nf_conntrack: table full, dropping packet"
 

@@ -5,7 +5,7 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.machine.kernel import cfs, cgroupfiles
 from simcluster.models.machine.shell.tree import FileTree
-from simcluster.testing.onemachine import one_machine, said, start
+from tests.clusters.onemachine import one_machine, said, start
 
 MIB = 1 << 20
 MS = 1_000_000

@@ -3,7 +3,7 @@
 import pytest
 
 from simcluster.engine import SECOND
-from simcluster.testing.onemachine import one_machine, said, start
+from tests.clusters.onemachine import one_machine, said, start
 
 MIB = 1 << 20
 

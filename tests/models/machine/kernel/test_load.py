@@ -5,7 +5,7 @@ import pytest
 from simcluster.engine import MINUTE, SECOND
 from simcluster.models.machine.kernel import cgroupfiles
 from simcluster.models.machine.storage import IoDemand, load_file
-from simcluster.testing.onemachine import one_machine, said, start
+from tests.clusters.onemachine import one_machine, said, start
 
 
 def share(text, name):

@@ -4,7 +4,7 @@ from simcluster.engine import SECOND
 from simcluster.engine.clock import DAY
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.kernel import cgroupfiles
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 MIB = 1 << 20
 

@@ -6,7 +6,7 @@ from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.links import tcp
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.models.machine.network import Network
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 
 def pair():

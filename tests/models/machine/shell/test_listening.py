@@ -8,7 +8,7 @@ from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import Call
 from simcluster.models.machine.shell.container import ShellProgram
-from simcluster.testing.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, start
 
 
 def script(machine: Machine, text: str, name: str = "web") -> Container:
@@ -89,6 +89,12 @@ def test_a_loop_of_commands_that_never_waits_lets_time_pass() -> None:
     server.sim.run_for(10 * SECOND)
     assert server.running
     assert server.cpu_ns > 5 * SECOND
+
+
+def test_a_function_that_substitutes_itself_runs_out_of_processes() -> None:
+    server = script(one_machine(), "f() { x=$(f); }; f; echo end")
+    server.sim.run_for(SECOND)
+    assert lines(server) == ["sh: can't fork: Resource temporarily unavailable", "end"]
 
 
 def test_patterns_and_replacements_of_sed() -> None:

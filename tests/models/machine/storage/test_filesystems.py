@@ -5,7 +5,7 @@ import pytest
 from simcluster.engine import SECOND, Snapshot
 from simcluster.models.machine.storage import IoDemand, load_file, slow
 from simcluster.surface.nodeshell import NodeShell
-from simcluster.testing.nodes import NodeBench
+from tests.clusters.nodes import NodeBench
 
 FOLDER = "/var/local-path-provisioner/pvc-1"
 FILE = f"{FOLDER}/collection-7.wt"

@@ -11,7 +11,7 @@ from simcluster.models.apps.callgraph import PORT, REPOSITORY, application_of, e
 from simcluster.models.traffic.exact import ExactRun
 from simcluster.models.traffic.graph import GraphSpec, spec_of
 from simcluster.models.traffic.graph.service import variable_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 #: A database of 60 queries a second behind a cache that hits nine times in ten.
 LOOK_ASIDE: dict[str, Any] = {

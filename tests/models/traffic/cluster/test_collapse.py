@@ -12,7 +12,7 @@ import pytest
 from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.models.apps.behaviour import read_application
 from simcluster.models.traffic.cluster.users import UserStats
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 #: mu = 100 requests a second and pod of `db`; who calls it waits 1 s and tries 4 times in all.
 APP = """
@@ -91,7 +91,7 @@ def calls(cluster: HandmadeCluster, host: str, seconds: int) -> int:
 
 def digest(cluster: HandmadeCluster) -> str:
     """All that traffic remembers, and what it did to the containers."""
-    parts = [repr(list(cluster.traffic.history.ticks(0, cluster.sim.now)))]
+    parts = [repr(list(cluster.traffic.history.samples(0, cluster.sim.now)))]
     for container, server in cluster.traffic.servers.items():
         parts.append(repr((container, server.wait, server.container.cpu_ns, server.container.memory_bytes)))
     if cluster.traffic.hot is not None:

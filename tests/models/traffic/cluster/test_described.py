@@ -9,7 +9,7 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.apps.behaviour import read_application
 from simcluster.models.traffic.cluster.statistics import EdgeStats
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 WEB = """\
 application: tiny

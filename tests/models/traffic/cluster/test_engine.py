@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.engine import SECOND, fork
 from simcluster.models.traffic.cluster.users import UserLoad, UserStats
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 IMAGE = "registry.example.com/shop/any"
 

@@ -11,7 +11,7 @@ from simcluster.models.traffic.cluster.fleet import Arrived, Fleet, Seen
 from simcluster.models.traffic.cluster.server import Observed, Server
 from simcluster.models.traffic.cluster.statistics import Containers, Latencies, PodRecord, PodTable
 from simcluster.models.traffic.graph import spec_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 TICK_NS = SECOND // 2
 PODS = 6

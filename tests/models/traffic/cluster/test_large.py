@@ -7,7 +7,7 @@ import pytest
 from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.models.apps.callgraph import application_of
 from simcluster.models.traffic.graph import spec_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 SERVICES, PODS = 31, 5
 CALL = {"timeout": "1s", "retries": {"attempts": 4}}
@@ -88,5 +88,5 @@ def test_forks_and_looks_change_nothing(calm: Snapshot[HandmadeCluster]) -> None
     for each in (cluster, twin):
         each.run(20)
 
-    assert list(cluster.traffic.history.ticks(0, 1 << 62)) == list(twin.traffic.history.ticks(0, 1 << 62))
+    assert list(cluster.traffic.history.samples(0, 1 << 62)) == list(twin.traffic.history.samples(0, 1 << 62))
     assert cluster.container("leaf1-0").cpu_ns == twin.container("leaf1-0").cpu_ns

@@ -15,7 +15,7 @@ from simcluster.models.traffic.cluster.queueing import Wait
 from simcluster.models.traffic.cluster.reevaluation import Reevaluation
 from simcluster.models.traffic.cluster.tension import margin_of
 from simcluster.models.traffic.graph import spec_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 PODS = 42
 

@@ -4,7 +4,7 @@ import pytest
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.machine.links.nic import Nic
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 
 @pytest.fixture

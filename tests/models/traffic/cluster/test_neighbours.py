@@ -7,7 +7,7 @@ import pytest
 from simcluster.engine import SECOND
 from simcluster.models.apps.callgraph import PORT, REPOSITORY, application_of
 from simcluster.models.traffic.graph import spec_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 
 def test_users_beside_a_standing_storm_are_answered() -> None:

@@ -10,7 +10,7 @@ from simcluster.engine import SECOND, Snapshot, fork
 from simcluster.models.apps.callgraph import application_of
 from simcluster.models.traffic.cluster.evaluation import evaluate
 from simcluster.models.traffic.graph import spec_of
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 
 def pair() -> HandmadeCluster:

@@ -6,8 +6,8 @@ from simcluster.engine import MILLISECOND, SECOND, fork
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.models.traffic.cluster.causes import UNCONNECTED
 from simcluster.models.traffic.cluster.tolls import mean_toll, openings, toll
-from simcluster.testing.onemachine import said
 from simcluster.world import World
+from tests.clusters.onemachine import said
 
 MAXIMUM = "net.netfilter.nf_conntrack_max"
 WEB = """

@@ -16,7 +16,7 @@ from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.storage import FileSystem
 from simcluster.models.traffic.cluster.users import UserLoad
-from simcluster.testing.handmade import HandmadeCluster
+from tests.clusters.handmade import HandmadeCluster
 
 CALLER = "registry.example.com/bench/caller"
 

@@ -12,7 +12,7 @@ from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
-from simcluster.testing.nodes import ScriptedCatalog
+from tests.clusters.nodes import ScriptedCatalog
 
 
 def one_machine(
