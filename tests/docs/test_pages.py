@@ -88,9 +88,7 @@ def enter(command: str, shown: list[str], tree: Path, environment: dict[str, str
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    return Path(
-        shutil.copytree(ROOT, tmp_path / "tree", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    )
+    return Path(shutil.copytree(ROOT, tmp_path / "tree", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED)))
 
 
 @pytest.fixture
