@@ -210,6 +210,15 @@ class CpuLimitArgs(Content):
     cpu: str
     container: str = ""
 
+    @field_validator("cpu")
+    @classmethod
+    def _quantity(cls, value: str) -> str:
+        try:
+            millicores(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is no amount of CPU: write 200m or 0.2") from None
+        return value
+
 
 class CpuLimitAtLeast(Check):
     """The CPU limit of a container is high enough."""

@@ -362,10 +362,12 @@ class MongoShell:
         program = self._program
         assert program.storage is not None
         assert program.folder is not None
-        database = self._contents().databases[self.database]
+        ns = f"{self.database}.{name}"
+        database = self._contents().databases.get(self.database)
+        if database is None or name not in self._tables():
+            raise ShellError("MongoServerError", f"Collection '{ns}' does not exist to validate.")
         file = program.storage.file_of(database)
         outcome = program.folder.read(file, 0, database.size)
-        ns = f"{self.database}.{name}"
         if outcome.corrupt or outcome.error:
             errors = ["The record store has a corrupt block" if outcome.corrupt else outcome.error]
             return {"ns": ns, "valid": False, "errors": errors, "corruptRecords": [outcome.offset], "ok": 1}
