@@ -12,16 +12,15 @@ ROOMS = {
     },
     **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
 }
-#: Rooms, or folders of them, whose promises are also held by recordings of a real cluster, by the content that is
-#: written in their language, or by whole worlds.
+#: Rooms whose promises are also held by recordings of a real cluster, by the content that is written in their
+#: language, or by whole worlds.
 _BESIDE = {
     "api": ("tests/golden",),
     "control": ("tests/world", "tests/timeline"),
     "surface": ("tests/golden",),
     "apps": ("tests/world",),
     "faults": ("tests/tasks",),
-    "models/apps": ("tests/apps",),
-    "models": ("tests/world",),
+    "models": ("tests/apps", "tests/world"),
     "noise": ("tests/tasks",),
 }
 
@@ -38,7 +37,5 @@ def stages(root: Path, source: str) -> list[tuple[str, ...]]:
         inner = root / "tests" / Path(*parts[:depth])
         if inner.is_dir():
             found.append((inner.relative_to(root).as_posix(),))
-    for depth in (2, 1):
-        beside = _BESIDE.get("/".join(parts[:depth]), ())
-        found.extend((folder,) for folder in beside if (root / folder).is_dir())
+    found.extend((beside,) for beside in _BESIDE.get(parts[0], ()) if (root / beside).exists())
     return found
