@@ -14,9 +14,24 @@ from tests.transcripts import check
 _HERE = Path(__file__).parent
 #: Image, port, variables, and what its caller asks for.
 _STORES = {
-    "postgres": ("postgres:16", 5432, {"POSTGRES_PASSWORD": "s3cret", "POSTGRES_DB": "shop"}, ("postgres-go", "insert", "postgres")),
-    "mysql": ("mysql:8.0", 3306, {"MYSQL_ROOT_PASSWORD": "s3cret", "MYSQL_DATABASE": "shop", "MYSQL_USER": "app"}, ("mysql-go", "update", "root")),
-    "mongo": ("mongo:7.0", 27017, {"MONGO_INITDB_ROOT_USERNAME": "root", "MONGO_INITDB_ROOT_PASSWORD": "s3cret"}, ("mgo", "update", "root")),
+    "postgres": (
+        "postgres:16",
+        5432,
+        {"POSTGRES_PASSWORD": "s3cret", "POSTGRES_DB": "shop"},
+        ("postgres-go", "insert", "postgres"),
+    ),
+    "mysql": (
+        "mysql:8.0",
+        3306,
+        {"MYSQL_ROOT_PASSWORD": "s3cret", "MYSQL_DATABASE": "shop", "MYSQL_USER": "app"},
+        ("mysql-go", "update", "root"),
+    ),
+    "mongo": (
+        "mongo:7.0",
+        27017,
+        {"MONGO_INITDB_ROOT_USERNAME": "root", "MONGO_INITDB_ROOT_PASSWORD": "s3cret"},
+        ("mgo", "update", "root"),
+    ),
     "redis": ("redis:7.4", 6379, {}, ("redis-go", "SET", "")),
     "memcached": ("memcached:1.6", 11211, {}, ("memcache-go", "set", "")),
 }
