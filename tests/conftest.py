@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from tests.pins import Pins
 
 #: Without `--whole`, every so many-th case of a slow test runs, and the first always.
 SAMPLE = 5
@@ -10,7 +14,13 @@ SAMPLE = 5
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run the long sweeps whole, not a sample of them")
-    parser.addoption("--rewrite-transcripts", action="store_true", help="write transcripts as the tools now answer")
+    parser.addoption("--repin", action="store_true", help="write what the pinned files differ in; read the diff")
+
+
+@pytest.fixture
+def pins(request: pytest.FixtureRequest) -> Pins:
+    """The files of whole answers beside a test: in the folder `pinned`."""
+    return Pins(Path(request.path).parent / "pinned", request.config.getoption("--repin"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

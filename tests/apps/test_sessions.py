@@ -41,7 +41,7 @@ class Session:
 
     def exit(self, namespace: str, start: str, code: str) -> None:
         """The first process of the first running pod of that name ends."""
-        found = [pod for pod in self.world.api.store.objects("pods", namespace)]
+        found = list(self.world.api.store.objects("pods", namespace))
         pod = next(pod for pod in found if pod["metadata"]["name"].startswith(start))
         machine = self.world.machines[pod["spec"]["nodeName"]]
         next(

@@ -12,16 +12,22 @@ ROOMS = {
     },
     **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
 }
+#: Whole clusters in which every room below takes part, with all that they answer and become.
+_SCENES = ("tests/control/test_scenes.py", "tests/surface/kubectl/test_scenes.py", "tests/world/test_scenes.py")
 #: Rooms whose promises are also held by recordings of a real cluster, by the content that is written in their
 #: language, or by whole worlds.
 _BESIDE = {
-    "api": ("tests/golden",),
-    "control": ("tests/world", "tests/timeline"),
-    "surface": ("tests/golden",),
+    "api": (*_SCENES, "tests/golden"),
+    "control": (*_SCENES, "tests/world", "tests/timeline"),
+    "surface": (*_SCENES, "tests/golden"),
     "apps": ("tests/world",),
     "faults": ("tests/tasks",),
     "models": ("tests/apps", "tests/world"),
     "noise": ("tests/tasks",),
+    "world": _SCENES,
+    "engine": _SCENES,
+    "session": _SCENES,
+    "telemetry": _SCENES,
 }
 
 

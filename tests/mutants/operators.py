@@ -161,7 +161,7 @@ def _text(node: Any) -> str | None:
 
 
 def silent_lines(source: str) -> set[int]:
-    """Lines on which a change changes nothing: docstrings, annotations, imports, messages of assertions."""
+    """Lines on which a change changes nothing: docstrings, annotations, imports, and what always holds (assertions)."""
     lines: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         for silent in _silent_parts(node):
@@ -177,8 +177,12 @@ def _silent_parts(node: ast.AST) -> list[ast.expr | ast.stmt]:
             return [node]
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return [node]
-        case ast.Assert(msg=ast.expr() as message):
-            return [message]
+        case ast.Assert():
+            return [node]
+        case ast.Call(func=ast.Name(id="cast"), args=[first, *_]):
+            return [first]
+        case ast.Call(func=ast.Name(id="dataclass" | "lru_cache"), keywords=keywords):
+            return [one.value for one in keywords if one.arg in ("slots", "maxsize")]
         case ast.FunctionDef(args=arguments) if not arguments.defaults:
             return [one.annotation for one in arguments.args if one.annotation is not None]
     return []

@@ -131,11 +131,22 @@ def _in_file(root: Path, path: Path, rng: random.Random) -> Mutant | None:
 
 
 def _is_another_program(before: str, after: str) -> bool:
-    """Whether a change is one (and not, as of the stars of `f(**a)`, nonsense)."""
+    """Whether a change is one, and not nonsense (as of the stars of `f(**a)`) or of an annotation that nobody reads."""
     try:
-        return ast.dump(ast.parse(before)) != ast.dump(ast.parse(after))
+        return _program(before) != _program(after)
     except SyntaxError:
         return False
+
+
+def _program(source: str) -> str:
+    """The syntax tree without the annotations of functions."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef):
+            node.returns = None
+    return ast.dump(tree)
 
 
 def _places(nodes: list[Any], operators: Iterable[type[Operator]]) -> list[tuple[type[Operator], int, int]]:

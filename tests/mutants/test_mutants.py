@@ -35,11 +35,14 @@ def test_a_seed_draws_the_same_sample_and_every_mutant_is_another_program() -> N
 
 
 def test_docstrings_and_annotations_are_left_alone() -> None:
-    source = '"""Words."""\nimport x\n\n\ndef f(a: int | None) -> int:\n    """More."""\n    return a or 1\n'
-    assert silent_lines(source) == {1, 2, 5, 6}
+    source = (
+        '"""Words."""\nimport x\n\n\ndef f(a: int | None) -> int:\n    """More."""\n    assert a\n    return a or 1\n'
+    )
+    assert silent_lines(source) == {1, 2, 5, 6, 7}
 
 
 def test_the_nearest_tests_come_first() -> None:
     found = stages(ROOT, "simcluster/engine/simulation.py")
     assert found[0] == ("tests/engine/test_simulation.py",)
-    assert found[-1] == ("tests/engine",)
+    assert found[1] == ("tests/engine",)
+    assert found[-1] == ("tests/world/test_scenes.py",)

@@ -72,7 +72,7 @@ NAMES = (*_CHECKS, "named")
 
 def named(name: Any) -> Optional:
     """`format.named("dns1123Label")`."""
-    return Optional((Format(need_text(name)),)) if name in _CHECKS else Optional()
+    return Optional((Format(name),)) if need_text(name) in _CHECKS else Optional()
 
 
 def of_name(name: str) -> Format:

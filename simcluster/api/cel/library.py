@@ -114,7 +114,7 @@ def url_part(name: str) -> Callable[[Any], Any]:
     """A method that gives one part of a URL."""
 
     def part(value: Any) -> Any:
-        return value[name] if isinstance(value, Mapping) else no_overload()
+        return value[name] if isinstance(value, Mapping) and name in value else no_overload()
 
     return part
 
@@ -141,7 +141,7 @@ def query(value: Any) -> dict[str, list[str]]:
 
 
 def _part(value: Any, name: str) -> str:
-    return str(value[name]) if isinstance(value, Mapping) else no_overload()
+    return str(value[name]) if isinstance(value, Mapping) and name in value else no_overload()
 
 
 # Times.

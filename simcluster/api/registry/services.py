@@ -149,12 +149,12 @@ def _allocate_ports(spec: Json, owner: tuple[str, str], addresses: ServiceAddres
             if why:
                 field = f"spec.ports[{index}].nodePort"
                 causes.append(Cause("FieldValueInvalid", f"Invalid value: {asked}: {why}", field))
-            by_number[port["port"]] = asked
+            by_number[port.get("port", 0)] = asked
             ports.append(port)
             continue
         # The same port over TCP and UDP shares one node port.
-        given = by_number.get(port["port"]) or addresses.free_port(owner, index, chosen)
+        given = by_number.get(port.get("port", 0)) or addresses.free_port(owner, index, chosen)
         chosen[given] = None
-        by_number[port["port"]] = given
+        by_number[port.get("port", 0)] = given
         ports.append({**port, "nodePort": given})
     spec["ports"] = ports
