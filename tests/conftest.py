@@ -15,6 +15,7 @@ SAMPLE = 5
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run the long sweeps whole, not a sample of them")
     parser.addoption("--repin", action="store_true", help="write what the pinned files differ in; read the diff")
+    parser.addoption("--rewrite-transcripts", action="store_true", help="write transcripts as the tools now answer")
 
 
 @pytest.fixture

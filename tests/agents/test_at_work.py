@@ -71,14 +71,8 @@ class Scene:
     def stop(self, node: str, unit: str) -> None:
         self.world.machines[node].control("stop", unit)
 
-    def steal(self, node: str, share: str) -> None:
-        self.world.machines[node].steal_cpu(float(share))
-
     def cut(self, node: str) -> None:
         self.world.machines[node].power.cut()
-
-    def slow_link(self, node: str) -> None:
-        self.world.machines[node].nics["eth0"].degrade(loss=0.2, bandwidth_bps=1_000_000)
 
     def hot(self, node: str) -> None:
         machine = self.world.machines[node]
@@ -100,8 +94,7 @@ class Scene:
 def test_each_command_of_each_agent(request: pytest.FixtureRequest) -> None:
     scene = Scene()
     verbs = {
-        "again": scene.again, "wait": scene.wait, "stop": scene.stop, "steal": scene.steal, "cut": scene.cut,
-        "slow_link": scene.slow_link, "hot": scene.hot,
+        "again": scene.again, "wait": scene.wait, "stop": scene.stop, "cut": scene.cut, "hot": scene.hot,
     }  # fmt: skip
     check(request, _HERE / "at_work.transcript", scene.run, verbs)
 

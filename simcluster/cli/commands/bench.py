@@ -7,7 +7,7 @@ from rich.table import Table
 
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
-from simcluster.eval.bench import Measurement, measure, measure_scale, measure_traffic
+from simcluster.eval.bench import Measurement, measure, measure_scale, measure_soak, measure_traffic
 
 
 @click.command("bench", short_help="Measure how fast the simulation runs here.")
@@ -18,17 +18,24 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_t
 @click.option("--gate", is_flag=True, help="Exit with 1 if a promised figure is missed.")
 @click.option("--scale", default="", metavar="N,N,...", help="Measure clusters of so many nodes instead.")
 @click.option("--traffic", is_flag=True, help="Measure what requests cost in large applications instead (minutes).")
+@click.option(
+    "--soak", default=0, metavar="HOURS", type=click.IntRange(0), help="Let a world live so long instead (7 to 24)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(repeats: int, seed: int, gate: bool, scale: str, traffic: bool, as_json: bool) -> None:
+def command(repeats: int, seed: int, gate: bool, scale: str, traffic: bool, soak: int, as_json: bool) -> None:
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
     sizes = _sizes(scale)
-    if sizes and traffic:
-        raise click.UsageError("--scale and --traffic are measured one at a time")
+    if bool(sizes) + traffic + bool(soak) > 1:
+        raise click.UsageError("--scale, --traffic and --soak are measured one at a time")
+    if 0 < soak < 7:
+        raise click.BadParameter("at least 7 hours: the sixth is the one compared with", param_hint="--soak")
     remarks = console(stderr=True)
     with remarks.status("booting a cluster") as status:
         tell = status.update if remarks.is_terminal else remarks.print  # minutes without a word look like a hang
         if traffic:
             found = measure_traffic(tell)
+        elif soak:
+            found = measure_soak(soak, seed, tell)
         else:
             found = measure_scale(sizes, seed, tell) if sizes else measure(repeats, seed, tell)
     if as_json:
