@@ -14,34 +14,20 @@ ROOMS = {
 }
 #: Whole clusters in which every room below takes part, with all that they answer and become.
 _SCENES = ("tests/control/test_scenes.py", "tests/surface/kubectl/test_scenes.py", "tests/world/test_scenes.py")
-<<<<<<< HEAD
 #: Rooms whose promises are also held by recordings of a real cluster, by the content that is written in their
 #: language, or by whole worlds.
-=======
-#: Rooms, or folders of them, whose promises are also held by recordings of a real cluster, by the content that is
-#: written in their language, or by whole worlds.
->>>>>>> main
 _BESIDE = {
     "api": (*_SCENES, "tests/golden"),
     "control": (*_SCENES, "tests/world", "tests/timeline"),
     "surface": (*_SCENES, "tests/golden"),
     "apps": ("tests/world",),
     "faults": ("tests/tasks",),
-<<<<<<< HEAD
     "models": ("tests/apps", "tests/world"),
     "noise": ("tests/tasks",),
-=======
-    "models/apps": ("tests/apps",),
-    "models": ("tests/world",),
->>>>>>> main
     "world": _SCENES,
     "engine": _SCENES,
     "session": _SCENES,
     "telemetry": _SCENES,
-<<<<<<< HEAD
-=======
-    "noise": ("tests/tasks",),
->>>>>>> main
 }
 
 
@@ -57,11 +43,5 @@ def stages(root: Path, source: str) -> list[tuple[str, ...]]:
         inner = root / "tests" / Path(*parts[:depth])
         if inner.is_dir():
             found.append((inner.relative_to(root).as_posix(),))
-<<<<<<< HEAD
     found.extend((beside,) for beside in _BESIDE.get(parts[0], ()) if (root / beside).exists())
-=======
-    for depth in (2, 1):
-        beside = _BESIDE.get("/".join(parts[:depth]), ())
-        found.extend((folder,) for folder in beside if (root / folder).exists())
->>>>>>> main
     return found
