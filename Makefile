@@ -17,6 +17,7 @@ $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "simcluster needs Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m compileall -q simcluster models faults noise tasks agents eval
 	@touch $@
 
 demo: $(STAMP)  ## a scoreboard of the reference agents over the suite lite

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from simcluster.api import errors
 from simcluster.api.request import APPLY_PATCH, JSON, MERGE_PATCH, Response, request_of
 from simcluster.api.server import Api
 from tests.api.hostile import hostile_server
+from tests.pins import Pins
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -150,3 +153,12 @@ def test_the_template_of_a_job(api: Api) -> None:
         assert part in message
     assert message.endswith("Resources:(*core.ResourceRequirements)(nil)}}: field is immutable")
     assert refusal(api, "PATCH", "/apis/batch/v1/namespaces/default/jobs/x", body, MERGE_PATCH)[1] == message
+
+
+def test_what_a_client_makes_of_plain_answers(pins: Pins) -> None:
+    told = [
+        f"{code} {text!r}: {json.dumps(errors.of_plain_answer(code, text), sort_keys=True)}"
+        for code in range(400, 512)
+        for text in ("", " went wrong \n")
+    ]
+    pins.hold("plain-answers.txt", told)

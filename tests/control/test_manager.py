@@ -58,3 +58,50 @@ def test_a_deployment_is_bound_within_the_time_of_a_real_control_plane() -> None
     plane.sim.run_for(SECOND // 10)
     assert all(p["spec"].get("nodeName") for p in plane.api.store.objects("pods", "default"))
     assert plane.api.store.count("pods") == 3
+
+
+def owner(api_version: str, kind: str, **spec: object) -> dict[str, object]:
+    """An object whose controller wants one pod of the label `of: KIND`."""
+    labels = {"of": kind.lower()}
+    containers = [{"name": "c", "image": "i"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers, **spec}}
+    selector = labels if kind == "ReplicationController" else {"matchLabels": labels}
+    body: dict[str, object] = {"template": template} if kind == "Job" else {"template": template, "selector": selector}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": kind.lower()}, "spec": body}
+
+
+def test_a_manager_that_starts_late_finds_what_is_there_and_adopts_it() -> None:
+    late = Simulation(9)
+    api = Api(late)
+    user = Client(api, User(), "kubectl")
+    user.create("namespaces", "", {"metadata": {"name": "default"}})
+    user.create("nodes", "", node_object("n0"))
+    owners = {
+        "replicasets.apps": owner("apps/v1", "ReplicaSet"),
+        "replicationcontrollers": owner("v1", "ReplicationController"),
+        "statefulsets.apps": owner("apps/v1", "StatefulSet"),
+        "daemonsets.apps": owner("apps/v1", "DaemonSet"),
+        "jobs.batch": owner("batch/v1", "Job", restartPolicy="Never"),
+    }
+    for resource, body in owners.items():
+        user.create(resource, "default", body)
+        if resource not in ("jobs.batch", "statefulsets.apps"):
+            pod = {"metadata": {"name": f"{body['kind']}-orphan".lower(), "labels": {"of": str(body["kind"]).lower()}}}
+            user.create(
+                "pods", "default", {**pod, "spec": {"nodeName": "n0", "containers": [{"name": "c", "image": "i"}]}}
+            )
+    late.run_for(5 * SECOND)
+    ControllerManager(late, api, RUN)
+    late.run_for(10 * SECOND)
+    owned = {
+        pod["metadata"]["name"]: pod["metadata"]["ownerReferences"][0]["kind"]
+        for pod in api.store.objects("pods", "default")
+    }
+    made = {name: kind for name, kind in owned.items() if kind in ("Job", "DaemonSet")}
+    assert {name: kind for name, kind in owned.items() if name not in made} == {
+        "replicaset-orphan": "ReplicaSet",
+        "replicationcontroller-orphan": "ReplicationController",
+        "statefulset-0": "StatefulSet",
+    }
+    assert sorted(made.values()) == ["DaemonSet", "Job"]
+    assert "daemonset-orphan" in made

@@ -19,4 +19,4 @@ UNWATCHED = ("leases.coordination.k8s.io",)
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SCENES.glob("*.scene")))
 def test_what_becomes_of_the_objects(pins: Pins, name: str) -> None:
-    pins.hold(f"{name}.txt", play((SCENES / f"{name}.scene").read_text(), unwatched=UNWATCHED))
+    pins.hold(f"{name}.txt.xz", play((SCENES / f"{name}.scene").read_text(), unwatched=UNWATCHED))

@@ -25,6 +25,8 @@ from cosmic_ray.operators.operator import Operator
 
 from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines, tree_of
 
+#: Changes that change nothing: what is identical here (None, a type, a value of an Enum) is equal.
+_SAME = ("Is_Eq", "IsNot_NotEq")
 #: Kinds of mistakes, each as likely as the others in a file that has places for it.
 KINDS: dict[str, tuple[type[Operator], ...]] = {
     "arithmetic": tuple(binary_operator_replacement.operators()),
@@ -36,7 +38,11 @@ KINDS: dict[str, tuple[type[Operator], ...]] = {
         boolean_replacer.ReplaceOrWithAnd,
     ),
     "call": (DropCall,),
-    "comparison": tuple(comparison_operator_replacement.operators()),
+    "comparison": tuple(
+        one
+        for one in comparison_operator_replacement.operators()
+        if one.__name__.rpartition("Operator_")[2] not in _SAME
+    ),
     "event": (DropEvent,),
     "exception": (exception_replacer.ExceptionReplacer,),
     "loop": (

@@ -36,7 +36,7 @@ def test_every_kind_is_printed_and_described(pins: Pins) -> None:
             if resource.plural not in MANY:
                 lines.append(f"kubectl describe {kind}")
                 lines.append(f"kubectl get {kind} -o yaml")
-    pins.hold("kinds.txt", play(_with_cluster("\n".join(lines))))
+    pins.hold("kinds.txt.xz", play(_with_cluster("\n".join(lines))))
 
 
 def _with_cluster(text: str) -> str:
