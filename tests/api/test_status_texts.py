@@ -156,9 +156,9 @@ def test_the_template_of_a_job(api: Api) -> None:
 
 
 def test_what_a_client_makes_of_plain_answers(pins: Pins) -> None:
-    told = [
+    texts = [
         f"{code} {text!r}: {json.dumps(errors.of_plain_answer(code, text), sort_keys=True)}"
         for code in range(400, 512)
         for text in ("", " went wrong \n")
     ]
-    pins.hold("plain-answers.txt", told)
+    pins.hold("plain-answers.txt", texts)

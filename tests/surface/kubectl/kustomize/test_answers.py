@@ -145,20 +145,20 @@ OVERLAYS = (
 
 
 def test_answers(pins: Pins) -> None:
-    told: list[str] = []
+    outcome: list[str] = []
     for overlay in OVERLAYS:
         resources = "" if "resources" in overlay or overlay.startswith(("- ", "a: [")) else "resources: [../base]\n"
         for legacy in (False, True):
-            told.append(f"> {overlay!r} {'sorted' if legacy else ''}")
+            outcome.append(f"> {overlay!r} {'sorted' if legacy else ''}")
             files = {**FILES, "over/kustomization.yaml": resources + overlay}
             try:
                 for obj in build(files, "over", legacy=legacy):
-                    told += ["---", *to_yaml(obj).splitlines()]
+                    outcome += ["---", *to_yaml(obj).splitlines()]
             except KubectlError as wrong:
-                told.append(f"! {wrong}")
+                outcome.append(f"! {wrong}")
     for folder in ("none", "part", "base"):
         try:
-            told.append(f"> {folder}: {len(build(FILES, folder, legacy=True))}")
+            outcome.append(f"> {folder}: {len(build(FILES, folder, legacy=True))}")
         except KubectlError as wrong:
-            told.append(f"> {folder} ! {wrong}")
-    pins.hold("answers.txt.xz", told)
+            outcome.append(f"> {folder} ! {wrong}")
+    pins.hold("answers.txt.xz", outcome)
