@@ -2,7 +2,7 @@
 
 A line that begins with `$ ` is a command, one with `> ` something that the test does in between (`> wait 60`). Under
 a command stand its standard output (`| `), its standard error (`! `) and its exit status (`= 2`) unless it is 0; `~`
-at the end of the last line says that no newline follows. `pytest --rewrite-transcripts` writes the answers anew: read
+at the end of the last line says that no newline follows. `pytest --repin` writes the answers anew: read
 the difference.
 """
 
@@ -24,7 +24,7 @@ def check(request: pytest.FixtureRequest, path: Path, run: Run, verbs: Verbs) ->
     """Do what the transcript says and compare all that is said."""
     written = path.read_text()
     found = "".join(_said(written, run, verbs))
-    if request.config.getoption("--rewrite-transcripts"):
+    if request.config.getoption("--repin"):
         path.write_text(found)
     assert found.splitlines() == written.splitlines()
 

@@ -33,9 +33,9 @@ def _panel(panel: Panel, width: int) -> str:
     for x, _ in panel.marks:
         if low <= x <= high:
             marks[min(width - 1, int((x - low) / span * width))] = "^"
-    told = ", ".join(f"{x:g} s {word}" for x, word in sorted(panel.marks))
+    labels = ", ".join(f"{x:g} s {word}" for x, word in sorted(panel.marks))
     rows.append(" " * column + "".join(marks))
-    rows.append(f"{'':<{column}}{low:g} s to {high:g} s" + (f"; ^ {told}" if told else ""))
+    rows.append(f"{'':<{column}}{low:g} s to {high:g} s" + (f"; ^ {labels}" if labels else ""))
     return "\n".join(rows)
 
 

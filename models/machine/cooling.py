@@ -58,7 +58,7 @@ class Cooling:
         self.events = 0
         self.failed_ns = self.hot_ns = -1
         self._temperature_c = AMBIENT_C
-        self._told_ns = -TELL_NS
+        self._logged_ns = -TELL_NS
         self._hot = False
         self._timer: Timer | None = None
 
@@ -128,8 +128,8 @@ class Cooling:
         if not hot:
             self._hot = False
             said = "temperature/speed normal (total events = "
-        elif now - self._told_ns >= TELL_NS:
-            self._hot, self._told_ns = True, now
+        elif now - self._logged_ns >= TELL_NS:
+            self._hot, self._logged_ns = True, now
             said = "temperature is above threshold, cpu clock is throttled (total events = "
         else:
             return

@@ -57,8 +57,8 @@ class Watch:
         self._pending: list[Json] = []
         self._bookmark_ns = store.sim.now
         self._ends_ns = store.sim.now + options.timeout_ns if options.timeout_ns is not None else None
-        self._is_table_told = False
-        self._is_last_told = options.initial_end  # which marks how far the client is by itself
+        self._is_table_sent = False
+        self._is_last_bookmark_sent = options.initial_end  # which marks how far the client is by itself
         self.version = store.version if options.version is None else options.version
         if options.version is None:
             for obj in store.objects(resource, selection.namespace):
@@ -79,7 +79,7 @@ class Watch:
             return [*events, {"type": "ERROR", "object": error.status()}]
         for change in changes:
             if change.resource == self.resource:
-                event = self._told(change)
+                event = self._event_of(change)
                 if event is not None:
                     events.append(event)
         self.version = max(self.version, self.store.version)
@@ -96,16 +96,16 @@ class Watch:
     def _is_bookmark_due(self, now_ns: int) -> bool:
         if now_ns - self._bookmark_ns >= MINUTE:
             return True
-        if self._ends_ns is None or self._is_last_told or now_ns < self._ends_ns - _LAST_BOOKMARK_NS:
+        if self._ends_ns is None or self._is_last_bookmark_sent or now_ns < self._ends_ns - _LAST_BOOKMARK_NS:
             return False
-        self._is_last_told = True
+        self._is_last_bookmark_sent = True
         return True
 
     def close(self) -> None:
         """Stop watching."""
         self.is_closed = True
 
-    def _told(self, change: Change) -> Json | None:
+    def _event_of(self, change: Change) -> Json | None:
         matched = change.previous is not None and self.selection.matches(change.previous)
         matches = change.kind != "DELETED" and self.selection.matches(change.object)
         if matches:
@@ -126,9 +126,9 @@ class Watch:
             self.is_closed = True
             return {"type": "ERROR", "object": error.status()}
         if self.view.form == TABLE:
-            if self._is_table_told:
+            if self._is_table_sent:
                 shown["columnDefinitions"] = None
-            self._is_table_told = True
+            self._is_table_sent = True
         return {"type": kind, "object": shown}
 
     def _blueprint(self) -> str:

@@ -105,6 +105,6 @@ def test_every_way_of_importing_counts() -> None:
     assert circles(import_graph(sources)) == [["simcluster.a", "simcluster.b", "simcluster.c", "simcluster.d"]]
 
 
-def test_circles_that_touch_are_one_and_others_are_told_apart() -> None:
+def test_circles_that_touch_are_one_and_others_are_distinguished() -> None:
     graph = {"a": ["b"], "b": ["c", "a"], "c": ["b", "d"], "d": ["e"], "e": ["d"], "f": ["a", "d"]}
     assert circles(graph) == [["a", "b", "c"], ["d", "e"]]

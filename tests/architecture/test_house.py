@@ -15,6 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS_AT_THE_TOP = ("models", "faults", "noise", "agents", "eval", "tasks")
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
+PARAMETERS_MAX = 8
+#: A compiled loop gets plain arrays and numbers, each as a parameter: numba compiles no objects of ours.
+KERNELS = ROOT / "models" / "traffic" / "aggregate" / "fast" / "compiled.py"
+#: Words that are no terms of the field, in no name.
+NO_TERMS = {"stir", "heed", "lent", "told", "whoever"}
 #: Written in parts, so that this file does not find itself.
 LEFTOVERS = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" + "Error")) + r")\b")
 
@@ -43,6 +48,29 @@ def test_functions_fit_on_a_screen() -> None:
                 if lines > FUNCTION_LINES_MAX:
                     long.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {lines} lines")
     assert not long, "\n".join(long)
+
+
+def test_functions_take_few_parameters() -> None:
+    many = []
+    for path in python_files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and path != KERNELS:
+                given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                count = sum(one.arg not in ("self", "cls") for one in given)
+                if count > PARAMETERS_MAX:
+                    many.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {count} parameters")
+    assert not many, "\n".join(many)
+
+
+def test_names_are_the_fields_words() -> None:
+    wrong = []
+    for path in python_files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            for name in (getattr(node, field, None) for field in ("name", "id", "attr", "arg")):
+                words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) if isinstance(name, str) else ()
+                if NO_TERMS & {word.lower() for word in words}:
+                    wrong.append(f"{path.relative_to(ROOT)}: {name}")
+    assert not wrong, "\n".join(sorted(set(wrong)))
 
 
 def test_every_module_says_what_it_is() -> None:

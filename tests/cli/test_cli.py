@@ -82,7 +82,7 @@ def test_a_fault_proves_its_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "service_selector_mismatch" in capsys.readouterr().out
 
 
-def test_internal_errors_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_internal_errors_are_distinguished(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(COMMANDS, "broken", "x")
     assert main(["broken"]) == 3
     assert "internal error" in capsys.readouterr().err

@@ -60,9 +60,9 @@ def test_a_prediction_is_judged(lesson: str, answer: str, said: str, capsys: pyt
 
 def test_json_and_the_picture(lesson: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", lesson, "--json", "--answer", "2", "--out", str(tmp_path / "pictures")]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["right"], told["answer_is_right"]) == ([2], True)
-    assert told["figures"]["share"] < 0.5
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["right"], printed["answer_is_right"]) == ([2], True)
+    assert printed["figures"]["share"] < 0.5
     assert (tmp_path / "pictures" / "tiny.svg").read_text().startswith("<svg")
 
 

@@ -82,7 +82,7 @@ def enter(command: str, shown: list[str], tree: Path, environment: dict[str, str
     assert done.returncode == 0, f"$ {command}\n{output}"
     rest = " ".join(output.split())
     for line in shown:
-        before, found, rest = rest.partition(" ".join(line.split()))
+        _, found, rest = rest.partition(" ".join(line.split()))
         assert found, f"$ {command}\ndoes not print {line!r} there, but\n{output}"
 
 

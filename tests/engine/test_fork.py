@@ -22,7 +22,7 @@ class Pod(Parted):
         self.name, self.fact, self.started_ns = name, fact, 0
         self.waiting: dict[str, int] = {}
         self.peer: Pod | None = None
-        self.told: Any = None
+        self.value: Any = None
 
 
 class Ring(Flat):
@@ -88,17 +88,17 @@ def test_of_parted_objects_only_what_may_change_is_copied(values: list[Any]) -> 
     pods = []
     for number, value in enumerate(values):
         pod = Pod(f"p{number}", Fact(str(number)))
-        pod.told = value
+        pod.value = value
         pods.append(pod)
     found = fork(pods)
     assert [vars(pod) for pod in found] == [vars(pod) for pod in pods]
     for one, other in zip(pods, found, strict=True):
         assert one.fact is other.fact
         assert one.waiting is not other.waiting
-        if isinstance(one.told, list | dict):
-            assert one.told is not other.told
-        if isinstance(one.told, tuple):
-            assert one.told[1] is not other.told[1]
+        if isinstance(one.value, list | dict):
+            assert one.value is not other.value
+        if isinstance(one.value, tuple):
+            assert one.value[1] is not other.value[1]
 
 
 def test_a_plain_pickle_of_all_that_is_complete() -> None:

@@ -288,7 +288,7 @@ def test_processes_and_timers_live_on_one_clock() -> None:
     assert sim.now == 22 * SECOND
 
 
-def test_what_cannot_be_run_is_told() -> None:
+def test_what_cannot_be_run_is_refused() -> None:
     env = Simulation().simpy()
     with pytest.raises(ValueError, match="until \\(0\\) must be greater"):
         env.run(until=0)

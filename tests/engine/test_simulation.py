@@ -38,7 +38,7 @@ def test_ties_are_served_in_order_of_scheduling() -> None:
     assert list(seen) == ["first", "a", "b", "c"]
 
 
-def test_time_stands_where_it_was_told_to() -> None:
+def test_time_stands_where_it_was_asked_to() -> None:
     sim = Simulation()
     sim.run_for(7)
     assert sim.now == 7

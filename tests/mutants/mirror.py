@@ -14,21 +14,20 @@ ROOMS = {
 }
 #: Whole clusters in which every room below takes part, with all that they answer and become.
 _SCENES = ("tests/control/test_scenes.py", "tests/surface/kubectl/test_scenes.py", "tests/world/test_scenes.py")
-#: Rooms, or folders of them, whose promises are also held by recordings of a real cluster, by the content that is
-#: written in their language, or by whole worlds.
+#: Rooms whose promises are also held by recordings of a real cluster, by the content that is written in their
+#: language, or by whole worlds.
 _BESIDE = {
     "api": (*_SCENES, "tests/golden"),
     "control": (*_SCENES, "tests/world", "tests/timeline"),
     "surface": (*_SCENES, "tests/golden"),
     "apps": ("tests/world",),
     "faults": ("tests/tasks",),
-    "models/apps": ("tests/apps",),
-    "models": ("tests/world",),
+    "models": ("tests/apps", "tests/world"),
+    "noise": ("tests/tasks",),
     "world": _SCENES,
     "engine": _SCENES,
     "session": _SCENES,
     "telemetry": _SCENES,
-    "noise": ("tests/tasks",),
 }
 
 
@@ -44,7 +43,5 @@ def stages(root: Path, source: str) -> list[tuple[str, ...]]:
         inner = root / "tests" / Path(*parts[:depth])
         if inner.is_dir():
             found.append((inner.relative_to(root).as_posix(),))
-    for depth in (2, 1):
-        beside = _BESIDE.get("/".join(parts[:depth]), ())
-        found.extend((folder,) for folder in beside if (root / folder).exists())
+    found.extend((beside,) for beside in _BESIDE.get(parts[0], ()) if (root / beside).exists())
     return found

@@ -216,7 +216,7 @@ def test_commands_cost_what_the_policy_says(box: Sandbox, policy: Clock, spent: 
     assert box.commands[-1].at_ns == box.world.sim.now - 2 * SECOND
 
 
-def test_in_real_time_whoever_paces_says_when_a_request_arrives(box: Sandbox) -> None:
+def test_in_real_time_the_pacer_says_when_a_request_arrives(box: Sandbox) -> None:
     box.inbox.policy = Clock(policy="realtime:2.5")
     now = box.world.sim.now
     arrives = now + box.inbox.policy.simulated_ns(4 * SECOND)
@@ -233,7 +233,7 @@ def test_in_real_time_whoever_paces_says_when_a_request_arrives(box: Sandbox) ->
         box.inbox.submit(Request("kubectl", "get pods", at_ns=box.world.sim.now))
 
 
-def test_requests_are_done_in_the_name_of_whoever_is_said(box: Sandbox) -> None:
+def test_requests_are_done_in_the_name_that_is_given(box: Sandbox) -> None:
     who = "system:serviceaccount:default:default"
     asked = "auth whoami -o yaml"
     for name in ("", who, "jane"):

@@ -121,7 +121,7 @@ def test_a_session_in_real_time_repeats(fresh: Snapshot[Sandbox], tmp_path: Path
     assert (differences, again.digest) == ([], box.digest)
 
 
-def test_what_is_not_the_same_is_told(fresh: Snapshot[Sandbox], tmp_path: Path) -> None:
+def test_what_is_not_the_same_is_named(fresh: Snapshot[Sandbox], tmp_path: Path) -> None:
     box, path = fresh.restore(), tmp_path / "a.jsonl"
     worked(box)
     box.write_log(path)

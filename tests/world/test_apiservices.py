@@ -18,7 +18,7 @@ def served(now_ns: int) -> Client:
     return Client(Api(sim), AGGREGATOR, "kubeadm")
 
 
-def told(client: Client) -> list[tuple[str, Json, int]]:
+def history(client: Client) -> list[tuple[str, Json, int]]:
     return [(change.kind, dict(change.object), change.version) for change in client.api.store.history.since(0)]
 
 
@@ -28,7 +28,7 @@ def test_copies_are_what_requests_would_have_made() -> None:
     for _ in range(2):  # the first may be the one that prepares them
         copied = served(0)
         apiservices.register(copied, 0)
-    assert told(copied) == told(asked)
+    assert history(copied) == history(asked)
     assert copied.api.served.counts == asked.api.served.counts
     assert copied.api.sim.digest.hex() == asked.api.sim.digest.hex()
 

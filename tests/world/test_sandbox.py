@@ -127,9 +127,9 @@ def test_too_much_stays_pending_with_the_scheduler_s_reason(serving: Sandbox) ->
     box = serving.fork()
     box.kubectl("set resources deployment/orders --requests=cpu=64")
     box.wait("10s")
-    told = box.kubectl("get events --field-selector reason=FailedScheduling").stdout
-    assert "0/4 nodes are available: 1 node(s) had untolerated taint" in told
-    assert "3 Insufficient cpu." in told
+    events = box.kubectl("get events --field-selector reason=FailedScheduling").stdout
+    assert "0/4 nodes are available: 1 node(s) had untolerated taint" in events
+    assert "3 Insufficient cpu." in events
     assert "Pending" in box.kubectl("get pods -l app=orders").stdout
 
 

@@ -77,7 +77,7 @@ class Kernel:
         self.cleared_ns = -1
         self.load = LoadHistory(machine, self.sysctls, self.hung)
         self.stuck_cpus: dict[int, None] = {}
-        self._hung_told = 0
+        self._hung_warnings = 0
         self._limits: dict[str, RateLimit] = {}
         self._watch: Timer | None = None
         self._announced = 0.0
@@ -289,9 +289,9 @@ class Kernel:
 
     def hung(self, comm: str, pid: int, blocked_s: int) -> None:
         """A task has been in uninterruptible sleep for so many seconds: khungtaskd tells, as often as it may."""
-        if self._hung_told >= self.sysctls.number("kernel.hung_task_warnings") >= 0:
+        if self._hung_warnings >= self.sysctls.number("kernel.hung_task_warnings") >= 0:
             return
-        self._hung_told += 1
+        self._hung_warnings += 1
         release = self.machine.identity.kernel_version
         self.machine.kernel(*watchdog.hung_lines(comm, pid, blocked_s, release))
 

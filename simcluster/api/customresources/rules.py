@@ -85,10 +85,10 @@ def _try(rule: Schema, value: Any, old: Any, schema: Schema, path: str, causes: 
         _add(rule, schema, path, f"{error} evaluating rule: {message}", causes)
         return
     if held is not True:
-        _add(rule, schema, path, _told(rule, message, variables), causes)
+        _add(rule, schema, path, _message_of(rule, message, variables), causes)
 
 
-def _told(rule: Schema, message: str, variables: Json) -> str:
+def _message_of(rule: Schema, message: str, variables: Json) -> str:
     """The message expression's text if it gives one, else the message."""
     expression = rule.get("messageExpression")
     if not expression:

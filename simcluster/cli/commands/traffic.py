@@ -64,14 +64,14 @@ def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int,
 
     if engine == "exact" and ExactRun(graph).strategy() != ExactRun(graph).strategy(asked=True):
         return None  # a loop that does not stop at windows
-    err, told = console(stderr=True), [time.monotonic()]
+    err, shown_s = console(stderr=True), [time.monotonic()]
     whole = graph.run.duration / 1e9
 
     def tell(windows: int, waiting: float) -> bool:
         words = f"seed {seed}: {windows * graph.run.window / 1e9:g} of {whole:g} s simulated, {waiting:,.0f} waiting"
         status.update(words)
-        if not err.is_terminal and time.monotonic() - told[0] >= PROGRESS_S:
-            told[0] = time.monotonic()
+        if not err.is_terminal and time.monotonic() - shown_s[0] >= PROGRESS_S:
+            shown_s[0] = time.monotonic()
             click.echo(words, err=True)
         return False
 
@@ -93,8 +93,8 @@ def _show(result: Any, graph: Any) -> None:
     for name, rows in result.load.items():
         for what in ("attempts", "ok"):
             values = [getattr(row, what) / result.window_seconds(index) for index, row in enumerate(rows)]
-            told = f"{name} {'goodput' if what == 'ok' else what}"
-            out.print(f"{escape(f'{told:<24}')}{_spark(values)} max {max(values):.4g}/s")
+            label = f"{name} {'goodput' if what == 'ok' else what}"
+            out.print(f"{escape(f'{label:<24}')}{_spark(values)} max {max(values):.4g}/s")
     for name, windows in result.services.items():
         values = [row.queue for row in windows]
         out.print(f"{escape(f'{name} queue'.ljust(24))}{_spark(values)} max {max(values):.4g}")

@@ -70,7 +70,7 @@ class NodeReporter:
         self._stream = host.sim.stream("node-status", host.name)
         self._sent: Json = {}
         self._sent_ns = 0
-        self._told_of: tuple[object, ...] = ()  # what the status that was sent last is made of
+        self._reported: tuple[object, ...] = ()  # what the status that was sent last is made of
         self._unschedulable = False
         self._registered = False  # a Node that is deleted afterwards is not registered again
         self._settled = False  # the first status after a start says NotReady
@@ -167,11 +167,11 @@ class NodeReporter:
         self._tell_schedulable(node)
         now = self.host.sim.now
         ingredients, is_young = self._ingredients(node), now - self._sent_ns < REPORT_PERIOD_NS
-        if self._sent and is_young and ingredients == self._told_of:
+        if self._sent and is_young and ingredients == self._reported:
             return
         status = self._status(node)
         if self._sent and is_young and _essence(status) == _essence(self._sent):
-            self._told_of = ingredients
+            self._reported = ingredients
             return
         was, became = condition(node, "Ready"), condition({"status": status}, "Ready")
         known = node.get("status") or {}

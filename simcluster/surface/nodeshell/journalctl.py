@@ -68,7 +68,7 @@ def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
     if wanted.problem:
         return CommandResult("", wanted.problem + "\n", 1)
     if wanted.answer:
-        return CommandResult(_told(host, wanted.answer))
+        return CommandResult(_about_journal(host, wanted.answer))
     bounds: dict[str, int] = {}
     for name in ("since", "until"):
         if name in wanted.values:
@@ -93,7 +93,7 @@ def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
     return CommandResult("".join(_shown(host, entry, form) + "\n" for entry in entries))
 
 
-def _told(host: Host, what: str) -> str:
+def _about_journal(host: Host, what: str) -> str:
     """What is known about the journal itself."""
     entries = list(host.journal())
     if what == "usage":

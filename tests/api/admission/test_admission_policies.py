@@ -46,7 +46,7 @@ def deploy(api: Api, replicas: int, namespace: str = "shop", **metadata: Any) ->
     return api.handle(request_of("POST", target, body={"metadata": {"name": "geo", **metadata}, "spec": spec}))
 
 
-def told(response: Response) -> str:
+def message_of(response: Response) -> str:
     assert not response.ok
     return str(response.body["message"])
 
@@ -58,7 +58,7 @@ def test_denial(api: Api) -> None:
         "ValidatingAdmissionPolicy 'limit' with binding 'limit-all' denied request: replicas must be no greater than 10"
     )
     assert (answer.code, answer.body["reason"]) == (422, "Invalid")
-    assert told(answer) == f'deployments.apps "geo" is forbidden: {why}'
+    assert message_of(answer) == f'deployments.apps "geo" is forbidden: {why}'
     assert answer.body["details"]["causes"] == [{"message": why}]
     assert deploy(api, 10).ok
 
@@ -92,7 +92,7 @@ def test_scale_is_another_resource(api: Api) -> None:
     patched = api.handle(
         request_of("PATCH", target, body={"metadata": {"labels": {"a": "b"}}}, content_type=MERGE_PATCH)
     )
-    assert "no greater than 10" in told(patched)
+    assert "no greater than 10" in message_of(patched)
 
 
 def test_scale_can_be_named(api: Api) -> None:
@@ -101,7 +101,7 @@ def test_scale_can_be_named(api: Api) -> None:
     deploy(api, 2)
     target = "/apis/apps/v1/namespaces/shop/deployments/geo/scale"
     answer = api.handle(request_of("PATCH", target, body={"spec": {"replicas": 5}}, content_type=MERGE_PATCH))
-    assert "failed expression: object.spec.replicas <= oldObject.spec.replicas * 2" in told(answer)
+    assert "failed expression: object.spec.replicas <= oldObject.spec.replicas * 2" in message_of(answer)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_words(api: Api, validation: dict[str, str], said: str) -> None:
         {"name": "broken", "expression": "object.nope"},
     ]
     bind(api, variables=variables, validations=[validation])
-    assert told(deploy(api, 5)).endswith("denied request: " + said)
+    assert message_of(deploy(api, 5)).endswith("denied request: " + said)
 
 
 def test_reason_and_failure_policy(api: Api) -> None:
@@ -181,9 +181,9 @@ def test_parameters(api: Api) -> None:
         validations=[{"expression": "object.spec.replicas <= int(params.data.replicas)", "message": "too many"}],
         binding={"paramRef": {"name": "limits", "parameterNotFoundAction": "Deny"}},
     )
-    assert told(deploy(api, 4)).endswith("too many")
+    assert message_of(deploy(api, 4)).endswith("too many")
     assert deploy(api, 3).ok
-    assert told(deploy(api, 1, "free")).endswith(
+    assert message_of(deploy(api, 1, "free")).endswith(
         "no params found for policy binding with `Deny` parameterNotFoundAction"
     )
 

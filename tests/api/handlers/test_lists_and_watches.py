@@ -140,8 +140,8 @@ def test_watch_from_a_version(api: Api, client: Client) -> None:
     client.create("secrets", "shop", configmap("other"))
     client.patch("configmaps", "shop", "a", {"data": {"x": "y"}})
     client.delete("configmaps", "shop", "b")
-    told = [(e["type"], e["object"]["metadata"]["name"]) for e in stream.poll()]
-    assert told == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+    events = [(e["type"], e["object"]["metadata"]["name"]) for e in stream.poll()]
+    assert events == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
     assert stream.poll() == []
 
 
@@ -227,9 +227,9 @@ def test_list_and_watch_equal_list(before: Any, after: Any, query: str) -> None:
     stream = watch(api, f"{CONFIGMAPS}?watch=1&resourceVersion={version}{query}")
     _perform(client, after)
     twin = fork(stream)
-    told = stream.poll()
-    assert twin.poll() == told
-    for event in told:
+    events = stream.poll()
+    assert twin.poll() == events
+    for event in events:
         grown = int(event["object"]["metadata"]["resourceVersion"])
         assert grown > version
         version = grown

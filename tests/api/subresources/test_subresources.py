@@ -173,7 +173,7 @@ class TestEvents:
         assert found is not None
         return found
 
-    def told(self, api: Api) -> list[tuple[str, int]]:
+    def counted(self, api: Api) -> list[tuple[str, int]]:
         return [(e["message"], e["count"]) for e in api.store.objects("events")]
 
     def test_equal_events_are_counted(self, api: Api, recorder: EventRecorder) -> None:
@@ -192,21 +192,21 @@ class TestEvents:
         for index in range(12):
             recorder.event(self.pod(api), "Warning", "Failed", f"number {index}")
             api.sim.run_for(SECOND)
-        combined = [entry for entry in self.told(api) if entry[0].startswith(COMBINED)]
+        combined = [entry for entry in self.counted(api) if entry[0].startswith(COMBINED)]
         assert combined == [(COMBINED + "number 11", 3)]
-        assert len(self.told(api)) == 10
+        assert len(self.counted(api)) == 10
 
     def test_spam_is_dropped(self, api: Api, recorder: EventRecorder) -> None:
         for _ in range(40):
             recorder.event(self.pod(api), "Normal", "Pulled", "pulled")
-        assert self.told(api) == [("pulled", 25)]
+        assert self.counted(api) == [("pulled", 25)]
         api.sim.run_for(5 * MINUTE)
         recorder.event(self.pod(api), "Normal", "Pulled", "pulled")
-        assert self.told(api) == [("pulled", 41)]
+        assert self.counted(api) == [("pulled", 41)]
 
     def test_an_expired_event_returns_with_its_count(self, api: Api, recorder: EventRecorder) -> None:
         recorder.event(self.pod(api), "Normal", "Pulled", "pulled")
         api.sim.run_for(62 * MINUTE)
-        assert self.told(api) == []
+        assert self.counted(api) == []
         recorder.event(self.pod(api), "Normal", "Pulled", "pulled")
-        assert self.told(api) == [("pulled", 2)]
+        assert self.counted(api) == [("pulled", 2)]

@@ -123,7 +123,7 @@ def test_a_dead_cache_makes_its_service_panic_and_a_cold_one_asks_the_store(serv
     assert users(world, 10).success_ratio == 1.0
 
 
-def test_a_dead_store_is_missed_by_whoever_starts(served: Snapshot[World]) -> None:
+def test_a_dead_store_is_missed_by_every_service_that_starts(served: Snapshot[World]) -> None:
     world = served.restore()
     kubectl(world, "scale deployment mongodb-rate --replicas=0")
     world.run_for(20 * SECOND)
@@ -189,7 +189,7 @@ def test_a_configuration_without_the_store_address_crashes_geo(served: Snapshot[
     assert "PNC cmd/geo/db.go:26 > no reachable servers" in log
 
 
-def test_a_wrong_port_in_the_image_is_told_in_the_log(served: Snapshot[World]) -> None:
+def test_a_wrong_port_in_the_image_is_logged(served: Snapshot[World]) -> None:
     world = served.restore()
     kubectl(world, "set image deployment/geo hotel-reserv-geo=yinfangchen/geo:app3")
     world.run_for(120 * SECOND)

@@ -97,11 +97,11 @@ def test_the_catalog_tells_how_often_it_had_to_ask() -> None:
     cluster.run(10)
     cluster.traffic.add_users("people", "shop", "catalog", rps=10)
     cluster.run(20)
-    told = [line.text for line in cluster.container("catalog-0").log.read() if "attempts_per_request" in line.text]
+    reports = [line.text for line in cluster.container("catalog-0").log.read() if "attempts_per_request" in line.text]
 
-    assert told
-    assert "upstream=inventory:8080" in told[-1]
-    assert "attempts_per_request=1.0" in told[-1] or "attempts_per_request=0.9" in told[-1]
+    assert reports
+    assert "upstream=inventory:8080" in reports[-1]
+    assert "attempts_per_request=1.0" in reports[-1] or "attempts_per_request=0.9" in reports[-1]
 
 
 def test_the_inventory_is_slow_at_first() -> None:

@@ -118,7 +118,7 @@ def test_a_volume_without_attacher_is_waited_for(cluster: Cluster) -> None:
     assert cluster.events("a") == [("FailedAttachVolume", f'AttachVolume.Attach failed for volume "pv" : {message}')]
 
 
-def test_an_attached_volume_is_told_to_the_node_and_the_pod(cluster: Cluster) -> None:
+def test_an_attached_volume_is_reported_to_the_node_and_the_pod(cluster: Cluster) -> None:
     cluster.driver(limit=25)
     cluster.pod("a", "n1")
     cluster.run(5)

@@ -123,7 +123,7 @@ def test_a_late_start_is_made_up_without_a_deadline(cluster: Cluster) -> None:
     assert [name_of(job) for job in cluster.jobs] == ["tick-29540710"]
 
 
-def test_too_many_missed_starts_are_told(cluster: Cluster) -> None:
+def test_too_many_missed_starts_are_reported(cluster: Cluster) -> None:
     cluster.start(schedule="* * * * *", suspend=True)
     cluster.sim.run_for(150 * MINUTE)
     cluster.user.patch("cronjobs.batch", "default", "tick", {"spec": {"suspend": False}})
@@ -132,7 +132,7 @@ def test_too_many_missed_starts_are_told(cluster: Cluster) -> None:
     assert len(cluster.jobs) == 1
 
 
-def test_an_unknown_time_zone_is_told(cluster: Cluster) -> None:
+def test_an_unknown_time_zone_is_reported(cluster: Cluster) -> None:
     cluster.start(timeZone="Europe/Berlin")
     expected = 'invalid timeZone: "Europe/Berlin": unknown time zone Europe/Berlin'
     assert cluster.events() == [("UnknownTimeZone", expected)]

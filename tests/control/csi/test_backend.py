@@ -74,7 +74,7 @@ def _phase(world: World) -> str:
     return str(pod["status"]["phase"])
 
 
-def test_a_volume_that_cannot_be_made_is_told_to_the_claim(installed: World) -> None:
+def test_a_volume_that_cannot_be_made_is_reported_to_the_claim(installed: World) -> None:
     text = 'failed to provision volume with StorageClass "ebs": rpc error: code = Internal desc = UnauthorizedOperation'
     assert _said(installed, "data", "ProvisioningFailed") == [text]
     assert _phase(installed) == "Pending"

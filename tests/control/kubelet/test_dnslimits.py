@@ -10,7 +10,7 @@ from simcluster.world.world import World
 SPEC = "dnsConfig: {nameservers: [1.1.1.1, 8.8.8.8, 9.9.9.9]}, containers: [{name: c, image: nginx}]"
 
 
-def test_the_pod_is_told_what_is_left_out() -> None:
+def test_an_event_of_the_pod_says_what_is_left_out() -> None:
     world = World(0, workers=1)
     world.apply(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p, namespace: default}}\nspec: {{{SPEC}}}\n")
     world.run_for(10 * SECOND)

@@ -26,7 +26,7 @@ def test_pods_of_one_text_are_independent() -> None:
     assert again == one
 
 
-def test_mistakes_are_told_in_the_same_words_every_time() -> None:
+def test_mistakes_are_reported_in_the_same_words_every_time() -> None:
     texts = []
     for _ in range(2):
         with pytest.raises(ManifestError) as refused:

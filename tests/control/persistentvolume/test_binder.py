@@ -184,7 +184,7 @@ def test_late_binding_follows_the_scheduler(cluster: Cluster) -> None:
     )
 
 
-def test_external_provisioner_is_told_the_node(cluster: Cluster) -> None:
+def test_external_provisioner_is_given_the_node(cluster: Cluster) -> None:
     cluster.claim("c", "1Gi", cls="cloud")
     cluster.pod("p", "c")
     cluster.run(3)
@@ -294,7 +294,7 @@ def test_a_volume_can_be_reserved_for_a_claim_and_a_claim_for_a_volume(cluster: 
         ({"size": "1Gi", "volumeMode": "Block"}, "incompatible volumeMode"),
     ],
 )
-def test_a_named_volume_that_does_not_suit_is_told(cluster: Cluster, spec: dict[str, Any], why: str) -> None:
+def test_a_named_volume_that_does_not_suit_is_reported(cluster: Cluster, spec: dict[str, Any], why: str) -> None:
     cluster.volume("v", "2Gi")
     cluster.run()
     cluster.claim("c", volumeName="v", **spec)

@@ -209,7 +209,7 @@ def test_a_failed_pod_is_replaced_under_its_name(cluster: Cluster) -> None:
     assert cluster.set["status"]["readyReplicas"] == 2
 
 
-def test_a_refused_pod_is_told_in_an_event(cluster: Cluster) -> None:
+def test_a_refused_pod_is_reported_in_an_event(cluster: Cluster) -> None:
     cluster.user.create(
         "resourcequotas",
         "default",

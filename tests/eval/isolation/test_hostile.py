@@ -53,8 +53,8 @@ def test_every_hostile_run_is_recorded_once_and_truthfully(hostile: Any, tmp_pat
         records = {record["agent"]: record for record in evaluate(plan, directory, jobs=8)}
         assert Counter(record["agent"] for record in directory.records) == dict.fromkeys(plan.agents, 1)
     found = {kind.__name__: outcome_of(kind, records) for kind in hostile.ENDING}
-    told = {name: records[f"hostile_agents:{name}"]["error"] for name in found}
-    assert found == {kind.__name__: (kind.ends[0], True, kind.commands) for kind in hostile.ENDING}, told
+    errors = {name: records[f"hostile_agents:{name}"]["error"] for name in found}
+    assert found == {kind.__name__: (kind.ends[0], True, kind.commands) for kind in hostile.ENDING}, errors
     assert not [name for name, record in records.items() if record["passed"]]
     assert [name for name, record in records.items() if not record["digest"]] == ["hostile_agents:KillWorker"]
     calm = [kind.__name__ for kind in hostile.ENDING if kind.ends[0] == "done" and kind.commands == 2]

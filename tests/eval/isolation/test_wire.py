@@ -67,7 +67,7 @@ def test_what_is_no_message_is_refused(data: bytes, said: str, ends: tuple[Wire,
         ends[0].receive()
 
 
-def test_the_end_is_told(ends: tuple[Wire, socket.socket]) -> None:
+def test_the_end_is_reported(ends: tuple[Wire, socket.socket]) -> None:
     ends[1].sendall(b"\0\0\0\x09{")
     ends[1].close()
     with pytest.raises(EOFError):

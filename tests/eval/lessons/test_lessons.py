@@ -53,11 +53,11 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_lesson_is_taught_by_its_own_numbers(tmp_path: Path) -> None:
-    told: list[str] = []
+    progress: list[str] = []
 
-    taught = teach(load(str(written(tmp_path, TINY))), told.append)
+    taught = teach(load(str(written(tmp_path, TINY))), progress.append)
 
-    assert told == ["four attempts", "one attempt"]
+    assert progress == ["four attempts", "one attempt"]
     assert taught.figures["threshold"] == 25.0
     assert taught.right == (1,)
     assert taught.figures["share"] < 0.2

@@ -85,7 +85,7 @@ def test_a_folder_has_one_evaluation_at_a_time(tmp_path: Path) -> None:
     RunDirectory(tmp_path, PLAN, resume=True).close()
 
 
-def test_a_folder_that_cannot_be_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_is_refused_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunDirectoryError, match="cannot hold an evaluation"):
         RunDirectory(tmp_path / "file" / "out", PLAN)

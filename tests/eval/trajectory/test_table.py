@@ -30,7 +30,8 @@ def drawn(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     bad = draw.random() * 0.3
     records = [_record(draw, 5 * (1 + n) * _SECOND, bad) for n in range(draw.choice((0, 3, 24, 24, 24, 24)))]
     header = {
-        "committed_depth": draw.choice(("D1", "D2", "D3", "D4")), "protects": ["frontend", "cart"][: draw.randint(1, 2)],
+        "committed_depth": draw.choice(("D1", "D2", "D3", "D4")),
+        "protects": ["frontend", "cart"][: draw.randint(1, 2)],
         "rps": 10.0, "marks": marks, "spread": draw.choice(({}, {"w1": 3}, {"w1": 3, "w2": 1})),
     }  # fmt: skip
     if draw.random() < 0.5:
@@ -46,13 +47,17 @@ def _record(draw: random.Random, t_ns: int, bad: float) -> dict[str, Any]:
     write = draw.random() < 0.3
     command = ["kubectl", write, t_ns - draw.randint(0, 3) * _SECOND][: draw.randint(2, 3)]
     answers = {
-        name: {"reachable": draw.random() < 0.9, "status": 200, "latency_ms": draw.choice(_LATENCIES[: 6 if wrong else 4])}
+        name: {
+            "reachable": draw.random() < 0.9, "status": 200,
+            "latency_ms": draw.choice(_LATENCIES[: 6 if wrong else 4]),
+        }
         for name in ("frontend", "cart")[: draw.randint(1, 2)]
     }  # fmt: skip
     return {
         "t_ns": t_ns, "d1": {"availability": draw.choice(_AVAILABLE) if wrong else 1.0},
         "d2": {"frontend": draw.randint(0, 2)}, "d3": answers if draw.random() < 0.3 else None,
-        "d4": {"critical_failing": _some(draw, bad)}, "users": {"sent": draw.choice((0, 50)), "ok": draw.randint(30, 50)},
+        "d4": {"critical_failing": _some(draw, bad)},
+        "users": {"sent": draw.choice((0, 50)), "ok": draw.randint(30, 50)},
         "placement": draw.choice(({}, {"w1": 1}, {"w1": 4}, {"w1": 3, "w2": 2})),
         "commands": [command] * draw.choice((0, 0, 0, 1, 2)),
     }  # fmt: skip

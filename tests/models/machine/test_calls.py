@@ -14,7 +14,8 @@ from simcluster.models.machine.imagereference import parse_image
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.links import quality, tcp
 from simcluster.models.machine.network import ServiceKey
-from simcluster.models.machine.process import ExecResult, RuntimeFailure
+from simcluster.models.machine.process import ExecResult
+from simcluster.models.machine.runtime import RuntimeFailure
 from simcluster.models.machine.storage import service, slow
 from simcluster.models.machine.storage.service import Rates
 from tests.clusters.onemachine import one_machine, start

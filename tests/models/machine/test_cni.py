@@ -41,8 +41,8 @@ def test_a_node_without_a_usable_one_gives_no_networks(world: World, text: str) 
     assert node is not None
     ready = next(c for c in node["status"]["conditions"] if c["type"] == "Ready")
     assert (ready["status"], ready["message"]) == ("False", f"{why} returns error: cni plugin not initialized")
-    told = [e["message"] for e in broken.api.store.objects("events", "default") if e["reason"] == "NetworkNotReady"]
-    assert told == [f"network is not ready: {ready['message']}"]
+    messages = [e["message"] for e in broken.api.store.objects("events", "default") if e["reason"] == "NetworkNotReady"]
+    assert messages == [f"network is not ready: {ready['message']}"]
     files.write(FILE, before)
     broken.run_for(10 * SECOND)
     assert _phase(broken, "own") == "Running"

@@ -1,7 +1,7 @@
 """Every count of small runs of both engines under a fixed seed: whole tables, window by window.
 
 Counts are integers and exact on every machine; a change of the model changes them, and then they are written anew
-(`pytest --rewrite-transcripts`) and read.
+(`pytest --repin`) and read.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def test_the_docs_tell_the_table() -> None:
     text = DOCS.read_text()
     for name, each in STRATEGIES.items():
         row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
-        told = row.split("|")[3].replace("`", "").split(",")
-        assert {trait.strip() for trait in told if trait.strip() != "–"} == each.never, name
+        columns = row.split("|")[3].replace("`", "").split(",")
+        assert {trait.strip() for trait in columns if trait.strip() != "–"} == each.never, name
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -207,7 +207,7 @@ def test_a_token_decides_who_asks(world: World) -> None:
     assert world.ok("get cm -o name") == ""  # the next command is the administrator's again
 
 
-def test_requests_are_told_at_verbosity_six(world: World) -> None:
+def test_requests_are_logged_at_verbosity_six(world: World) -> None:
     world.ok("get cm")
     assert world.run("get cm -v=6").stderr == (
         "I0302 09:00:00.000000   28827 loader.go:402] Config loaded from file:  /root/.kube/config\n"

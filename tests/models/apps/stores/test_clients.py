@@ -112,7 +112,7 @@ def test_mysql_asks_everybody_for_a_password() -> None:
     assert nobody.stderr == "ERROR 2005 (HY000): Unknown MySQL server host 'nope' (-2)\n"
 
 
-def test_redis_cli_goes_where_it_is_told() -> None:
+def test_redis_cli_goes_where_its_options_say() -> None:
     made = bench("redis:7.4", 6379)
     assert "Redis version=7.4.6" in made.text()
     assert ran(made, "cli", "redis-cli", "-h", "store", "set", "k", "v").stdout == "OK\n"

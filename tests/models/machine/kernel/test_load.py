@@ -80,12 +80,12 @@ def test_who_waits_for_a_dumb_drive_hangs():
     server = start(node, "db")
     wait_for_drive(node, server, 5, reads=50.0)
     node.disks["sda"].hang(25 * MINUTE)
-    told = []
+    hung = []
     for _ in range(60):
         wait_for_drive(node, server, 5, reads=50.0)
-        told = [line for line in said(node) if "blocked for more" in line]
-        if told or node.disks["sda"].outage is None or node.disks["sda"].outage.disabled:
+        hung = [line for line in said(node) if "blocked for more" in line]
+        if hung or node.disks["sda"].outage is None or node.disks["sda"].outage.disabled:
             break
-    assert told or node.disks["sda"].outage.disabled
-    if told:
-        assert told[0] == f"INFO: task app:{server.pid} blocked for more than 120 seconds."
+    assert hung or node.disks["sda"].outage.disabled
+    if hung:
+        assert hung[0] == f"INFO: task app:{server.pid} blocked for more than 120 seconds."

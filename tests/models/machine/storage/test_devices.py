@@ -230,8 +230,8 @@ def test_what_is_not_there_is_refused():
 
 def test_a_dead_drive_is_given_up_after_its_timers():
     disk = disk_of(NEARLINE_HDD)
-    told = []
-    disk.on_dead.append(lambda: told.append(disk.sim.now))
+    died = []
+    disk.on_dead.append(lambda: died.append(disk.sim.now))
     disk.fail_stop()
     disk.sim.run_for(60 * SECOND)
     assert disk.host.lines == []  # nobody has asked it for anything
@@ -243,7 +243,7 @@ def test_a_dead_drive_is_given_up_after_its_timers():
     assert "ata1.00: exception Emask 0x0 SAct 0x1 SErr 0x0 action 0x6 frozen" in disk.host.lines
     disk.sim.run_for(60 * SECOND)
     assert "ata1.00: disable device" in disk.host.lines
-    assert told
+    assert died
     assert not disk.present
     assert disk.load("a", Rates(random_reads=10.0), SECOND).dead
     assert disk.read(0, 8).delay_ns == 0

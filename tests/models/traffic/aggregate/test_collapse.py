@@ -23,14 +23,13 @@ def storm(
     timeout: str = "50ms",
     attempts: int = 31,
     factor: float = 0.1,
-    begin_s: float = 1.0,
     duration_s: float = 4.0,
     events: tuple[Any, ...] = (),
     **service: Any,
 ) -> GraphSpec:
     """One server, a capacity trigger, clients that time out and try again."""
     trigger = {
-        "at": f"{int(begin_s * 1000)}ms",
+        "at": "1s",
         "for": f"{max(1, int(trigger_s * 1e6))}us",
         "capacity": {"service": "server", "factor": factor},
     }

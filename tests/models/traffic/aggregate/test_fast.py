@@ -134,7 +134,7 @@ def test_it_can_be_switched_off(monkeypatch):
     assert fast.kernels() is None
 
 
-def test_what_cannot_be_loaded_is_told_once_and_done_without(monkeypatch):
+def test_what_cannot_be_loaded_is_reported_once_and_done_without(monkeypatch):
     def broken(name):
         raise RuntimeError("no compiler today")
 

@@ -70,8 +70,8 @@ def test_arrivals_are_accounted_as_one_by_one() -> None:
         fleet.averages.add(np.array(work) / 2.0)
         together[0].container.read_meter()  # half of it is known before all is accounted
         charged = fleet.averages.accounted(np.arange(PODS))
-        told = (np.array([c for c, _, _ in come]), np.array(work), np.array(square), np.array(busy))
-        fleet.advance(TICK_NS, np.arange(PODS), Arrived(np.full(PODS, ticks), *told, charged), 0.9)
+        given = (np.array([c for c, _, _ in come]), np.array(work), np.array(square), np.array(busy))
+        fleet.advance(TICK_NS, np.arange(PODS), Arrived(np.full(PODS, ticks), *given, charged), 0.9)
         for one, other in zip(alone, together, strict=True):
             assert state(other) == pytest.approx(state(one), rel=1e-12)
 

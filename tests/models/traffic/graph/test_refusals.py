@@ -248,9 +248,9 @@ def test_the_command_refuses_with_status_2_and_one_line(
     for name, words in (("latin.yaml", ":1: cannot be read: not UTF-8"), ("bad.yaml", ":2: load.u.open.rate: must be"),
                         ("none.yaml", ":1: cannot be read: No such file"), (".", "Is a directory")):  # fmt: skip
         assert main(["traffic", str(tmp_path / name), "--engine", engine]) == 2
-        told = capsys.readouterr()
-        assert words in told.err
-        assert (told.out, told.err.count("\n"), "Traceback" in told.err) == ("", 1, False)
+        printed = capsys.readouterr()
+        assert words in printed.err
+        assert (printed.out, printed.err.count("\n"), "Traceback" in printed.err) == ("", 1, False)
 
 
 def test_what_only_exact_can_run_is_refused_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
