@@ -22,6 +22,8 @@ COMMAND_NS = 95 * MILLISECOND
 #: What each further write of a command takes: an apply reads and writes an object in 14 to 20 ms
 #: (Deployments of one file appeared 14 ms after each other in the recorded timeline).
 WRITE_NS = 18 * MILLISECOND
+#: curl's exit status when nobody listens.
+REFUSED = 7
 #: A command that would wait for ever is ended after so long.
 LONGEST_NS = 150 * SECOND
 _FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
@@ -163,7 +165,7 @@ class CommandServer:
                 return Reply(container.program.answer(PortCall("http", target, url.path or "/")).body)
         silent = any(word.startswith("-") and not word.startswith("--") and "s" in word for word in call.words)
         text = f"curl: (7) Failed to connect to {url.hostname} port {port} after 0 ms: Couldn't connect to server\n"
-        return Reply("", "" if silent else text, 7)
+        return Reply("", "" if silent else text, REFUSED)
 
 
 def duration_ns(text: str) -> int:
