@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -72,11 +73,20 @@ def _try(mutant: Mutant, trees: SimpleQueue[Path]) -> str:
     try:
         for tests in stages(tree, mutant.path):
             if not _passes(tree, tests):
+                path.write_text(before)
+                _must_pass(tree, tests)
                 return " ".join(tests)
         return ""
     finally:
         path.write_text(before)
         trees.put(tree)
+
+
+@cache
+def _must_pass(tree: Path, tests: tuple[str, ...]) -> None:
+    """Tests that fail without a mutant notice none. Raises RuntimeError."""
+    if not _passes(tree, tests):
+        raise RuntimeError(f"{' '.join(tests)} fail as they are: mend them first")
 
 
 def _passes(tree: Path, tests: tuple[str, ...]) -> bool:
