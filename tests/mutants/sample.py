@@ -103,6 +103,7 @@ def drawn(root: Path, rooms: dict[str, str], count: int, seed: int) -> list[Muta
                 taken.add((mutant.path, mutant.line, mutant.kind))
                 found.append(mutant)
                 share -= 1
+    rng.shuffle(found)  # what has been tried when somebody loses patience is a sample too
     return found
 
 
