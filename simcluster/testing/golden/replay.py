@@ -143,7 +143,9 @@ class Replay:
         with contextlib.suppress(ConnectionError):
             call = call_of(shims.receive(connection))
             reply = self.server.serve(call)
-            if reply.code == REFUSED and self._comes_another():  # one that was started before, on a busy machine
+            if (
+                call.program == "curl" and reply.code == REFUSED and self._comes_another()
+            ):  # one that was started before, on a busy machine
                 self._answer()
                 reply = self.server.serve(call)
             self._print_held()

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from simcluster.api.request import Request, Response
-from simcluster.api.server import Api
-from simcluster.engine import Simulation
-from simcluster.surface.kubectl import Kubectl
+from simcluster.api.request import Request
 from simcluster.surface.protocols import CommandResult
+from tests.clusters.bareserver import BareServer
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -36,38 +34,14 @@ Example resource specifications include:
 """
 
 
-class World:
+class World(BareServer):
     """An API server that counts its requests, and a kubectl."""
 
     def __init__(self) -> None:
-        self.sim = Simulation(1)
-        self.api = Api(self.sim)
-        self.requests: list[Request] = []
-        self.kubectl = Kubectl(self, self)
-        self.files = {"d.yaml": DEPLOYMENT, "c.yaml": CONFIG, "s.yaml": SERVICE, "f.yaml": CUSTOM}
+        super().__init__({"d.yaml": DEPLOYMENT, "c.yaml": CONFIG, "s.yaml": SERVICE, "f.yaml": CUSTOM})
         for name in ("default", "kube-system"):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self.api.handle(Request("POST", "/api/v1/namespaces", body=body))
-
-    @property
-    def now(self) -> int:
-        return self.sim.now
-
-    def advance(self, duration_ns: int) -> None:
-        self.sim.run_until(self.sim.now + duration_ns)
-
-    def handle(self, request: Request) -> Response:
-        self.requests.append(request)
-        return self.api.handle(request)
-
-    def run(self, line: str, stdin: str = "") -> CommandResult:
-        self.requests.clear()
-        return self.kubectl.run(line, stdin, self.files)
-
-    def ok(self, line: str, stdin: str = "") -> str:
-        result = self.run(line, stdin)
-        assert result.exit_code == 0, result
-        return result.stdout
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ import pickle
 
 import pytest
 
-from simcluster.api.request import Request, Response
-from simcluster.api.server import Api
-from simcluster.engine import SECOND, Simulation
+from simcluster.api.request import Request
+from simcluster.engine import SECOND
 from simcluster.surface.kubectl import Kubectl
-from simcluster.surface.protocols import CommandResult
+from tests.clusters.bareserver import BareServer
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -32,35 +31,11 @@ spec:
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {x: '1', z: '3'}\n"
 
 
-class World:
+class World(BareServer):
     """An API server, a clock over its simulation, and a record of the requests."""
 
     def __init__(self) -> None:
-        self.sim = Simulation(1)
-        self.api = Api(self.sim)
-        self.requests: list[Request] = []
-        self.kubectl = Kubectl(self, self)
-        self.files = {"geo.yaml": DEPLOYMENT, "c.yaml": CONFIG, "dir/a.yaml": CONFIG}
-
-    @property
-    def now(self) -> int:
-        return self.sim.now
-
-    def advance(self, duration_ns: int) -> None:
-        self.sim.run_until(self.sim.now + duration_ns)
-
-    def handle(self, request: Request) -> Response:
-        self.requests.append(request)
-        return self.api.handle(request)
-
-    def run(self, line: str, stdin: str = "") -> CommandResult:
-        self.requests.clear()
-        return self.kubectl.run(line, stdin, self.files)
-
-    def ok(self, line: str, stdin: str = "") -> str:
-        result = self.run(line, stdin)
-        assert result.exit_code == 0, result
-        return result.stdout
+        super().__init__({"geo.yaml": DEPLOYMENT, "c.yaml": CONFIG, "dir/a.yaml": CONFIG})
 
     def writes(self) -> list[Request]:
         return [request for request in self.requests if request.method != "GET"]
