@@ -129,6 +129,12 @@ class Unit(Protocol):
     changed_ns: int  # since when it is in this state
     pid: int
     command: str
+    slice: str  # of its control group
+    cpu_weight: int
+
+    @property
+    def control_group(self) -> str:
+        """Its control group."""
 
 
 class Host(Protocol):

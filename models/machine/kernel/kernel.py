@@ -119,10 +119,7 @@ class Kernel:
         error = self.pids.fork(uid, main, self._running(), count)
         if error and self.pids.rejected(uid) == 1:
             # kernel/cgroup/pids.c says so once for each group.
-            group = f"/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice"
-            self.machine.kernel(
-                f"cgroup: fork rejected by pids controller in {group}/cri-containerd-{container.container_id}.scope"
-            )
+            self.machine.kernel(f"cgroup: fork rejected by pids controller in /{container.control_group}")
         return error
 
     def litter(self, container: Group, count: int) -> str:
