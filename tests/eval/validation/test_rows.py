@@ -37,11 +37,11 @@ def test_verdicts() -> None:
 def test_intervals() -> None:
     found = estimate([1.0, 2.0, 3.0])
     assert found.mean == 2.0
-    assert found.half == pytest.approx(9.92 / 3**0.5)
+    assert found.half == pytest.approx(9.925 / 3**0.5)
     assert Share(0, 10).half > 0.1
     assert Share(5, 10).mean == 0.5
     assert t99(18) == pytest.approx(2.878, abs=0.003)
-    assert batched(2.0, [1.0, 2.0, 3.0]).half == found.half
+    assert batched(2.0, [1.0, 2.0, 3.0]).half == found.half  # too few to tell how alike they are
     drift = [float(k) for k in range(16)]
     assert batched(7.5, drift).half > 2.0 * estimate(drift).half
 
