@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
@@ -28,6 +29,7 @@ class UserStats:
         errors: failed requests by kind: `refused`, `timeout`, `no such host`, `reset`, `5xx`, `protocol`.
         latencies: of requests that succeeded; quantiles are worked out when they are asked for.
         attempts: with what users tried again.
+        in_flight: requests sent and not ended at the end, `in_flight_before` at the begin.
     """
 
     sent: int
@@ -36,6 +38,30 @@ class UserStats:
     errors: dict[str, int]
     latencies: tuple[Component, ...] = field(default=(), repr=False)
     attempts: int = 0
+    in_flight: int = 0
+    in_flight_before: int = 0
+
+    @property
+    def succeeded(self) -> int:
+        """Requests that were answered well."""
+        return self.ok
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean latency of requests that succeeded, milliseconds; 0.0 if none did."""
+        count = sum(part.requests for part in self.latencies)  # integers
+        total = math.fsum(part.requests * part.latency.mean for part in self.latencies)
+        return total / count / MILLISECOND if count else 0.0
+
+    def quantile_ms(self, q: float) -> float:
+        """The latency that a share `q` of the successful requests stays below, milliseconds.
+
+        Raises:
+            ValueError: `q` does not lie between 0 and 1.
+        """
+        if not 0.0 < q < 1.0:
+            raise ValueError(f"a quantile is asked for by a share between 0 and 1, not {q}")
+        return self.latency_ms(q)
 
     @property
     def success_ratio(self) -> float:
