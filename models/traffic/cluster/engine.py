@@ -324,9 +324,9 @@ class TrafficEngine:
             self._plain_tick(now, ticks, self._plain, users)
             return
         flow = FlowWalk(self._plan, self._ticks).run(users, ticks * TICK_NS)
-        if self.caches and self.caches.step(self._plan, flow.sent, [each[:3] for each in flow.failures], ticks):
+        ended = self._record(now, np.array(flow.sent, dtype=np.int64), flow, ticks)
+        if self.caches and ended is not None and self.caches.step(self._plan, ended.ok.tolist(), ticks):
             self._stale = True
-        self._record(now, np.array(flow.sent, dtype=np.int64), flow, ticks)
         self._work_off(flow, ticks)
         self._write_logs(now, flow)
 
@@ -450,16 +450,17 @@ class TrafficEngine:
 
     # --- the calm path --------------------------------------------------------------------
 
-    def _record(self, now: int, sent: NDArray[np.int64], flow: Flow, ticks: int) -> None:
-        """Write down a period: calls that began, and those that ended in it."""
+    def _record(self, now: int, sent: NDArray[np.int64], flow: Flow, ticks: int) -> Ended | None:
+        """Write down a period: calls that began, and those that ended in it; None if there was nothing."""
         accounts, plan = self.accounts, self._plan
         if accounts.is_idle and not sent.any():
-            return
+            return None
         ended = accounts.pass_calm(plan, self._ticks, sent, flow.failures, self._latencies, ticks, TICK_NS)
         detail = Detail({_name(load): self._seen_by(index, sent, ended, flow) for index, load in self._loads()})
         calls, ok = sent.astype(np.int32).tobytes(), ended.ok.astype(np.int32).tobytes()
         failures = packed(ended.failures)
         self.history.append(SharedTick(now, plan.layout, self._latencies, calls, ok, failures, detail))
+        return ended
 
     def _loads(self) -> list[tuple[int, UserLoad]]:
         return list(enumerate(self._planned))

@@ -383,7 +383,8 @@ def ticks_of(spec: GraphSpec, period_ns: int, pods: int) -> int:
     """Nanoseconds of a tick: a divisor of the period, a part of the shortest time-out.
 
     A time-out of one tick tells collapse from recovery, two are better, small graphs afford more, and ticks that show
-    how their queues go up and down. The longest time-out has at most `MOST_TICKS` ticks, so that memory and cost stay bounded.
+    how their queues go up and down. The longest time-out has at most `MOST_TICKS` ticks, so that memory and cost stay
+    bounded.
     """
     limits = [p.timeout for p in policies(spec) if p.timeout]
     shortest, longest = min(limits, default=4 * period_ns), max(limits, default=0)
