@@ -1,6 +1,6 @@
 """The pager: what wakes an operator, over signals that users and the API really give.
 
-Three rules: users of an entry succeed in less than 95 % of their requests over 60 s; a pod
+Three rules: of the requests of an entry's users that ended in 60 s less than 95 % succeeded; a pod
 has not been Ready for 60 s; a node is not Ready. The pager only reads.
 """
 
