@@ -242,12 +242,13 @@ class Sampler:
         if tick + 1 - self._lag - self._done >= self._batch:
             self._walk(self._done + self._batch, tick)
 
-    def finish(self, ticks: int) -> None:
-        """Walk all that began before a tick."""
+    def finish(self, ticks: int, now: int | None = None) -> None:
+        """Walk all that began before a tick; `now`: the tick whose queues are known, by default the same."""
         if self._calm_begin >= 0 and ticks != self._calm_end:
             self.flush()
+        newest = (ticks if now is None else now) - 1
         while self._done < ticks:
-            self._walk(min(ticks, self._done + self._batch), ticks - 1)
+            self._walk(min(ticks, self._done + self._batch), newest)
 
     def _walk(self, until: int, newest: int) -> None:
         begin, self._done = self._done, until
