@@ -36,8 +36,8 @@ _TARGETS, _BATCH = 2, 400
 _CURVED_NS = 1_000_000_000
 #: Numbers that the rings of a batch hold at most.
 _NUMBERS = 20_000
-#: A walk costs by the calls of the graph, not by the requests: in graphs of so many calls, as many windows are walked at
-#: once as they have times more, up to so long and to so many numbers.
+#: A walk costs by the calls of the graph, not by the requests: for every so many calls a window more is walked at
+#: once, up to so long and so many numbers.
 _CALLS, _LONG_NS, _MOST_NUMBERS = 24, 10_000_000_000, 400_000
 #: Ticks waited at least before a request's wait is read.
 _LAG = 32

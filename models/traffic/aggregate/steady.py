@@ -6,7 +6,8 @@ the averages of the last stretch go on for many ticks at once: the load is drawn
 them, long queues grow by what they get too much, and attempts in flight stay as they are.
 
 A queue is beyond hope if it is longer than what is served in twice the longest timeout of its
-callers; one that stands at its bound and refuses the rest stays as it is, too. If less comes than it can serve, the leap ends before it is shorter than that.
+callers. If less comes than it can serve, the leap ends before it is shorter than that. One that
+stands at its bound and refuses the rest stays as it is, too.
 Some ticks between the leaps check that nothing has moved.
 """
 
