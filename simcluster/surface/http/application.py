@@ -8,12 +8,12 @@ from typing import Any
 
 from simcluster.api.encoding import wire
 from simcluster.api.request import Request
-from simcluster.surface.http.channels import Channels, Receive, Send, chosen
+from simcluster.surface.http import forwarding
+from simcluster.surface.http.channels import PROTOCOLS, Channels, Receive, Send
 from simcluster.surface.http.door import Caller
 from simcluster.surface.http.kubernetes import KubernetesApi, header_texts
 
-_STREAMS = ("exec", "attach")
-_FORWARD = "port-forwards are not served; reach a pod through `kubectl get --raw .../pods/NAME:PORT/proxy/PATH`"
+_STREAMS = ("exec", "attach", "portforward")
 
 
 class Application:
@@ -41,9 +41,10 @@ class Application:
         caller = Caller(headers.get("kubectl-session", ""), headers.get("kubectl-command", ""))
         name = request.path.rpartition("/")[2]
         if name not in _STREAMS:
-            await _refuse(send, 400, _status(400, "BadRequest", _FORWARD))
+            await _refuse(send, 400, _status(400, "BadRequest", "nothing here is reached over a WebSocket"))
             return
-        protocol = chosen(list(scope.get("subprotocols") or ()))
+        known = forwarding.PROTOCOLS if name == "portforward" else PROTOCOLS
+        protocol = next((one for one in known if one in (scope.get("subprotocols") or ())), "")
         if not protocol:
             await _refuse(send, 403, _status(403, "Forbidden", "no subprotocol is offered that this server speaks"))
             return
@@ -57,7 +58,12 @@ class Application:
             await _refuse(send, found.code, wire.encode(probe, found).body)
             return
         await send({"type": "websocket.accept", "subprotocol": protocol})
-        await Channels(turns, request, caller, protocol, (receive, send)).run()
+        if name != "portforward":
+            await Channels(turns, request, caller, protocol, (receive, send)).run()
+        elif protocol == forwarding.TUNNEL:
+            await forwarding.Tunnel(turns, request, caller, (receive, send)).run()
+        else:
+            await forwarding.PortChannels(turns, request, caller, (receive, send)).run()
 
 
 def _status(code: int, reason: str, message: str) -> bytes:

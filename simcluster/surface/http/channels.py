@@ -132,8 +132,3 @@ def _ended(code: int) -> dict[str, Any]:
         "reason": "NonZeroExitCode",
         "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
     }
-
-
-def chosen(offered: list[str]) -> str:
-    """The subprotocol to speak; empty if the client offers none that is known."""
-    return next((protocol for protocol in PROTOCOLS if protocol in offered), "")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 import shutil
 import socket
+import subprocess
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
@@ -123,6 +126,24 @@ def test_a_session_of_the_real_kubectl(cluster: ServedCluster) -> None:
     assert cluster.kubectl("get", "pod", "nope").stderr == 'Error from server (NotFound): pods "nope" not found\n'
     shown = cluster.kubectl("get", "pods", "-w", "--request-timeout=20s")
     assert shown.returncode == 0  # after 30 simulated seconds without news the server ends it
+
+
+@needs_kubectl
+def test_a_port_is_forwarded(cluster: ServedCluster) -> None:
+    cluster.kubectl("create", "deployment", "page", "--image=nginx", "--port=80")
+    cluster.kubectl("rollout", "status", "deployment/page")
+    environment = {**os.environ, "KUBECONFIG": str(cluster.out / "kubeconfig")}
+    command = ["kubectl", "--cache-dir", str(cluster.out / "cache"), "port-forward", "deploy/page", ":80"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as forward:
+        assert forward.stdout is not None
+        said = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> 80", forward.stdout.readline())
+        try:
+            assert said is not None
+            for _ in range(2):
+                with urllib.request.urlopen(f"http://127.0.0.1:{said[1]}/") as answer:
+                    assert (answer.status, bool(answer.read())) == (200, True)
+        finally:
+            forward.kill()
 
 
 @needs_kubectl
