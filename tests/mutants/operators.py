@@ -137,7 +137,7 @@ _CODES = (
 def _statement(node: Any) -> str:
     while node.parent is not None and not node.type.endswith("stmt"):
         node = node.parent
-    return str(node.get_code())
+    return str(node.get_code(include_prefix=False))
 
 
 def _text(node: Any) -> str | None:
