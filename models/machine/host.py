@@ -49,12 +49,13 @@ class Host(Hardware):
 
     def booted(self) -> None:
         """It has booted, and has another boot id from now on."""
+        self.cpu_before_boot_ns += self.cpu_ns() - self.system_cpu_ns()
         self.booted_ns = self.sim.now
         self.os.clock.booted()
         digits = self.sim.stream("boot", self.name, str(self.booted_ns)).text(HEX, 32)
         self.identity = replace(self.identity, boot_id=uuid_of(digits))
         self.boots.append(Boot(self.booted_ns, self.identity.boot_id, self.os.clock.offset_ns()))
-        self.os.load.booted()
+        self.os.booted()
         for point in TMPFS:
             self.files.remove_folder(point)
 
@@ -116,6 +117,7 @@ class Host(Hardware):
         self.cpu.burden(f"host/{name}", int(cores * NANOCORES), weight)
         process.settle(self.sim.now, self.cpu.granted(f"host/{name}"))
         self.network.version += 1
+        self.os.times.look()
         self.check_memory()
 
     def unburden(self, name: str) -> None:
@@ -125,7 +127,13 @@ class Host(Hardware):
             self.host_memory -= process.memory_bytes
             self.cpu.burden(f"host/{name}", 0, 0)
             self.retired_host_ns += process.used_ns(self.sim.now)
+            self.os.times.look()
             self.network.version += 1
+
+    def steal_cpu(self, share: float) -> None:
+        """The hypervisor gives so large a share of the CPU time to others. Raises ValueError."""
+        super().steal_cpu(share)
+        self.os.times.look()
 
     def report_demand(self, container: Group, cores: float) -> None:
         """What the container wanted in the last accounting window, in cores."""
@@ -186,6 +194,7 @@ class Host(Hardware):
 
     def _kill_process(self, process: HostProcess) -> None:
         """A process that is no container's has oom_score_adj 0."""
+        self.os.count_kill(None)
         self._say_killed(process, f"{_GLOBAL}/system.slice/{process.name}.service", 0)
         self.unburden(process.name)
         if self.on_oom is not None:

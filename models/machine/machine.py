@@ -52,6 +52,14 @@ class Machine(Host):
         self.boots = [Boot(self.booted_ns, self.identity.boot_id)]
         self.cooling = Cooling(self, self.power)
 
+    def booted(self) -> None:
+        """It has booted: what lasts no longer than a boot begins anew."""
+        super().booted()
+        self.runtime.past_groups.clear()
+        self.cooling.booted()
+        for disk in self.disks.values():
+            disk.booted()
+
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The container runtime. A machine of another make overrides it."""
         return Runtime(self.sim, self, self.network, catalog, self.pod_cidr)
@@ -100,7 +108,8 @@ class Machine(Host):
     def cpu_ns(self) -> int:
         """CPU time used on the machine since it booted, nanoseconds of one core."""
         others = sum(process.used_ns(self.sim.now) for process in self.processes.values())  # integers
-        return self.runtime.cpu_ns() + self.system_cpu_ns() + self.retired_host_ns + others
+        used = self.runtime.cpu_ns() + self.retired_host_ns + others
+        return used + self.system_cpu_ns() - self.cpu_before_boot_ns
 
     def container_on(self, port: int) -> Container | None:
         """The container in the host's network that listens on the port."""

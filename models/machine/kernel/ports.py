@@ -8,7 +8,7 @@ has a range of its own (its network namespace). Left out: SO_REUSEADDR tricks, s
 from __future__ import annotations
 
 from simcluster.engine import SECOND, Simulation
-from simcluster.models.machine.kernel.rates import RateHistory
+from simcluster.models.machine.kernel.rates import Counters, RateHistory
 from simcluster.models.machine.kernel.sysctls import Sysctls
 
 #: TCP_TIMEWAIT_LEN; no parameter changes it.
@@ -18,13 +18,26 @@ TIME_WAIT_NS = 60 * SECOND
 class EphemeralPorts:
     """Ports of all network namespaces of a machine, by an owner's name (a pod's uid)."""
 
-    __slots__ = ("_lingering", "_open", "_sysctls", "sim")
+    __slots__ = ("_closed", "_lingering", "_open", "_sysctls", "sim")
 
     def __init__(self, sim: Simulation, sysctls: Sysctls) -> None:
         self.sim = sim
         self._sysctls = sysctls
         self._lingering: dict[str, RateHistory] = {}
         self._open: dict[str, float] = {}
+        self._closed = Counters()
+
+    def booted(self) -> None:
+        """A new kernel knows of no connection."""
+        self._lingering.clear()
+        self._open.clear()
+        self._closed.booted()
+
+    def finished(self) -> int:
+        """Connections that were closed and have left TIME_WAIT since boot."""
+        # What lingers is reckoned with fractions: a millionth keeps their rounding from showing.
+        now = self.sim.now
+        return max(0, int(self._closed.exact(now, "closed") - self.all_time_wait() + 1e-6))
 
     @property
     def size(self) -> int:
@@ -66,6 +79,7 @@ class EphemeralPorts:
         room = self.size - self._open.get(owner, 0.0) - history.total(now)
         admitted = min(per_s, max(0.0, room + history.rate_at(now - TIME_WAIT_NS)))
         history.set(now, admitted)
+        self._closed.set_rate(now, f"closed/{owner}", admitted)
         if per_s <= 0.0 and history.total(now) <= 0.0:
             del self._lingering[owner]
         return 1.0 - admitted / per_s if per_s > 0.0 and admitted < per_s * 0.999 else 0.0
@@ -76,5 +90,6 @@ class EphemeralPorts:
 
     def forget(self, owner: str) -> None:
         """The namespace is gone."""
+        self._closed.end(self.sim.now, "closed", owner)
         self._lingering.pop(owner, None)
         self._open.pop(owner, None)
