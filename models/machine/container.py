@@ -295,7 +295,7 @@ class Container(Parted):
         elif (
             self.machine.container_memory + self.machine.host_memory > self.machine.memory_bytes >> 1
         ):  # only then it is worth a closer look
-            self.machine.check_memory()
+            self.machine.check_memory(self)
 
     def _hold_memory(self, memory_bytes: int) -> None:
         grown = memory_bytes - self.memory_bytes

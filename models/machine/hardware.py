@@ -129,6 +129,10 @@ class Hardware(ABC):
         """The newest run of every container on it, in order of creation of their pods."""
 
     @abstractmethod
+    def panic(self, why: str) -> None:
+        """Its kernel gives up."""
+
+    @abstractmethod
     def cpu_ns(self) -> int:
         """CPU time used on the machine since it booted, nanoseconds of one core."""
 

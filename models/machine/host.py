@@ -15,11 +15,14 @@ from simcluster.models.machine.hardware import HEX, Hardware, uuid_of
 from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
+from simcluster.models.machine.kernel.sysctltable import PARAMETERS
 from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import TMPFS
 
 EXIT_SIGKILL = 137
+#: What the kernel keeps free by default; processes of the system hold theirs besides.
+MIN_FREE = int(PARAMETERS["vm.min_free_kbytes"].default) << 10
 _GLOBAL = "NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg="
 
 
@@ -166,9 +169,25 @@ class Host(Hardware):
             f"shmem-rss:0kB, UID:0 pgtables:{kib // 128 + 64}kB oom_score_adj:{score}",
         )
 
-    def check_memory(self) -> None:
-        """All processes together hold more than there is: the kernel kills the worst of them."""
+    @property
+    def min_free(self) -> int:
+        """Bytes that the kernel keeps free (`vm.min_free_kbytes`)."""
+        return self.os.sysctls.number("vm.min_free_kbytes") << 10
+
+    @property
+    def memory_ceiling(self) -> int:
+        """What processes may hold together before the kernel kills one of them, bytes."""
+        return super().memory_ceiling + MIN_FREE - self.min_free
+
+    def check_memory(self, asking: Group | None = None) -> None:
+        """All processes together hold more than there is: the kernel kills the worst of them, or who asks for more."""
         while self.container_memory + self.host_memory > self.memory_ceiling:
+            if self.os.sysctls.get("vm.panic_on_oom") != "0":
+                self.panic("Out of memory: system-wide panic_on_oom is enabled")
+                return
+            if asking is not None and asking.running and self.os.sysctls.get("vm.oom_kill_allocating_task") != "0":
+                self._kill_for_all(asking)
+                continue
             greedy = max(self.processes.values(), key=_held, default=None)
             running = [container for container in self.containers() if container.running]
             victim = max(running, key=self._badness, default=None)

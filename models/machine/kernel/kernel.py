@@ -101,6 +101,9 @@ class Kernel:
         self.ports.booted()
         self.times.booted()
         self._probed, self._oom_kills = -1, 0
+        self.stuck_cpus.clear()
+        self.machine.cpu.lose(0)
+        self.sysctls.booted()
         self.watch_daemons()
 
     def watch_daemons(self) -> None:
@@ -231,6 +234,9 @@ class Kernel:
         Source: net/ipv4/tcp_ipv4.c, inet_csk_reqsk_queue_is_full; the line is printed once a listener.
         """
         most = min(backlog, self.sysctls.number("net.core.somaxconn"))
+        if self.sysctls.get("net.ipv4.tcp_syncookies") == "0":  # tcp_conn_request keeps a quarter for known peers
+            syns = self.sysctls.number("net.ipv4.tcp_max_syn_backlog")
+            most = min(most, syns - syns // 4)
         now = self.machine.sim.now
         share = 1.0 - most / waiting if waiting > most else 0.0
         cookies = self.sysctls.get("net.ipv4.tcp_syncookies") != "0"
@@ -315,7 +321,14 @@ class Kernel:
         self._share_cpus()
         self.machine.sim.after(stuck_s * SECOND, self._unstuck, cpu)
         for after_ns, text in watchdog.lockup_lines(self.sysctls, cpu, stuck_s, comm, pid):
-            self.machine.sim.after(after_ns, self.machine.kernel, text)
+            self.machine.sim.after(after_ns, self._seen_stuck, self.machine.booted_ns, text)
+
+    def _seen_stuck(self, booted_ns: int, text: str) -> None:
+        if not self.machine.runs or self.machine.booted_ns != booted_ns:
+            return
+        self.machine.kernel(text)
+        if self.sysctls.get("kernel.softlockup_panic") == "1":
+            self.machine.panic("softlockup: hung tasks")
 
     def _unstuck(self, cpu: int) -> None:
         self.stuck_cpus.pop(cpu, None)
@@ -377,6 +390,7 @@ class Kernel:
 
     def _written(self) -> None:
         """A parameter has changed: whoever depends on it asks anew."""
+        self.machine.network.links.forward(self.machine.name, self.sysctls.get("net.ipv4.ip_forward") == "1")
         self.conntrack.update()
         self.machine.network.version += 1
         self._look_on()

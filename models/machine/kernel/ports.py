@@ -50,6 +50,11 @@ class EphemeralPorts:
         history = self._lingering.get(owner)
         return 0.0 if history is None else history.total(self.sim.now)
 
+    @property
+    def blocked_ns(self) -> int:
+        """How long a port in TIME_WAIT cannot be used for the same destination again (tcp_twsk_unique)."""
+        return SECOND if self._sysctls.get("net.ipv4.tcp_tw_reuse") == "1" else TIME_WAIT_NS
+
     def all_time_wait(self) -> float:
         """The same of all owners."""
         total = 0.0
@@ -59,7 +64,9 @@ class EphemeralPorts:
 
     def take(self, owner: str, count: int) -> str:
         """Connect `count` times and stay connected: the error, or ""."""
-        if self._open.get(owner, 0.0) + self.time_wait(owner) + count > self.size:
+        history = self._lingering.get(owner)
+        taken = 0.0 if history is None else history.total(self.sim.now, self.blocked_ns)
+        if self._open.get(owner, 0.0) + taken + count > self.size:
             return "EADDRNOTAVAIL"
         self._open[owner] = self._open.get(owner, 0.0) + count
         return ""
@@ -76,8 +83,9 @@ class EphemeralPorts:
                 return 0.0
             history = self._lingering[owner] = RateHistory(TIME_WAIT_NS)
         now = self.sim.now
-        room = self.size - self._open.get(owner, 0.0) - history.total(now)
-        admitted = min(per_s, max(0.0, room + history.rate_at(now - TIME_WAIT_NS)))
+        blocked = self.blocked_ns
+        room = self.size - self._open.get(owner, 0.0) - history.total(now, blocked)
+        admitted = min(per_s, max(0.0, room + history.rate_at(now - blocked)))
         history.set(now, admitted)
         self._closed.set_rate(now, f"closed/{owner}", admitted)
         if per_s <= 0.0 and history.total(now) <= 0.0:
@@ -86,7 +94,7 @@ class EphemeralPorts:
 
     def may_run_out(self, owner: str, per_s: float) -> bool:
         """Whether the range would be taken in the long run."""
-        return self._open.get(owner, 0.0) + per_s * TIME_WAIT_NS / SECOND >= self.size
+        return self._open.get(owner, 0.0) + per_s * self.blocked_ns / SECOND >= self.size
 
     def forget(self, owner: str) -> None:
         """The namespace is gone."""

@@ -39,9 +39,9 @@ class RateHistory(Flat):
         while len(self._steps) > 1 and self._steps[1][0] <= oldest:
             self._steps.pop(0)
 
-    def total(self, now_ns: int) -> float:
-        """What came in the last window."""
-        found, end, start = 0.0, now_ns, now_ns - self.window_ns
+    def total(self, now_ns: int, window_ns: int = 0) -> float:
+        """What came in the last window, or in a shorter one."""
+        found, end, start = 0.0, now_ns, now_ns - (window_ns or self.window_ns)
         for since, rate in reversed(self._steps):
             if end <= start:
                 break
