@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file, virtual_names
 from simcluster.models.machine.kernel.proctable import processes
@@ -177,3 +178,43 @@ def _may_go(name: str) -> bool:
     """Groups, processes and interfaces of pods end, and drives are taken out."""
     return name.startswith(("/sys/fs/cgroup/kubepods", "/sys/fs/cgroup/system", "ps ", "ip link ", "smart ", "nvme ",
                             "/proc/diskstats", "/sys/block/"))  # fmt: skip
+
+
+#: What tools of a node print of hardware that no file shows.
+_TOOLS = (("ethtool", "eth0"), ("sensors",), ("ipmitool", "sdr"), ("smartctl", "-A", "/dev/sda"),
+          ("smartctl", "-A", "/dev/nvme0n1"), ("nvme", "smart-log", "/dev/nvme0"), ("conntrack", "-S"))  # fmt: skip
+
+
+class Cell(NamedTuple):
+    """One value: the file (or a tool's command line), the words before it in its line, and the place in its line."""
+
+    path: str
+    row: str
+    column: int
+
+
+_IDS = ((r"cri-containerd-[0-9a-f]+", "cri-containerd-ID"), (r"kubepods-pod[^/]+", "kubepods-podUID.slice"),
+        (r"^/proc/\d+/", "/proc/PID/"), (r"/cpu\d+/", "/cpuN/"))  # fmt: skip
+_VALUE = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(%|°C)?|\d+/\d+|0x[0-9a-f]+|[0-9a-f]{8}")
+
+
+def cells(machine: Machine) -> dict[Cell, list[str]]:
+    """Every number of every file of a node's pseudo file systems, and of tools that show hardware.
+
+    A file that is one word is a value, too; groups, processes and CPUs are taken together.
+    """
+    texts = [(path, virtual_file(machine, path) or "") for root in ("/proc", "/sys")
+             for path in pseudo_files(machine, root)]  # fmt: skip
+    texts += [(" ".join(argv), "\n".join(_run(machine, *argv))) for argv in _TOOLS]
+    found: dict[Cell, list[str]] = {}
+    for path, text in texts:
+        for pattern, name in _IDS:
+            path = re.sub(pattern, name, path)
+        single = len(text.split()) == 1
+        for line in text.splitlines():
+            words = re.split(r"[\s=|:]+", line.strip())
+            row = " ".join(word for word in words if not _VALUE.fullmatch(word))
+            values = words if single else [word for word in words if _VALUE.fullmatch(word)]
+            for column, word in enumerate(values):
+                found.setdefault(Cell(path, "" if single else row, column), []).append(word)
+    return found
