@@ -18,6 +18,7 @@ from simcluster.models.machine.host import Host
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.imagetools.execute import Executed
 from simcluster.models.machine.kernel import cgroupfiles
+from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
@@ -72,7 +73,7 @@ class Runtime:
         self._when_exited = self._exited  # one object for all containers: a fork copies it once
         self.sandboxes: dict[str, Sandbox] = {}  # pod uid ->
         self.runs: dict[str, dict[str, list[Container]]] = {}  # pod uid -> name -> newest first, at most two
-        #: What groups that are gone have counted in their parents: pod uid ("": all pods) -> file and key -> count
+        #: What groups that are gone have counted in their parents: path -> file and key -> count
         self.past_groups: dict[str, dict[tuple[str, str], int]] = {}
         self.retired_cpu_ns = 0  # CPU time of containers that were removed
         self.network_error = ""  # what the CNI plugin answers, when it is broken
@@ -114,8 +115,9 @@ class Runtime:
         memory_limit: int | None = None,
         names: ResolverConfig | None = None,
         hosts: str = "",
+        group: PodGroup = NO_REQUESTS,
     ) -> Sandbox:
-        """Create the pod's network namespace and give it an address. Raises RuntimeFailure."""
+        """Create the pod's network namespace and control group, and give it an address. Raises RuntimeFailure."""
         self._require_up()
         sandbox_id = self._new_id()
         if memory_limit is not None and memory_limit < INIT_MEMORY_BYTES:
@@ -130,7 +132,8 @@ class Runtime:
         sandbox = Sandbox(
             namespace, pod_name, pod_uid, self.machine.name, address, host_network=host_network, sandbox_id=sandbox_id
         )
-        sandbox.names, sandbox.hosts = names, hosts
+        sandbox.names, sandbox.hosts, sandbox.group = names, hosts, group
+        self.machine.cpu.admit(pod_uid, group)
         self.sandboxes[pod_uid] = sandbox
         if not host_network:
             self.network.attach(address, sandbox)
@@ -142,6 +145,7 @@ class Runtime:
         sandbox = self.sandboxes.pop(pod_uid, None)
         if sandbox is None:
             return
+        self.machine.cpu.dismiss(pod_uid)
         if not sandbox.host_network:
             self.network.detach(sandbox.address)
             self._addresses.pop(sandbox.address, None)
@@ -154,7 +158,9 @@ class Runtime:
     def remove_pod(self, pod_uid: str) -> None:
         """Forget the pod's dead containers and their logs."""
         self.changes += 1
-        self.past_groups.pop(pod_uid, None)
+        own = f"pod{pod_uid.replace('-', '_')}.slice"
+        for group in [group for group in self.past_groups if group.endswith(own)]:
+            del self.past_groups[group]
         for runs in self.runs.pop(pod_uid, {}).values():
             for container in runs:
                 self.retired_cpu_ns += container.cpu_ns
@@ -278,8 +284,9 @@ class Runtime:
 
     def _exited(self, container: Container) -> None:
         self.machine.release(container)
-        for group in ("", container.spec.pod_uid):
-            past = self.past_groups.setdefault(group, {})
+        parents = container.control_group.split("/")[:-1]
+        for depth in range(1, len(parents) + 1):
+            past = self.past_groups.setdefault("/".join(parents[:depth]), {})
             for name in cgroupfiles.CUMULATIVE:
                 for line in (cgroupfiles.read(container, name) or "").splitlines():
                     key, _, value = line.partition(" ")

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from simcluster.api.authentication.identity import service_account
+from simcluster.api.encoding.wire import Encoder
 from simcluster.api.request import ADMIN, User
 from simcluster.engine import SECOND, parse_duration
+from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
 from simcluster.session.looks import kubectl_charge, only_looks
@@ -54,6 +56,7 @@ class Executor:
         self.world = world
         self.clock = DeadlineClock(world)
         self.submission: str | dict[str, Any] | None = None
+        self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
         for machine in world.machines.values():
             machine.login_shell = NodeShell(machine, self.clock)
@@ -61,6 +64,10 @@ class Executor:
     def kubectl(self, request: Request) -> CommandResult:
         """`kubectl TEXT`, without a shell."""
         return self._kubectl_of(request.identity).run(request.text, request.stdin)
+
+    def http(self, request: Request) -> CommandResult:
+        """One exchange with the API server, as `session.http` writes it."""
+        return http.execute(self, request.text, self._encoder)
 
     def node(self, request: Request) -> CommandResult:
         """`ssh TARGET TEXT`, as root."""
@@ -119,15 +126,26 @@ def _user(identity: str) -> User:
 
 
 class Effect(NamedTuple):
-    """What a request is to the clock and to the record. `writes`: it may change the world."""
+    """What a request is to the clock and to the record.
+
+    Attributes:
+        writes: it may change the world.
+        counts: the budget of commands counts it; what belongs to the command before does not.
+    """
 
     charge: Charge
     writes: bool = False
+    counts: bool = True
 
 
 def _of_kubectl(world: World, request: Request) -> Effect:
     charge = kubectl_charge(request.text)
     return Effect(charge, charge == "write")
+
+
+def _of_http(world: World, request: Request) -> Effect:
+    call = http.read(request.text)
+    return Effect(call["charge"], http.changes(call), bool(call["counts"]))
 
 
 def _of_node(world: World, request: Request) -> Effect:
@@ -143,12 +161,20 @@ def _free(world: World, request: Request) -> Effect:
     return Effect("free")
 
 
+def _following(world: World, request: Request) -> Effect:
+    return Effect("free", counts=False)
+
+
 def _changing(world: World, request: Request) -> Effect:
     return Effect("free", writes=True)
 
 
 def _anything(world: World, request: Request) -> None:
     """Whatever is wrong with it, the tool itself says."""
+
+
+def _check_http(world: World, request: Request) -> None:
+    http.read(request.text)
 
 
 def _check_container(world: World, request: Request) -> None:
@@ -200,9 +226,11 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "kubectl": Kind(Executor.kubectl, _of_kubectl, patient=True, answerable=True),
+    "http": Kind(Executor.http, _of_http, _check_http, patient=True),
     "node": Kind(Executor.node, _of_node, patient=True),
     "container": Kind(Executor.container, _of_container, _check_container, patient=True, answerable=True),
     "wait": Kind(Executor.wait, _free, _check_wait),
+    "follow": Kind(Executor.wait, _following, _check_wait),
     "load": Kind(Executor.load, _changing, _check_load),
     "diagnose": Kind(Executor.diagnose, _free, _check_diagnosis, budgeted=False),
 }

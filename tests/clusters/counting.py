@@ -193,7 +193,10 @@ class Cell(NamedTuple):
     column: int
 
 
-_IDS = ((r"cri-containerd-[0-9a-f]+", "cri-containerd-ID"), (r"kubepods-pod[^/]+", "kubepods-podUID.slice"),
+_IDS = ((r"cri-containerd-[0-9a-f]+", "cri-containerd-ID"),
+        (r"kubepods-(besteffort|burstable)\.slice/kubepods", "kubepods"),
+        (r"kubepods-(\w+-)?pod[^/]+", "kubepods-podUID.slice"),
+        (r"kubepods-(besteffort|burstable)\.slice", "kubepods-QOS.slice"),
         (r"^/proc/\d+/", "/proc/PID/"), (r"/cpu\d+/", "/cpuN/"))  # fmt: skip
 _VALUE = re.compile(r"[-+]?[\d.,]*\d[\d.,]*(%|°C)?|\d+/\d+|0x[0-9a-f]+|[0-9a-f]{8}")
 

@@ -25,6 +25,14 @@ from cosmic_ray.operators.operator import Operator
 
 from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines, tree_of
 
+#: Folders of the rooms' sources.
+ROOMS = {
+    **{
+        name: f"simcluster/{name}"
+        for name in ("api", "apps", "cli", "control", "engine", "session", "surface", "telemetry", "world")
+    },
+    **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
+}
 #: Changes that change nothing: what is identical here (None, a type, a value of an Enum) is equal.
 _SAME = ("Is_Eq", "IsNot_NotEq")
 #: Kinds of mistakes, each as likely as the others in a file that has places for it.

@@ -156,7 +156,7 @@ class CpuTimes:
         minute, containers = machine.sim.now // HOME_NS, machine.containers()
         mark = (minute, len(containers), len(machine.processes))
         if mark != self._homes:
-            demands = [(one.container_id, machine.cpu.demand_of(one.container_id)) for one in containers]
+            demands = [(one.container_id, machine.cpu.demand_of(one)) for one in containers]
             demands += [(f"host/{name}", int(one.cores * NANOCORES)) for name, one in machine.processes.items()]
             self._homes, self._weights = mark, self._placed(minute, demands)
         return self._weights

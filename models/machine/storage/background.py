@@ -38,6 +38,8 @@ class Background:
     def booted(self, now_ns: int, each_ns: float) -> None:
         """The system has booted from this drive: the kernel counts anew."""
         self._counted, self._since_ns, self._each_ns = Counters(), now_ns, each_ns
+        if not self.there:
+            return  # no system boots from it
         self._counted.read(BOOT_READS, BOOT_READS * BOOT_BYTES, each_ns * 4.0)
         self._counted.busy_ns += BOOT_READS * each_ns
 

@@ -109,11 +109,10 @@ class Disk:
         self._healthy_write_ns = service.law_of(model, "write", float(WRITE_BYTES), 1.0, ()).mean
         self._work = Workload(sim.now, serial=model.channels == 1)
         self._waiting: dict[str, float] = {}
-        self._coming: dict[str, tuple[Counters, int, int]] = {}  # what loads do in their ticks, counted beforehand
+        self._coming: dict[str, _Coming] = {}  # requests of loads that have not ended, counted beforehand
         self._request_errors = kernellines.RateLimit("blk_print_req_error")
         self._buffer_errors = kernellines.RateLimit("buffer_io_error")
-        if self._daemons.there:
-            self._daemons.booted(self.born_ns, self._write_ns())
+        self._daemons.booted(self.born_ns, self._write_ns())
 
     # Names.
 
@@ -180,8 +179,7 @@ class Disk:
         self.smart.cycles += 1
         self.counters, self._coming = Counters(), {}
         self._work.busy_ns = 0.0
-        if self._daemons.there:
-            self._daemons.booted(now, self._write_ns())
+        self._daemons.booted(now, self._write_ns())
 
     def fail_stop(self) -> None:
         """It never answers again."""
@@ -238,8 +236,7 @@ class Disk:
         for listener in list(self.on_replaced):
             listener()
         was, self.outage = self.outage, None
-        if self._daemons.there:
-            self._daemons = self._daemons.anew(self.sim.now)
+        self._daemons = self._daemons.anew(self.sim.now)
         self.settle()
         if was is not None and was.disabled:
             self._announce()
@@ -425,7 +422,8 @@ class Disk:
         self._cut_short(owner)
         counted = _counted(rates, answer, tick_ns, served, delay)
         self.counters.add(counted, 1.0)
-        self._coming[owner] = (counted, now, now + tick_ns)
+        late = round(delay)
+        self._coming[owner] = _Coming(counted, now + late, now + tick_ns + late, late)
         reads = rates.random_reads + rates.sequential_reads
         stays = reads * answer.read.mean_ns + rates.fsyncs * answer.fsync.mean_ns + (reads + rates.fsyncs) * delay
         self._waiting[owner] = min(float(rates.depth), stays / SECOND) if not dead else float(rates.depth)
@@ -456,10 +454,20 @@ class Disk:
         return min(stalled, tick_ns), False
 
     def _cut_short(self, owner: str) -> None:
-        """What a load has not done yet it does not do any more."""
-        counted, begun, until = self._coming.pop(owner, (None, 0, 0))
-        if counted is not None and until > self.sim.now:
-            self.counters.add(counted, -(until - self.sim.now) / (until - begun))
+        """What a load has not asked for yet it does not ask for any more; what is under way ends when it does."""
+        coming, now = self._coming.pop(owner, None), self.sim.now
+        for name in [name for name, each in self._coming.items() if each.until <= now and name not in self._loads]:
+            del self._coming[name]
+        if coming is None or coming.until <= now:
+            return
+        unasked = max(0, coming.until - coming.late - now)
+        share = unasked / (coming.until - coming.begun)
+        self.counters.add(coming.counted, -share)
+        if coming.late and share < 1.0:
+            under_way = Counters()
+            under_way.add(coming.counted, 1.0 - share)
+            under_way.busy_ns = 0.0
+            self._coming[f"{owner} {coming.until}"] = _Coming(under_way, coming.begun, coming.until - unasked, 0)
 
     def settle(self) -> None:
         """Bring the backlog, and what daemons have done, up to now."""
@@ -469,10 +477,8 @@ class Disk:
 
     def _write_ns(self) -> float:
         """How long a daemon's write takes now; 0 while the drive answers nobody."""
-        if self.outage is not None:
-            return 0.0
-        if not self.modes:
-            return self._healthy_write_ns
+        if self.outage is not None or not self.modes:
+            return 0.0 if self.outage is not None else self._healthy_write_ns
         return service.law_of(self.model, "write", float(WRITE_BYTES), 1.0, self._active()).mean
 
     def utilisation(self) -> float:
@@ -497,11 +503,10 @@ class Disk:
         """The kernel's counters at this moment, the host's own small writes among them."""
         found, now = self.counters.copy(), self.sim.now
         found.busy_ns += self._work.busy(now)
-        for counted, begun, until in self._coming.values():
-            if until > now:
-                found.add(counted, -(until - now) / (until - begun))
-        if self._daemons.there:
-            found.add(self._daemons.counted(now), 1.0)
+        for coming in self._coming.values():
+            if coming.until > now:
+                found.add(coming.counted, -(coming.until - max(now, coming.begun)) / (coming.until - coming.begun))
+        found.add(self._daemons.counted(now), 1.0)
         return found
 
     # What the kernel says.
@@ -534,12 +539,6 @@ class Disk:
             self._announce()
 
     def _announce(self) -> None:
-        if self.model.is_nvme:
-            self.host.kernel(
-                f"nvme nvme0: pci function 0000:00:1{self.port}.0",
-                f"nvme {self.controller}: 4/0/0 default/read/poll queues",
-            )
-            return
         lines = kernellines.attached(self.port, self.address, self.name, self.model)
         self.host.kernel(*lines)
 
@@ -577,6 +576,15 @@ class Disk:
     def _log_request(self, what: str, lba: int, operation: str) -> None:
         text = kernellines.request_error(what, self.name, lba, operation)
         self.host.kernel(*self._request_errors.lines(self.sim.now, text))
+
+
+class _Coming(NamedTuple):
+    """What the kernel will have counted of a load between two instants; `late`: how long its requests take."""
+
+    counted: Counters
+    begun: int
+    until: int
+    late: int
 
 
 def _counted(rates: Rates, answer: Answer, tick_ns: int, served: float, delay: float) -> Counters:

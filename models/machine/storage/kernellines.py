@@ -143,7 +143,11 @@ def ata_failed_reset(port: int, attempt: int) -> list[str]:
 
 
 def attached(port: int, address: str, name: str, model: DriveModel) -> list[str]:
-    """A drive on a SATA port has been found."""
+    """A drive has been found on its port."""
+    if model.is_nvme:
+        controller = name.partition("n1")[0]
+        found = f"nvme nvme0: pci function 0000:00:1{port}.0"
+        return [found, f"nvme {controller}: 4/0/0 default/read/poll queues"]
     decimal, binary = model.size_bytes * 100 // 10**12, model.size_bytes // (1 << 30)
     return [
         f"ata{port}: SATA link up 6.0 Gbps (SStatus 133 SControl 300)",

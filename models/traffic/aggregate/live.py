@@ -93,13 +93,15 @@ class Taken:
 @dataclass
 class Tally:
     """The same as arrays: a row for each field of `EdgeCounts` and `PodCounts`, a column for each edge and pod
-    of the engine.
+    of the engine. Of every service and load the durations met (ticks) and for how many requests each stands.
     """
 
     seconds: float
     edges: Array
     pods: Array
     loads: dict[str, LoadCounts]
+    sojourns: dict[str, Array] = field(default_factory=dict)
+    latencies: dict[str, Array] = field(default_factory=dict)
 
 
 _EDGE_FIELDS = tuple(each.name for each in fields(EdgeCounts))
@@ -327,9 +329,13 @@ class LiveTraffic:
         return Taken(tally.seconds, edges, pods, tally.loads, self._times_taken(run.layout, sums))
 
     def tally(self) -> Tally:
-        """What happened since the last call, as arrays; times at services are left out."""
-        tally, _ = self._tally()
+        """What happened since the last call, as arrays; waits at services are left out."""
         recorder = self.engine.recorder
+        self.engine.sampler.finish(self.engine.tick)
+        latencies = _parts_of(recorder.names, recorder.latency)
+        sojourns = _parts_of(self.engine.graph.service_names, recorder.sojourn)
+        tally, _ = self._tally()
+        tally.latencies, tally.sojourns = latencies, sojourns
         for rows in (*recorder.wait, *recorder.sojourn):
             rows.clear()
         return tally
@@ -399,3 +405,13 @@ class LiveTraffic:
                 fill(histogram, [part for samples in rows.values() for part in samples], count, self.tick_ns)
                 rows.clear()
         return found
+
+
+def _parts_of(names: Sequence[str], tables: Sequence[Mapping[int, list[Array]]]) -> dict[str, Array]:
+    """All samples by name: durations in the first row, in the second how many requests each stands for."""
+    found = {}
+    for name, rows in zip(names, tables, strict=True):
+        parts = [part for samples in rows.values() for part in samples if part.shape[1]]
+        if parts:
+            found[name] = np.concatenate(parts, axis=1)
+    return found

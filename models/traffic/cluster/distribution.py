@@ -11,12 +11,17 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcluster.engine import arithmetic
 
 _INV_SQRT_2PI = 0.3989422804014327
 # Abramowitz & Stegun 26.2.17, absolute error below 7.5e-8.
 _T = 0.2316419
 _P = (0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429)
+#: Quantiles that stand for a law from which many durations are drawn.
+LAW_POINTS = 200
 
 
 class Latency(NamedTuple):
@@ -24,6 +29,37 @@ class Latency(NamedTuple):
 
     mean: float
     variance: float
+
+
+class Durations(NamedTuple):
+    """Durations in nanoseconds, ascending, with the share of requests that are no longer."""
+
+    values: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def weighed(cls, values: NDArray[np.float64], weights: NDArray[np.float64]) -> Durations:
+        """Each stands for so many requests; at least one does."""
+        order = np.argsort(values, kind="stable")
+        total = np.cumsum(weights[order])
+        return cls(values[order], (total - 0.5 * weights[order]) / total[-1])
+
+    @classmethod
+    def of(cls, latency: Latency) -> Durations:
+        """A log-normal law by its quantiles."""
+        points = (np.arange(LAW_POINTS) + 0.5) / LAW_POINTS
+        if latency.mean <= 0.0:
+            return cls(np.zeros(LAW_POINTS), points)
+        mu, sigma = parameters(latency)
+        return cls(arithmetic.exp_array(mu + sigma * arithmetic.normal_quantile_array(points)), points)
+
+    def drawn(self, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Durations of requests, one for each draw."""
+        return np.interp(uniforms, self.shares, self.values)
+
+    def scaled(self, factor: float) -> Durations:
+        """All so many times as long."""
+        return Durations(self.values * factor, self.shares)
 
 
 class Component(NamedTuple):

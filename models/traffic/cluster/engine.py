@@ -35,7 +35,7 @@ from simcluster.models.traffic.cluster.plain import CHARGED, LARGE, PERIODS, Led
 from simcluster.models.traffic.cluster.plan import Plan, PlanBuilder
 from simcluster.models.traffic.cluster.reevaluation import Reevaluation
 from simcluster.models.traffic.cluster.request import send_request
-from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.traffic.cluster.server import Happened, Server
 from simcluster.models.traffic.cluster.statistics import (
     Detail,
     History,
@@ -66,6 +66,8 @@ LOOK_TICKS = 10
 LARGE_LOOKS = 4
 #: Periods of a large plan are so many times longer in a storm that stands still.
 STILL = 2
+#: Nothing began at a server.
+NOTHING = Happened()
 #: What single requests meet is worked out anew after so many hot ticks.
 HOT_EVALUATION = 20
 
@@ -112,6 +114,7 @@ class TrafficEngine:
         self.strategies = possible("cluster", ())
         self.caches = CacheRoom(TICK_NS)
         self._unlooked = 0  # ticks since kernels were told of connections
+        self._printing: list[Server] = []  # those whose requests will print something later
         sim.every(TICK_NS, self._tick)
 
     def join(self, server: Server) -> None:
@@ -305,7 +308,7 @@ class TrafficEngine:
             self._stale = True
         self._record(now, flow)
         self._work_off(flow, ticks)
-        self._write_logs(now, flow)
+        self._write_logs(now, ticks, flow)
 
     # --- a large plan without failures ----------------------------------------------------
 
@@ -415,7 +418,7 @@ class TrafficEngine:
         alive[counted.rows] = False
         for row in np.nonzero(alive)[0].tolist():
             self._stale = self._plan.servers[row].settle(ticks * TICK_NS, ticks) or self._stale
-        self._write_logs(now, counted.flow)
+        self._write_logs(now, ticks, counted.flow)
         self._cool(hot, tense or bool(counted.failures), ticks)
 
     def _cool(self, hot: HotTraffic, tense: bool, ticks: int) -> None:
@@ -474,11 +477,22 @@ class TrafficEngine:
             self._stale = self._stale or changed
         self._tense = tense or self._is_fragile(CALM_EXPONENT)
 
-    def _write_logs(self, now: int, flow: Flow) -> None:
-        for index in sorted(dict.fromkeys([*flow.served, *flow.failed])):
-            server = self._plan.servers[index]
-            if server.logger is not None and server.accepting:
-                server.logger.log_requests(now, flow.served.get(index, ()), flow.failed.get(index, ()))
+    def _write_logs(self, now: int, ticks: int, flow: Flow) -> None:
+        """Tell servers of the requests of this tick, and those of which earlier requests may print something now."""
+        servers = self._plan.servers
+        told = [
+            (servers[i], Happened(flow.served.get(i, ()), flow.failed.get(i, ()), flow.followed.get(i, ())))
+            for i in sorted(dict.fromkeys([*flow.served, *flow.failed, *flow.followed]))
+        ]
+        known = {server.container.container_id: None for server, _ in told}
+        told += [(server, NOTHING) for server in self._printing if server.container.container_id not in known]
+        self._printing = [
+            server
+            for server, happened in told
+            if server.logger is not None
+            and server.accepting
+            and server.logger.log_requests(now, ticks * TICK_NS, happened)
+        ]
 
 
 def _mean_square(operation: OperationSpec) -> float:

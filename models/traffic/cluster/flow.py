@@ -12,9 +12,10 @@ from typing import NamedTuple
 from simcluster.engine import SECOND
 from simcluster.engine.streams import binomial_from_uniform, poisson_from_uniform, uniform_at
 from simcluster.models.traffic.cluster.causes import KIND_INDEX
+from simcluster.models.traffic.cluster.evaluation import time_before
 from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node
 from simcluster.models.traffic.cluster.plan import Plan
-from simcluster.models.traffic.cluster.server import Failed, Served
+from simcluster.models.traffic.cluster.server import Failed, Followed, Served
 from simcluster.models.traffic.cluster.users import UserLoad
 
 #: Draws of one edge in one tick come from a block of so many counters.
@@ -30,6 +31,7 @@ class Flow(NamedTuple):
         arrived: requests accepted by each node; `refused` those that found the queue full, by server.
         served, failed: per server index, what its log tells.
         requests: of loads that try again, by index: requests, and those that failed for good.
+        followed: in place of `served` and `failed`, where queues were followed.
     """
 
     sent: list[int]
@@ -39,6 +41,7 @@ class Flow(NamedTuple):
     served: dict[int, list[Served]]
     failed: dict[int, list[Failed]]
     requests: dict[int, tuple[int, int]]
+    followed: dict[int, list[Followed]]
 
 
 class FlowWalk:
@@ -48,7 +51,8 @@ class FlowWalk:
         self._plan = plan
         self._counter = tick * DRAWS
         self._draws = 0
-        self._flow = Flow([0] * len(plan.edges), [], [0] * len(plan.nodes), {}, {}, {}, {})
+        self._step = 0  # of the node that makes calls now
+        self._flow = Flow([0] * len(plan.edges), [], [0] * len(plan.nodes), {}, {}, {}, {}, {})
 
     def run(self, users: list[UserLoad], tick_ns: int) -> Flow:
         """Let the users' requests of one tick run through the plan."""
@@ -87,7 +91,7 @@ class FlowWalk:
         alive = count
         plan = self._plan
         logger = plan.servers[node.server].logger
-        for step in node.steps:
+        for self._step, step in enumerate(node.steps):
             lost = 0
             for edge in step:
                 self._draws = 0
@@ -135,8 +139,8 @@ class FlowWalk:
                 flow.arrived[node] += calls
             return 0
         bad = calls
-        for _ in range(edge.call.retries + 1):
-            bad = self._attempt(edge, bad, caller)
+        for left in range(edge.call.retries, -1, -1):
+            bad = self._attempt(edge, bad, None if left else caller)
             if not bad:
                 break
         return bad
@@ -185,7 +189,9 @@ class FlowWalk:
             if kind == "reset":
                 refused += here
             if caller is not None and edge.call.log:
-                record = Failed(caller.operation, edge.call, failure.cause, here)
+                after_ns = failure.after_ns * (1 + edge.call.retries)
+                before = time_before(self._plan, caller, self._step)
+                record = Failed(caller.operation, edge.call, failure.cause, here, before, after_ns)
                 flow.failed.setdefault(caller.server, []).append(record)
         return refused
 

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.engine.streams import uniforms_at
+from simcluster.engine.streams import uniform_at, uniforms_at
 from simcluster.models.traffic.aggregate.live import LiveTraffic, LoadCounts, Tally
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
     DENIED,
+    DNS_TIMEOUT,
     KIND_INDEX,
     RESET,
     STATUS,
@@ -31,12 +32,14 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
+from simcluster.models.traffic.cluster.distribution import Durations, Latency
+from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, time_before
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
 from simcluster.models.traffic.cluster.nodes import Edge, Node
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.queueing import service_time
-from simcluster.models.traffic.cluster.server import Failed, Served, Server
+from simcluster.models.traffic.cluster.server import Failed, Followed, Server
 from simcluster.models.traffic.cluster.statistics import Containers, Latencies, LoadRecord, PodTable, packed
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
@@ -49,8 +52,14 @@ NOTICEABLE_CORES = 0.01
 NOTICEABLE_LATENCY = 0.02
 #: Requests walk through graphs of at most so many edges, to draw their latencies.
 WALKED = 60
+#: A drawn duration of so many ticks says that nobody ever served the request.
+ENDLESS = 1e9
 #: Causes are followed through so many calls.
 DEPTH = 6
+
+
+#: Of edges of the plan: kind and number of attempts that failed.
+Lost = dict[int, list[tuple[int, int]]]
 
 
 class HotFlow(NamedTuple):
@@ -311,9 +320,10 @@ class _Telling:
         plan, seen = self._plan, self._seen
         uniform = uniforms_at(self._keys, self._tick) if len(plan.edges) else np.zeros(0)
         whole = np.floor(self._spread() + uniform).astype(np.int64)
+        self._whole = whole
         sent = np.maximum(whole[0] + whole[5], 0)
-        failures = self._failures(whole[2:], sent)
-        flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {})
+        failures = self._failures(whole[2:6], sent)
+        flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
             self._serve(flow)
         loads = {name: self._load(name) for name in self._wiring.loads}
@@ -331,14 +341,14 @@ class _Telling:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
 
         Returns:
-            Of every edge of the plan: attempts, ok, time-outs, rejections, errors, not sent.
+            Of every edge of the plan: attempts, ok, time-outs, rejections, errors, not sent, calls given up.
         """
         table, tally = self._hot.table, self._tally
         served = np.append(tally.pods[1], 0.0)[table.pod_of_container]
         total = np.bincount(table.group_of, served, table.groups)[table.group_of]
         shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
         keys = len(table.keys)
-        counts = [np.bincount(table.key_of, tally.edges[row], keys + 1)[:keys] for row in range(6)]
+        counts = [np.bincount(table.key_of, tally.edges[row], keys + 1)[:keys] for row in range(7)]
         arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
         sums = np.bincount(table.key, flow, keys)[table.key]
@@ -361,50 +371,97 @@ class _Telling:
 
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
-        lost: dict[int, list[tuple[int, int]]] = {}
-        for index, kind, count in flow.failures:
-            lost.setdefault(index, []).append((kind, count))
-        into: dict[int, int] = {}
-        tells = self._hot.table.tells
-        for edge in self._plan.edges if tells else ():
+        engine, table = self._hot.live.engine, self._hot.table
+        latency = np.append(np.zeros(len(table.keys)), 0.0)
+        latency[table.key_of] = engine.outcomes.latency * engine.tick_ns
+        self._latency_of = dict(zip((callee for _, callee in table.keys), latency.tolist(), strict=False))
+        good = np.ones(len(table.keys) + 1)
+        good[table.key_of] = engine.call_ok
+        self._good = np.ones(len(self._plan.edges))
+        self._good[table.edge] = good[table.key]
+        lost: Lost = {}
+        failed, kinds = self._whole[2:6], table.kinds
+        for index, kind in np.argwhere(failed.T > 0).tolist():
+            lost.setdefault(index, []).append((int(kinds[index, kind]), int(failed[kind, index])))
+        tells = table.tells
+        into = dict.fromkeys(tells, 0)
+        keys: dict[int, int] = {}
+        for edge in self._plan.edges:
             calls = flow.sent[edge.index]
-            if not calls:
-                continue
             for target in edge.targets:
                 if target.node in tells:
-                    into[target.node] = into.get(target.node, 0) + math.floor(calls * target.weight + 0.5)
-        for index in sorted(into):
+                    keys[target.node] = edge.key
+                    into[target.node] += math.floor(calls * target.weight + 0.5)
+        for index in sorted(keys):
             self._count(index, into[index])
-            self._write(flow, index, into[index], lost)
+            ended = self._ended(self._plan.nodes[index], into[index])
+            ended += uniform_at(keys[index], -1 - self._tick)
+            self._write(flow, index, into[index], math.floor(ended), lost)
+
+    def _ended(self, node: Node, arrived: int) -> float:
+        """Requests of a node that ended well: what it has finished, though the caller may have gone, if the calls that
+        a request cannot do without are answered now.
+        """
+        place = self._hot.table.row_of.get(node.server)
+        if place is None:
+            return 0.0
+        came, operations = float(self._seen.arrived[place]), len(self._plan.servers[node.server].spec.operations)
+        ended = (arrived / came if came > 0.0 else 1.0 / operations) * float(self._seen.finished[place])
+        for step in node.steps:
+            for edge in step:
+                if edge.call.required and not edge.call.asynchronous:
+                    made = min(1.0, edge.call.count * self._plan.made.get(edge.index, 1.0))
+                    ended *= 1.0 - made * (1.0 - float(self._good[edge.index]))
+        return ended
 
     def _count(self, index: int, arrived: int) -> None:
         server = self._plan.servers[self._plan.nodes[index].server]
         if server.counts is not None:
             server.counts[index - self._plan.first_node[self._plan.nodes[index].server]] += arrived
 
-    def _write(self, flow: Flow, index: int, arrived: int, lost: dict[int, list[tuple[int, int]]]) -> None:
+    def _write(self, flow: Flow, index: int, arrived: int, ended: int, lost: Lost) -> None:
+        """What the log of a server says of one of its operations, of whose requests so many ended well."""
         node = self._plan.nodes[index]
         server = self._plan.servers[node.server]
         place = self._hot.table.row_of.get(node.server)
-        if server.logger is None or place is None or arrived <= 0:
+        if server.logger is None or place is None:
             return
-        inside = max(float(self._seen.arrived[place]), 1e-9)
-        alive = math.floor(arrived * min(1.0, float(self._seen.finished[place]) / inside) + 0.5)
-        for step in node.steps:
+        found: list[Failed] = []
+        for number, step in enumerate(node.steps):
             for edge in step:
-                for kind, count in lost.get(edge.index, ()):
-                    again = count if not edge.call.retries else max(1, count // (1 + edge.call.retries))
-                    if edge.call.log:
+                kinds = lost.get(edge.index, [])
+                attempts, left = sum(count for _, count in kinds), int(self._whole[6, edge.index])  # integers
+                for kind, count in kinds:
+                    calls = left * count // max(1, attempts)
+                    attempts, left = attempts - count, left - calls
+                    if calls and edge.call.log:
                         cause = self._cause(edge, kind, 0, lost)
-                        failed = Failed(node.operation, edge.call, cause, again)
-                        flow.failed.setdefault(node.server, []).append(failed)
-                    if edge.call.required:
-                        alive -= again
-        if alive > 0 and node.operation.log:
-            served = Served(node.operation.log, node.operation.status, alive, node.latency)
-            flow.served.setdefault(node.server, []).append(served)
+                        before = time_before(self._plan, node, number)
+                        found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
+        took = self._durations(server, node)
+        flow.followed.setdefault(node.server, []).append(Followed(node.operation, max(0, arrived), ended, took, found))
 
-    def _cause(self, edge: Edge, kind: int, depth: int, lost: dict[int, list[tuple[int, int]]]) -> Cause:
+    def _durations(self, server: Server, node: Node) -> Durations:
+        """How long requests of a node take that succeed now: as those of its service, scaled to its operation."""
+        name = self._wiring.service_of[server.container.container_id]
+        own = f"{name}/{node.operation.name}"
+        parts = [p for load, p in self._tally.latencies.items() if self._enters(load, name)] or [
+            p for service, p in self._tally.sojourns.items() if service == name
+        ]
+        mean = self._latency_of.get(own, 0.0)
+        if not parts:
+            return Durations.of(Latency(mean, mean * mean) if mean else node.latency)
+        values, weights = np.concatenate(parts, axis=1)
+        known = (values < ENDLESS) & (weights > 0.0)
+        if not known.any():
+            return Durations.of(Latency(mean, mean * mean) if mean else node.latency)
+        return Durations.weighed(values[known] * float(self._hot.live.engine.tick_ns), weights[known])
+
+    def _enters(self, load: str, service: str) -> bool:
+        """Whether users enter by a service."""
+        return any(p.caller == load and p.callee.partition("/")[0] == service for p in self._wiring.parts)
+
+    def _cause(self, edge: Edge, kind: int, depth: int, lost: Lost) -> Cause:
         """Why a call failed; an error answer is traced to the call below that failed most."""
         name = _KIND_NAMES[kind]
         if name == STATUS and depth < DEPTH:
@@ -468,6 +525,16 @@ class _Telling:
             return before
         variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
         return Latencies(mean, variance)
+
+
+def failed_after(cause: Cause) -> float:
+    """How long it takes until the outermost call has failed for good: every time-out and every attempt on the way."""
+    took = 0.0
+    for call in reversed(cause.path):
+        if call is cause.path[-1]:
+            took = float(call.timeout_ns) if cause.kind in (DEADLINE, TIMEOUT, DNS_TIMEOUT) else QUICK_FAILURE_NS
+        took = min(took, float(call.timeout_ns)) * (1 + call.retries)
+    return took
 
 
 _KIND_NAMES = {index: name for name, index in KIND_INDEX.items()}

@@ -27,7 +27,7 @@ from simcluster.models.traffic.cluster.queueing import (
 )
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.cluster.distribution import Latency
+    from simcluster.models.traffic.cluster.distribution import Durations, Latency
 
 #: Ticks that the moving average of what arrives remembers at least (it forgets half in 4), the number of
 #: requests that it remembers where so many do not come in that time, and the most ticks.
@@ -67,7 +67,7 @@ _NO_WAIT = Wait(0.0, 0.0, 0.0)
 
 
 class Served(NamedTuple):
-    """Requests (or calls) that succeeded in a tick, what each prints and its HTTP status."""
+    """Requests (or calls) that began in a tick and succeed: what each prints, its HTTP status, how long they take."""
 
     log: tuple[LogTemplate, ...]
     status: int
@@ -90,19 +90,48 @@ class Observed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Calls of one operation that failed in a tick for one cause (`cause.path[0]` is the call)."""
+    """Calls of one operation of whose requests, begun in a tick, fail for one cause (`cause.path[0]` is the call).
+
+    Attributes:
+        before: how long the request takes before it makes the call; `after_ns`: the call, until it has failed for good.
+    """
 
     operation: OperationSpec
     call: CallSpec
     cause: Cause
     calls: int
+    before: Latency
+    after_ns: float
+
+
+class Followed(NamedTuple):
+    """Requests of one operation in a tick in which queues were followed.
+
+    Attributes:
+        arrived: that began; `served`: that ended well, and how long such requests `took`.
+        failed: calls that failed for good.
+    """
+
+    operation: OperationSpec
+    arrived: int
+    served: int
+    took: Durations
+    failed: list[Failed]
+
+
+class Happened(NamedTuple):
+    """What a tick did at a server: requests that began and how they will fare, or what was followed."""
+
+    served: Sequence[Served] = ()
+    failed: Sequence[Failed] = ()
+    followed: Sequence[Followed] = ()
 
 
 class RequestLogger(Protocol):
     """Words the log of a server."""
 
-    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
-        """What happened in the tick that ends at `t_ns`."""
+    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
+        """The tick of `span_ns` that ends at `t_ns`; whether requests of it will print something later."""
 
 
 class Complaint(Protocol):
