@@ -12,12 +12,15 @@ from simcluster.models.machine.host import EXIT_SIGKILL, Host
 from simcluster.models.machine.kernel.cfs import CpuStat, statistics
 from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup, scope_of
 from simcluster.models.machine.kernel.kernel import Kernel
+from simcluster.models.machine.kernel.load import LEAST_ROOM
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.process import Process
 from simcluster.models.machine.shell.files import Layer
 from simcluster.telemetry.logs import LogFile
 
 EXIT_SIGTERM = 143
+#: What is charged at once.
+CHARGE_BYTES = 64 * 4096
 #: A leak is noticed in such steps.
 _LEAK_STEP = 1 << 18
 
@@ -98,7 +101,9 @@ class Container(Parted):
         self._meter: tuple[Meter, int] | None = None
         self.throttled_ns = 0
         self.memory_peak = 0
-        self.memory_full = 0  # how often it came close to its limit (memory.events max)
+        self.memory_full = 0  # how often it came up against its limit (memory.events max)
+        self.memory_grown = 0  # bytes that it has touched for the first time
+        self.oom_kills = 0  # processes of it that the kernel killed for memory
         self.leaky = False  # whether it grows with its work
         self._leak = (0, 0, 0)  # bytes for a second of CPU, CPU time at the beginning, bytes before
         self._litter: dict[str, tuple[float, int, int]] = {}  # what -> for a second of CPU, CPU time at first, how many
@@ -297,10 +302,18 @@ class Container(Parted):
         elif (
             self.machine.container_memory + self.machine.host_memory > self.machine.memory_bytes >> 1
         ):  # only then it is worth a closer look
-            self.machine.check_memory()
+            self.machine.check_memory(self)
 
     def _hold_memory(self, memory_bytes: int) -> None:
-        self.machine.container_memory += memory_bytes - self.memory_bytes
+        grown = memory_bytes - self.memory_bytes
+        self.machine.container_memory += grown
+        if grown > 0:
+            self.memory_grown += grown
+            limit = self.spec.memory_limit
+            if limit is not None and memory_bytes + LEAST_ROOM > limit:
+                # Pages are charged in batches of 64 (MEMCG_CHARGE_BATCH); each that does not fit is an event.
+                self.memory_full += max(1, min(grown, memory_bytes + LEAST_ROOM - limit) // CHARGE_BYTES)
+                self.machine.cramped = True
         self.memory_bytes = memory_bytes
         self.memory_peak = max(self.memory_peak, memory_bytes)
 

@@ -38,6 +38,8 @@ LEVELS = len(P_STATES) + len(DUTIES)
 TELL_NS, EVENTS_PER_S = 300 * SECOND, 14
 #: Revolutions a minute of the processor's fan and of those of the chassis.
 FAN_RPM, CHASSIS_RPM = 5400, 7800
+#: Speed of a fan below which the management controller complains.
+FAN_LOW = 1400
 
 
 class Cooling:
@@ -46,8 +48,7 @@ class Cooling:
     Attributes:
         airflow: the share of its air that the heat sink still gets; 1.0 is healthy.
         level: how many steps the clock is below nominal.
-        events: throttling events of each core since the machine was built.
-        failed_ns, hot_ns: when the fan failed, and when the processor first became too hot since; -1: it did not.
+        events: throttling events of each core since boot.
     """
 
     def __init__(self, host: Host, power: Power) -> None:
@@ -56,7 +57,6 @@ class Cooling:
         self.airflow = 1.0
         self.level = 0
         self.events = 0
-        self.failed_ns = self.hot_ns = -1
         self._temperature_c = AMBIENT_C
         self._logged_ns = -TELL_NS
         self._hot = False
@@ -93,7 +93,12 @@ class Cooling:
             self._temperature_c = self._end_c()
             self._timer = self._host.sim.every(STEP_NS, self._step)
         self.airflow = airflow
-        self.failed_ns = -1 if airflow >= 1.0 else self._host.sim.now
+        host, slow = self._host, FAN_RPM * airflow <= FAN_LOW
+        host.sel.note(host.sim.now, "Fan FAN1", "Lower Critical going low ", asserted=slow)
+
+    def booted(self) -> None:
+        """A new kernel has seen no throttling yet."""
+        self.events = 0
 
     def _end_c(self) -> float:
         """The temperature at which it would end if all stayed as it is."""
@@ -104,9 +109,10 @@ class Cooling:
         over = self._temperature_c - LIMIT_C
         level = self.level
         if over >= 0.0:
-            self.hot_ns = self._host.sim.now if self.hot_ns < 0 else self.hot_ns
+            self._note_heat(hot=True)
             level = min(LEVELS - 1, level + 1 + int(over))
         elif self._temperature_c < RELIEVED_C:
+            self._note_heat(hot=False)
             level = max(0, level - 1)
         if level != self.level:
             self.level = level
@@ -118,6 +124,10 @@ class Cooling:
         if self.is_healthy and not self.level and self._temperature_c - self._end_c() < 1.0 and self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _note_heat(self, *, hot: bool) -> None:
+        host = self._host
+        host.sel.note(host.sim.now, "Temperature CPU Temp", "Upper Critical going high", asserted=hot)
 
     def _tell(self) -> None:
         """What the kernel says when throttling begins, now and then while it lasts, and when it is over."""

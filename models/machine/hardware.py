@@ -13,6 +13,7 @@ from typing import NamedTuple
 from simcluster.engine import SECOND, Shared, Simulation
 from simcluster.engine.streams import mix
 from simcluster.models.machine.cpu import CpuAccount
+from simcluster.models.machine.eventlog import SystemEventLog
 from simcluster.models.machine.hostfiles import HostFiles
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.imagestore import ImageStore
@@ -101,6 +102,7 @@ class Hardware(ABC):
         self.host_memory = 0  # bytes of processes that are no containers
         self.identity = _identity(sim, name)
         self.log = Journal()
+        self.sel = SystemEventLog()
         self.files = HostFiles(sim)
         self.files.write(chrony.CONFIG, chrony.CONFIG_TEXT)
         self.files.guard = self.disk_refusal
@@ -111,9 +113,11 @@ class Hardware(ABC):
         self.images.refusal = self.disk_refusal
         self.cpu = CpuAccount(spec.cpu_cores)
         self.cpu.system = _SYSTEM_MILLICORES[self.role][1] * 1_000_000
+        self.cramped = False  # whether some container ever came up against its limit of memory
         self.throttled_ns = 0  # time for which quotas stopped containers, all together
         self.processes: dict[str, HostProcess] = {}
         self.retired_host_ns = 0
+        self.cpu_before_boot_ns = 0  # CPU time that processes used before the present boot
 
     @property
     @abstractmethod
@@ -123,6 +127,14 @@ class Hardware(ABC):
     @abstractmethod
     def containers(self) -> Sequence[Group]:
         """The newest run of every container on it, in order of creation of their pods."""
+
+    @abstractmethod
+    def panic(self, why: str) -> None:
+        """Its kernel gives up."""
+
+    @abstractmethod
+    def cpu_ns(self) -> int:
+        """CPU time used on the machine since it booted, nanoseconds of one core."""
 
     @abstractmethod
     def layers(self) -> Iterable[Layer]:
@@ -223,13 +235,14 @@ class Hardware(ABC):
         low, high = _SYSTEM_MILLICORES[self.role]
         steady = (self.sim.now - self.booted_ns) * (low + high) // 2000
         # A bounded drift whose slope stays below (high - low) / 2: the counter never falls.
-        return steady + self._drift(_DRIFT_NS * (high - low) // 4000)
+        span = _DRIFT_NS * (high - low) // 4000
+        return steady + self._drift(span, self.sim.now) - self._drift(span, self.booted_ns)
 
     def memory_used(self) -> int:
         """Working set of the machine, bytes."""
         low, high = _SYSTEM_MEMORY_MIB[self.role]
         middle, span = (low + high) * MIB // 2, (high - low) * MIB // 2
-        return middle + self._drift(span) + self.container_memory + self.host_memory
+        return middle + self._drift(span, self.sim.now) + self.container_memory + self.host_memory
 
     def has_ample_memory(self, part: int) -> bool:
         """Whether more than one part in so many is free whatever the system's own use drifts to; a quick bound."""
@@ -241,10 +254,10 @@ class Hardware(ABC):
         """What processes may hold together before the kernel kills one of them, bytes."""
         return self.memory_bytes - _SYSTEM_MEMORY_MIB[self.role][1] * MIB
 
-    def _drift(self, span: int) -> int:
+    def _drift(self, span: int, t_ns: int) -> int:
         """A value in [-span, span] that moves linearly from one drawn point to the next."""
         key = self._drift_key
-        step, inside = divmod(self.sim.now, _DRIFT_NS)
+        step, inside = divmod(t_ns, _DRIFT_NS)
         before, after = _signed(key, step, span), _signed(key, step + 1, span)
         return before + (after - before) * inside // _DRIFT_NS
 

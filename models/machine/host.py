@@ -24,11 +24,14 @@ from simcluster.models.machine.kernel.cgroups import (
 from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
+from simcluster.models.machine.kernel.sysctltable import PARAMETERS
 from simcluster.models.machine.loginshell import LoginShell
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import TMPFS
 
 EXIT_SIGKILL = 137
+#: What the kernel keeps free by default; processes of the system hold theirs besides.
+MIN_FREE = int(PARAMETERS["vm.min_free_kbytes"].default) << 10
 _GLOBAL = "NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg="
 
 
@@ -58,12 +61,13 @@ class Host(Hardware):
 
     def booted(self) -> None:
         """It has booted, and has another boot id from now on."""
+        self.cpu_before_boot_ns += self.cpu_ns() - self.system_cpu_ns()
         self.booted_ns = self.sim.now
         self.os.clock.booted()
         digits = self.sim.stream("boot", self.name, str(self.booted_ns)).text(HEX, 32)
         self.identity = replace(self.identity, boot_id=uuid_of(digits))
         self.boots.append(Boot(self.booted_ns, self.identity.boot_id, self.os.clock.offset_ns()))
-        self.os.load.booted()
+        self.os.booted()
         for point in TMPFS:
             self.files.remove_folder(point)
 
@@ -139,6 +143,7 @@ class Host(Hardware):
         self.cpu.burden(f"host/{name}", int(cores * NANOCORES), weight, group)
         process.settle(self.sim.now, self.cpu.granted(f"host/{name}"))
         self.network.version += 1
+        self.os.times.look()
         self.check_memory()
 
     def unburden(self, name: str) -> None:
@@ -148,7 +153,13 @@ class Host(Hardware):
             self.host_memory -= process.memory_bytes
             self.cpu.forget(f"host/{name}")
             self.retired_host_ns += process.used_ns(self.sim.now)
+            self.os.times.look()
             self.network.version += 1
+
+    def steal_cpu(self, share: float) -> None:
+        """The hypervisor gives so large a share of the CPU time to others. Raises ValueError."""
+        super().steal_cpu(share)
+        self.os.times.look()
 
     def report_demand(self, container: Group, cores: float) -> None:
         """What the container wanted in the last accounting window, in cores."""
@@ -181,9 +192,25 @@ class Host(Hardware):
             f"shmem-rss:0kB, UID:0 pgtables:{kib // 128 + 64}kB oom_score_adj:{score}",
         )
 
-    def check_memory(self) -> None:
-        """All processes together hold more than there is: the kernel kills the worst of them."""
+    @property
+    def min_free(self) -> int:
+        """Bytes that the kernel keeps free (`vm.min_free_kbytes`)."""
+        return self.os.sysctls.number("vm.min_free_kbytes") << 10
+
+    @property
+    def memory_ceiling(self) -> int:
+        """What processes may hold together before the kernel kills one of them, bytes."""
+        return super().memory_ceiling + MIN_FREE - self.min_free
+
+    def check_memory(self, asking: Group | None = None) -> None:
+        """All processes together hold more than there is: the kernel kills the worst of them, or who asks for more."""
         while self.container_memory + self.host_memory > self.memory_ceiling:
+            if self.os.sysctls.get("vm.panic_on_oom") != "0":
+                self.panic("Out of memory: system-wide panic_on_oom is enabled")
+                return
+            if asking is not None and asking.running and self.os.sysctls.get("vm.oom_kill_allocating_task") != "0":
+                self._kill_for_all(asking)
+                continue
             greedy = max(self.processes.values(), key=_held, default=None)
             running = [container for container in self.containers() if container.running]
             victim = max(running, key=self._badness, default=None)
@@ -209,6 +236,7 @@ class Host(Hardware):
 
     def _kill_process(self, process: HostProcess) -> None:
         """A process that is no container's has oom_score_adj 0."""
+        self.os.count_kill(None)
         self._say_killed(process, f"{_GLOBAL}/system.slice/{process.name}.service", 0)
         self.unburden(process.name)
         if self.on_oom is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 
-from simcluster.engine import Simulation
+from simcluster.engine import SECOND, Simulation
 from simcluster.engine.clock import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.cooling import Cooling
@@ -51,6 +51,28 @@ class Machine(Host):
         self.power = Power(self, self.runtime, self.nics["eth0"])
         self.boots = [Boot(self.booted_ns, self.identity.boot_id)]
         self.cooling = Cooling(self, self.power)
+
+    def booted(self) -> None:
+        """It has booted: what lasts no longer than a boot begins anew."""
+        super().booted()
+        self.runtime.past_groups.clear()
+        self.cooling.booted()
+        for disk in self.disks.values():
+            disk.booted()
+
+    def panic(self, why: str) -> None:
+        """Its kernel gives up: everything stops at once, and nothing of it reaches a journal on a drive.
+
+        After `kernel.panic` seconds it boots again (0: somebody has to switch it off and on; until then it counts as
+        off). The management controller has an entry of it (CONFIG_IPMI_PANIC_EVENT).
+        """
+        if not self.runs:
+            return
+        self.sel.note(self.sim.now, "OS Critical Stop OS Boot", f"Run-time critical stop ({why})")
+        after_s = self.os.sysctls.number("kernel.panic")
+        self.power.cut()
+        if after_s:
+            self.sim.after(max(0, after_s) * SECOND, self.power.give)
 
     def build_runtime(self, catalog: ProgramCatalog) -> Runtime:
         """The container runtime. A machine of another make overrides it."""
@@ -100,7 +122,8 @@ class Machine(Host):
     def cpu_ns(self) -> int:
         """CPU time used on the machine since it booted, nanoseconds of one core."""
         others = sum(process.used_ns(self.sim.now) for process in self.processes.values())  # integers
-        return self.runtime.cpu_ns() + self.system_cpu_ns() + self.retired_host_ns + others
+        used = self.runtime.cpu_ns() + self.retired_host_ns + others
+        return used + self.system_cpu_ns() - self.cpu_before_boot_ns
 
     def container_on(self, port: int) -> Container | None:
         """The container in the host's network that listens on the port."""

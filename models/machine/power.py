@@ -74,13 +74,16 @@ class Power:
             return
         host = self._host
         was_running, self.on, self.booting = self.running, False, False
-        self._shutdown = None
+        orderly, self._shutdown = self._shutdown is not None and self._shutdown.ended, None
         if self.scheduled is not None:
             self.scheduled.cancel(quiet=True)
             self.scheduled = None
+        host.sel.note(host.sim.now, "Power Unit Pwr Unit Status", "Power off/down")
         if not was_running:
             return
         self._nic.cut()
+        for disk in host.disks.values():
+            disk.powered_off(orderly=orderly)
         for name in reversed(self._order()):
             unit = host.units.units[name]
             if unit.active:
@@ -121,6 +124,7 @@ class Power:
         if self.on:
             return
         self.on = self.booting = True
+        self._host.sel.note(self._host.sim.now, "Power Unit Pwr Unit Status", "Power off/down", asserted=False)
         self._host.sim.after(BOOT_NS, self._booted)
 
     def _booted(self) -> None:
@@ -132,7 +136,7 @@ class Power:
         if host.built_storage is not None:
             for system in host.mounts:
                 system.forget_cache()
-        self._nic.repair()
+        self._nic.booted()
         for name in self._order():
             if host.units.units[name].enabled:
                 host.units.control("start", name)
@@ -155,6 +159,7 @@ class Shutdown:
         self._power = power
         self._reboot = reboot
         self._limit_ns = 0
+        self.ended = False  # all file systems are unmounted
 
     def begin(self) -> None:
         """Ask whoever delays it."""
@@ -194,6 +199,7 @@ class Shutdown:
     def _off(self) -> None:
         power = self._power
         if power.running:
+            self.ended = True
             power.cut()
             if self._reboot:
                 power.give()

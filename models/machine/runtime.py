@@ -17,6 +17,7 @@ from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.host import Host
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.imagetools.execute import Executed
+from simcluster.models.machine.kernel import cgroupfiles
 from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.names import ResolverConfig
@@ -72,6 +73,8 @@ class Runtime:
         self._when_exited = self._exited  # one object for all containers: a fork copies it once
         self.sandboxes: dict[str, Sandbox] = {}  # pod uid ->
         self.runs: dict[str, dict[str, list[Container]]] = {}  # pod uid -> name -> newest first, at most two
+        #: What groups that are gone have counted in their parents: path -> file and key -> count
+        self.past_groups: dict[str, dict[tuple[str, str], int]] = {}
         self.retired_cpu_ns = 0  # CPU time of containers that were removed
         self.network_error = ""  # what the CNI plugin answers, when it is broken
         self.changes = 0  # how often `runs` gained or lost an entry
@@ -155,6 +158,9 @@ class Runtime:
     def remove_pod(self, pod_uid: str) -> None:
         """Forget the pod's dead containers and their logs."""
         self.changes += 1
+        own = f"pod{pod_uid.replace('-', '_')}.slice"
+        for group in [group for group in self.past_groups if group.endswith(own)]:
+            del self.past_groups[group]
         for runs in self.runs.pop(pod_uid, {}).values():
             for container in runs:
                 self.retired_cpu_ns += container.cpu_ns
@@ -278,6 +284,13 @@ class Runtime:
 
     def _exited(self, container: Container) -> None:
         self.machine.release(container)
+        parents = container.control_group.split("/")[:-1]
+        for depth in range(1, len(parents) + 1):
+            past = self.past_groups.setdefault("/".join(parents[:depth]), {})
+            for name in cgroupfiles.CUMULATIVE:
+                for line in (cgroupfiles.read(container, name) or "").splitlines():
+                    key, _, value = line.partition(" ")
+                    past[name, key] = past.get((name, key), 0) + int(value)
         self.machine.os.exited(container)
         self.network.version += 1
         self._changed(container.spec.pod_uid)

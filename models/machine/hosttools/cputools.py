@@ -13,7 +13,8 @@ from simcluster.engine import MINUTE, SECOND, format_rfc3339
 from simcluster.engine.clock import HOUR
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hosttools.options import parse
-from simcluster.models.machine.kernel import memory, usage
+from simcluster.models.machine.kernel import interrupts, memory, usage
+from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.kernel.thermalfiles import LOWEST_MHZ, NOMINAL_MHZ
 from simcluster.models.machine.machine import Machine
@@ -109,7 +110,8 @@ _VMSTAT_HEAD = (
 def _counted(machine: Machine) -> str:
     """Counters at this moment, from which the next report takes its differences."""
     read, written = _transferred(machine)
-    return f"@ {machine.sim.now} {machine.cpu_ns()} {read!r} {written!r}"
+    counted = (*machine.os.times.all(), interrupts.all_of(machine), interrupts.switches(machine))
+    return f"@ {machine.sim.now} {read!r} {written!r} {' '.join(map(str, counted))}"
 
 
 def _transferred(machine: Machine) -> tuple[float, float]:
@@ -122,18 +124,18 @@ def _transferred(machine: Machine) -> tuple[float, float]:
 def _vmstat_row(machine: Machine, before: list[float], unit: str) -> str:
     found = memory.info(machine, machine.os.shared_bytes())
     size = {"k": 1000, "K": 1 << 10, "m": 1_000_000, "M": 1 << 20}.get(unit, 1 << 10)
-    began_ns, cpu_ns, read, written = before or [machine.booted_ns, 0.0, 0.0, 0.0]
+    began_ns, read, written, *then = before or [machine.booted_ns, 0.0, 0.0, *[0] * 7]
     span = max(1.0, machine.sim.now - began_ns)
-    used = (machine.cpu_ns() - cpu_ns) / span
-    cpu = usage.of(machine, used) if before else usage.since_boot(machine, machine.cpu_ns(), machine.os.load.iowait_ns)
+    cpu = usage.shares(machine.os.times.all().minus(CpuTime(*(int(part) for part in then[:5]))))
     now_read, now_written = _transferred(machine)
     runnable = usage.runnable(machine) // NANOCORES
     waiting = int(math.fsum(usage.blocked(machine).values()) + 0.5)
-    switches = 900 + int(6000 * used)
+    events = (interrupts.all_of(machine) - int(then[5]), interrupts.switches(machine) - int(then[6]))
+    interrupted, switched = (int(count * SECOND / span) for count in events)
     return (
         f"{runnable:2d} {waiting:2d} {0:6d} {found.free // size:6d} {found.buffers // size:6d} "
         f"{(found.cached + found.slab // 2) // size:6d} {0:4d} {0:4d} {(now_read - read) * SECOND / span:5.0f} "
-        f"{(now_written - written) * SECOND / span:5.0f} {switches // 2:4d} {switches:4d} "
+        f"{(now_written - written) * SECOND / span:5.0f} {interrupted:4d} {switched:4d} "
         f"{cpu.user:2.0f} {cpu.system:2.0f} {cpu.idle:2.0f} {cpu.iowait:2.0f} {cpu.steal:2.0f} {0:2d}\n"
     )
 
@@ -143,16 +145,14 @@ def _statistics(machine: Machine) -> str:
     read, written = _transferred(machine)
     cache = found.cached + found.slab // 2
     used = found.total - found.free - found.buffers - cache
-    ticks, cores = SECOND // 100, machine.cpu_cores
-    up, cpu_ns = machine.sim.now - machine.booted_ns, machine.cpu_ns()
-    user = int(cpu_ns * usage.USER_SHARE)
+    ticks, cpu = SECOND // 100, machine.os.times.all()
     rows = (
         (found.total >> 10, "K total memory"), (used >> 10, "K used memory"), (found.free >> 10, "K free memory"),
         (found.buffers >> 10, "K buffer memory"), (cache >> 10, "K swap cache"), (0, "K total swap"),
-        (0, "K used swap"), (0, "K free swap"), (user // ticks, "non-nice user cpu ticks"), (0, "nice user cpu ticks"),
-        ((cpu_ns - user) // ticks, "system cpu ticks"),
-        (max(0, up * cores - cpu_ns - machine.os.load.iowait_ns) // ticks, "idle cpu ticks"),
-        (machine.os.load.iowait_ns // ticks, "IO-wait cpu ticks"), (int(read), "K paged in"),
+        (0, "K used swap"), (0, "K free swap"), (cpu.user // ticks, "non-nice user cpu ticks"),
+        (0, "nice user cpu ticks"), (cpu.system // ticks, "system cpu ticks"),
+        (cpu.idle // ticks, "idle cpu ticks"), (cpu.iowait // ticks, "IO-wait cpu ticks"),
+        (cpu.steal // ticks, "stolen cpu ticks"), (int(read), "K paged in"),
         (int(written), "K paged out"), (0, "pages swapped in"), (0, "pages swapped out"),
     )  # fmt: skip
     return "".join(f"{amount:13d} {name}\n" for amount, name in rows)

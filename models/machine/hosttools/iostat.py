@@ -9,6 +9,7 @@ from __future__ import annotations
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.hosttools.blockdevices import on_bus
 from simcluster.models.machine.kernel import usage
+from simcluster.models.machine.kernel.cputime import NOTHING, CpuTime
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage.counters import Counters
@@ -43,7 +44,7 @@ def iostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         began = int(before.get("@", [machine.booted_ns])[0])
         span = max(1, now - began)
         if "d" not in letters:
-            text += _processors(machine, float(before.get("cpu", [0.0])[0]), span)
+            text += _processors(machine, CpuTime(*map(int, before["cpu"])) if before else NOTHING)
         if "c" not in letters:
             text += _devices(machine, before, span, letters, wanted)
     elif count:
@@ -56,7 +57,7 @@ def iostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 
 
 def _snapshot(machine: Machine) -> str:
-    lines = [f"@ {machine.sim.now}", f"cpu {machine.cpu_ns()}"]
+    lines = [f"@ {machine.sim.now}", "cpu " + " ".join(map(str, machine.os.times.all()))]
     for disk in on_bus(machine):
         counted = disk.counted()
         lines.append(f"{disk.name} " + " ".join(repr(float(getattr(counted, name))) for name in _FIELDS))
@@ -75,12 +76,8 @@ def _title(machine: Machine) -> str:
     return f"Linux {kernel} ({machine.name}) \t{day} \t_x86_64_\t({machine.cpu_cores} CPU)\n\n"
 
 
-def _processors(machine: Machine, before_ns: float, span: int) -> str:
-    cpu = (
-        usage.of(machine, (machine.cpu_ns() - before_ns) / span)
-        if before_ns
-        else usage.since_boot(machine, machine.cpu_ns(), machine.os.load.iowait_ns)
-    )
+def _processors(machine: Machine, before: CpuTime) -> str:
+    cpu = usage.shares(machine.os.times.all().minus(before))
     row = "".join(f" {share:7.2f}" for share in (cpu.user, 0.0, cpu.system, cpu.iowait, cpu.steal, cpu.idle))
     return f"avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n        {row}\n\n"
 

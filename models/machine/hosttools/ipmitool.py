@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from simcluster.engine import format_rfc3339
-from simcluster.models.machine.cooling import AMBIENT_C, CHASSIS_RPM
+from simcluster.models.machine.cooling import AMBIENT_C, CHASSIS_RPM, FAN_LOW
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.power import Power
 from simcluster.models.machine.process import ExecResult
@@ -74,8 +74,8 @@ def _machine_of(machine: Machine, host: str) -> Machine | None:
     return None
 
 
-#: Speed of fans below which the controller complains, then gives them up; degrees at which it does so.
-_FAN_LOW, _FAN_LOST, _WARM, _HOT = 1400, 900, 88, 95
+#: Speed of fans below which the controller gives them up; degrees at which it complains, then is alarmed.
+_FAN_LOST, _WARM, _HOT = 900, 88, 95
 
 
 def _sensors(machine: Machine, words: list[str]) -> str:
@@ -88,7 +88,7 @@ def _sensors(machine: Machine, words: list[str]) -> str:
         rows.append(("Inlet Temp", int(AMBIENT_C), "degrees C", "ok"))
     if "temp" not in kind:
         speed = machine.cooling.fan_rpm
-        state = "cr" if speed <= _FAN_LOST else "nc" if speed <= _FAN_LOW else "ok"
+        state = "cr" if speed <= _FAN_LOST else "nc" if speed <= FAN_LOW else "ok"
         rows.append((_FAN, speed, "RPM", state))
         rows += [(f"FAN{n}", CHASSIS_RPM if machine.power.on else 0, "RPM", "ok") for n in (2, 3, 4)]
     if words[0] == "sensor":
@@ -98,18 +98,15 @@ def _sensors(machine: Machine, words: list[str]) -> str:
 
 def _events(machine: Machine, words: list[str]) -> str:
     """`sel [list|elist]`: what the controller has noted; its own clock is right."""
-    cooling, found = machine.cooling, []
-    if cooling.failed_ns >= 0 and cooling.fan_rpm <= _FAN_LOW:
-        found.append((cooling.failed_ns, f"Fan {_FAN}", "Lower Critical going low "))
-    if cooling.hot_ns >= 0:
-        found.append((cooling.hot_ns, "Temperature CPU Temp", "Upper Critical going high"))
+    found = machine.sel.entries
     if words[1:2] == ["info"]:
         return f"SEL Information\nVersion          : 1.5 (v1.5, v2 compliant)\nEntries          : {len(found)}\n"
     lines = []
-    for number, (t_ns, sensor, what) in enumerate(sorted(found), 1):
-        stamp = format_rfc3339(t_ns)
+    for number, event in enumerate(found, 1):
+        stamp = format_rfc3339(event.t_ns)
+        state = "Asserted" if event.asserted else "Deasserted"
         day = f"{stamp[5:7]}/{stamp[8:10]}/{stamp[:4]}"
-        lines.append(f"{number:4x} | {day} | {stamp[11:19]} UTC | {sensor} | {what} | Asserted\n")
+        lines.append(f"{number:4x} | {day} | {stamp[11:19]} UTC | {event.sensor} | {event.what} | {state}\n")
     return "".join(lines) or "SEL has no entries\n"
 
 

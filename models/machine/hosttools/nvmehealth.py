@@ -9,11 +9,12 @@ from simcluster.models.machine.storage import Disk
 def health_rows(disk: Disk) -> list[tuple[str, str, str]]:
     """The NVMe health log: smartctl's label, nvme-cli's, and smartctl's value."""
     smart, counted = disk.smart, disk.counted()
+    counted.add(disk.lifetime, 1.0)
     read, wrote = int(counted.read_sectors) // 1000, int(counted.write_sectors) // 1000
     base = smart.base_hours * 1200  # data units of its earlier life
     spare = max(0, 100 - disk.sectors.remapped * 100 // disk.model.spare_sectors)
     warning = "0x01" if spare < 10 else "0x00"
-    unsafe = disk.key % 9
+    unsafe = disk.key % 9 + smart.unsafe_shutdowns
     return [
         ("Critical Warning", "critical_warning", warning),
         ("Temperature", "temperature", f"{disk.temperature} Celsius"),

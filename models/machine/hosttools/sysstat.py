@@ -14,6 +14,7 @@ from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hosttools.options import Options, parse
 from simcluster.models.machine.kernel import memory, usage
+from simcluster.models.machine.kernel.cputime import NOTHING, CpuTime
 from simcluster.models.machine.kernel.proctable import Process, processes
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult, Pausing
@@ -48,6 +49,7 @@ class _Past:
         rows = [line.split() for line in stdin.splitlines()] if self.known else []
         self.numbers = {row[0]: float(row[1]) for row in rows if len(row) == 2}
         self.began_ns = int(self.numbers.get("@", 0.0))
+        self.cpus = [CpuTime(*map(int, row[1:])) for row in rows if row[0] == "cpu"]
 
     def get(self, name: str) -> float:
         """A number of then."""
@@ -55,8 +57,9 @@ class _Past:
 
 
 def _now(machine: Machine, more: dict[str, float]) -> str:
-    rows = {"@": float(machine.sim.now), "cpu": float(machine.cpu_ns()), **more}
-    return "\n".join(f"{name} {value!r}" for name, value in rows.items())
+    rows = {"@": float(machine.sim.now), **more}
+    lines = [f"{name} {value!r}" for name, value in rows.items()]
+    return "\n".join(lines + [f"cpu {' '.join(map(str, times))}" for times in machine.os.times.each()])
 
 
 def _interval(machine: Machine, asked: Options, program: str, args: list[str], text: str, past: str) -> ExecResult:
@@ -75,11 +78,17 @@ def _bad(asked: Options, program: str, usage_text: str) -> ExecResult | None:
     return None
 
 
+def _times(machine: Machine, past: _Past) -> list[CpuTime]:
+    """Where the time of each CPU went since the program paused, or since boot."""
+    now = machine.os.times.each()
+    return [time.minus(then) for time, then in zip(now, past.cpus or [NOTHING] * len(now), strict=True)]
+
+
 def _shares(machine: Machine, past: _Past) -> usage.Split:
-    if not past.known:
-        return usage.since_boot(machine, machine.cpu_ns(), machine.os.load.iowait_ns)
-    span = max(1, machine.sim.now - past.began_ns)
-    return usage.of(machine, (machine.cpu_ns() - past.get("cpu")) / span)
+    whole = NOTHING
+    for one in _times(machine, past):
+        whole = whole.plus(one)
+    return usage.shares(whole)
 
 
 def _mpstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
@@ -95,19 +104,23 @@ def _mpstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     which = asked.values.get("P", "ALL" if asked.has("A") else "")
     text = "" if past.known else _title(machine)
     if past.known or not asked.words:
-        text += _processors(machine, _clock(machine), _shares(machine, past), which)
+        text += _processors(machine, _clock(machine), past, which)
     if past.known and len(asked.words) > 1 and asked.words[1] == "0":
-        text += "\n" + _processors(machine, "Average:   ", _shares(machine, past), which)
+        text += "\n" + _processors(machine, "Average:   ", past, which)
     return _interval(machine, asked, "mpstat", args, text, _now(machine, {}))
 
 
-def _processors(machine: Machine, clock: str, cpu: usage.Split, which: str) -> str:
+def _processors(machine: Machine, clock: str, past: _Past, which: str) -> str:
     columns = ("%usr", "%nice", "%sys", "%iowait", "%irq", "%soft", "%steal", "%guest", "%gnice", "%idle")
-    values = (cpu.user, 0.0, cpu.system, cpu.iowait, 0.0, 0.0, cpu.steal, 0.0, 0.0, cpu.idle)
+    parts = {str(number): usage.shares(times) for number, times in enumerate(_times(machine, past))}
+    parts["all"] = _shares(machine, past)
     cores = [str(number) for number in range(machine.cpu_cores)]
     names = ["all", *cores] if which == "ALL" else which.split(",") if which else ["all"]
+    shown = {name: parts.get(name, parts["all"]) for name in names}
     lines = [f"{clock}  CPU " + "".join(f"{name:>8}" for name in columns)]
-    lines += [f"{clock} {name:>4} " + "".join(f"{value:8.2f}" for value in values) for name in names]
+    for name, cpu in shown.items():
+        values = (cpu.user, 0.0, cpu.system, cpu.iowait, 0.0, 0.0, cpu.steal, 0.0, 0.0, cpu.idle)
+        lines.append(f"{clock} {name:>4} " + "".join(f"{value:8.2f}" for value in values))
     return "\n".join(lines) + "\n"
 
 

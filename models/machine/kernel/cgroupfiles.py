@@ -6,6 +6,7 @@ as the root of what it sees.
 
 from __future__ import annotations
 
+from simcluster.engine import SECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import memory
 from simcluster.models.machine.kernel.cgroups import weight_of
@@ -35,6 +36,10 @@ CGROUP = (
     "pids.events",
     "pids.max",
 )
+#: Minor faults a second of CPU time, of servers that allocate and free as they work.
+FAULTS_PER_CPU_S = 300
+#: What a group counts that its parent goes on counting when it is gone.
+CUMULATIVE = ("cpu.stat", "memory.events")
 #: The drive of the system, device numbers, and how much the kernel reads ahead.
 ROOT, NUMBERS, READ_AHEAD = "nvme0n1", {"nvme0n1": "259:0", "sda": "8:0", "sdb": "8:16"}, 131072
 
@@ -69,7 +74,7 @@ def _io(container: Container) -> str:
     """What it has read and written by drive; its programs and libraries came from the root drive, once."""
     machine, key = container.machine, container.container_id
     found = {disk: counted for (owner, disk), counted in machine.os.load.io.items() if owner == key}
-    files = memory.program_bytes(container)
+    files = loaded_bytes(container)
     read, written, reads, writes = found.get(ROOT, (0, 0, 0, 0))
     found[ROOT] = (read + files, written, reads + files // READ_AHEAD, writes)
     return "".join(
@@ -87,7 +92,8 @@ def _memory(container: Container, name: str) -> str:
     if name == "memory.current":
         return f"{anonymous + file + shared}\n"
     if name == "memory.peak":
-        return f"{max(container.memory_peak, anonymous) + file}\n"
+        peak = max(container.memory_peak, anonymous) + loaded_bytes(container)
+        return f"{peak if limit is None else min(peak, limit)}\n"
     if name == "memory.max":
         return "max\n" if limit is None else f"{limit}\n"
     if name in ("memory.high", "memory.swap.max"):
@@ -95,7 +101,7 @@ def _memory(container: Container, name: str) -> str:
     if name in ("memory.swap.current", "memory.oom.group"):
         return "1\n" if name == "memory.oom.group" else "0\n"
     if name == "memory.events":
-        kills = container.machine.os.memory_kills(container)
+        kills = container.oom_kills
         full = container.memory_full + kills
         return f"low 0\nhigh 0\nmax {full}\noom {kills}\noom_kill {kills}\noom_group_kill {kills}\n"
     rows = (
@@ -103,9 +109,21 @@ def _memory(container: Container, name: str) -> str:
         ("pagetables", anonymous // 256), ("sock", 4096), ("shmem", shared), ("file_mapped", file * 2 // 3),
         ("file_dirty", 0), ("file_writeback", 0), ("inactive_anon", anonymous // 10),
         ("active_anon", anonymous - anonymous // 10), ("inactive_file", file // 3), ("active_file", file - file // 3),
-        ("slab", anonymous // 60), ("pgfault", anonymous // 4096 * 3), ("pgmajfault", file // 65536),
+        ("slab", anonymous // 60), ("pgfault", faults(container)),
+        ("pgmajfault", loaded_bytes(container) // READ_AHEAD),
     )  # fmt: skip
     return "".join(f"{key} {value}\n" for key, value in rows)
+
+
+def loaded_bytes(container: Container) -> int:
+    """Bytes of programs and libraries that a container has read from the drive until now."""
+    return max(memory.LEAST_FILE, container.memory_peak * memory.FILE_PERCENT // 100)
+
+
+def faults(container: Container) -> int:
+    """Page faults: pages touched for the first time, pages of programs mapped, and what allocators give and take."""
+    touched = (container.memory_grown + loaded_bytes(container)) // 4096
+    return touched + container.cpu_ns * FAULTS_PER_CPU_S // SECOND
 
 
 def _pids(container: Container, name: str) -> str:

@@ -118,6 +118,10 @@ class Descriptors:
         short = 1.0 - kept / concurrent if concurrent > kept else 0.0
         return (short, cause) if short > 0.0 else (0.0, "")
 
+    def connected(self, container: Group) -> int:
+        """Connections of a container."""
+        return int(self._sockets.get(container.container_id, 0.0))
+
     def all_sockets(self) -> int:
         """Connections of all containers."""
         return sum(int(count) for count in self._sockets.values())  # integers

@@ -26,7 +26,8 @@ class Group(Protocol):
 
     Attributes:
         state: `created`, `running` or `exited`.
-        memory_bytes: what they hold; memory_full: how often that came close to the limit.
+        memory_bytes: what they hold; memory_full: how often that came up against the limit.
+        oom_kills: how many of them the kernel killed for memory.
         throttled_ns: time in which the CFS quota stopped them.
         written: its writable layer.
     """
@@ -37,6 +38,7 @@ class Group(Protocol):
     state: str
     memory_bytes: int
     memory_full: int
+    oom_kills: int
     throttled_ns: int
     written: Layer | None
 

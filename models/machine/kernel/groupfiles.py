@@ -33,7 +33,9 @@ def read(machine: Machine, path: str) -> str | None:
     if name == "pids.max":
         limit = machine.os.pids.limit(members[0].spec.pod_uid) if _is_pod(group) else None
         return "max\n" if limit is None else f"{limit}\n"
-    return _sum(members, name) if name in _SUMS else None
+    if name not in _SUMS:
+        return None
+    return _sum(members, name, machine.runtime.past_groups.get(group, {}))
 
 
 def names(machine: Machine, folder: str) -> list[str] | None:
@@ -94,9 +96,9 @@ def _root(machine: Machine, name: str) -> str | None:
     return f"usage_usec {used}\nuser_usec {user}\nsystem_usec {used - user}\n"
 
 
-def _sum(members: list[Container], name: str) -> str:
+def _sum(members: list[Container], name: str, past: dict[tuple[str, str], int]) -> str:
     texts = [cgroupfiles.read(container, name) or "" for container in members]
-    totals: dict[str, int] = {}
+    totals = {key: count for (of, key), count in past.items() if of == name}
     for text in texts:
         for line in text.splitlines():
             key, _, value = line.rpartition(" ")

@@ -14,6 +14,7 @@ from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.kernel import watchdog
 from simcluster.models.machine.kernel.clock import UNIT, WallClock
 from simcluster.models.machine.kernel.conntrack import Conntrack
+from simcluster.models.machine.kernel.cputime import CpuTimes
 from simcluster.models.machine.kernel.descriptors import SYSTEM_FILES, Descriptors
 from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.load import LoadHistory
@@ -25,6 +26,12 @@ from simcluster.models.machine.kernel.sharedmemory import SharedMemory
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
 from simcluster.models.machine.kernel.sysctls import Sysctls
 
+#: Connections of a node's daemons: the kubelet probes a container twice in ten seconds on average (readiness and
+#: liveness, periodSeconds 10), and is scraped by metrics-server every 15 s (--metric-resolution).
+PROBES_PER_S, SCRAPES_PER_S = 0.2, 1.0 / 15.0
+#: What the kernel counts of an owner's connections.
+_CONNECTIONS = ("TcpActiveOpens", "TcpPassiveOpens", "TcpAttemptFails", "TcpOutRsts")
+_CROWDED = ("TcpExtListenDrops", "TcpExtListenOverflows", "TcpExtTCPReqQFullDoCookies")
 #: How often a table that is full (or will be) is looked at.
 WATCH_NS = 5 * SECOND
 #: A change of a dropped share that callers would notice.
@@ -56,7 +63,7 @@ class Kernel:
     """Tables, limits, clock and injected failures of one machine.
 
     Attributes:
-        sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters, load: its parts.
+        sysctls, conntrack, descriptors, ports, pids, shm, clock, syscalls, counters, times, load: its parts.
         stuck_cpus: CPUs in a soft lockup.
         cleared_ns: what the ring buffer held until then was thrown away (`dmesg -C`).
     """
@@ -76,15 +83,40 @@ class Kernel:
         self.syscalls = SyscallFaults(sim, machine.name)
         self.counters = Counters()
         self.cleared_ns = -1
-        self.load = LoadHistory(machine, self.sysctls, self.hung)
         self.stuck_cpus: dict[int, None] = {}
+        self.times = CpuTimes(machine, self.stuck_cpus)
+        self.load = LoadHistory(machine, self.sysctls, self.times, self.hung, self.watch_daemons)
+        self._probed = -1  # containers that the kubelet probes
         self._hung_warnings = 0
         self._limits: dict[str, RateLimit] = {}
         self._watch: Timer | None = None
         self._announced = 0.0
         self._flooded: dict[tuple[str, int], None] = {}
         self._short_of_ports: dict[str, tuple[float, float]] = {}  # namespace -> connections a second, share refused
-        self._oom_kills: dict[tuple[str, str], int] = {}  # pod uid, container ->
+        self._oom_kills = 0
+
+    def booted(self) -> None:
+        """The machine has booted: a new kernel has counted nothing."""
+        self.load.booted()
+        self.counters.booted()
+        self.ports.booted()
+        self.times.booted()
+        self._probed, self._oom_kills = -1, 0
+        self.stuck_cpus.clear()
+        self.machine.cpu.lose(0)
+        self.sysctls.booted()
+        self.watch_daemons()
+
+    def watch_daemons(self) -> None:
+        """What the node's own daemons connect to now; looked at with the load averages."""
+        machine = self.machine
+        kubelet = machine.units.units["kubelet.service"].active
+        probed = self._running() if kubelet else -1
+        if probed != self._probed:
+            self._probed, now = probed, machine.sim.now
+            probes = max(0, probed) * PROBES_PER_S
+            self.counters.set_rate(now, "TcpActiveOpens", probes)
+            self.counters.set_rate(now, "TcpPassiveOpens", probes + (SCRAPES_PER_S if kubelet else 0.0))
 
     # What a process does.
 
@@ -166,12 +198,21 @@ class Kernel:
             self._short_of_ports.pop(self._namespace(container), None)
         self._keep_looking()
         short = max(short, self.syscalls.share("accept", container))
+        now = self.machine.sim.now
+        self.counters.set_rate(now, f"TcpPassiveOpens/{key}", new_per_s * (1.0 - short) * (1.0 - lost))
+        self.counters.set_rate(now, f"TcpActiveOpens/{key}", outgoing_per_s * (1.0 - no_port))
         refused = max(no_port, self.syscalls.share("connect", container), short if cause else 0.0)
         if not (short or lost or refused):
             return ADMITTED
         cause = cause or ("EADDRNOTAVAIL" if no_port else "")
         text = _ACCEPT.get(cause, "connect: cannot assign requested address" if cause else "")
         return Admission(refused, 1.0 - (1.0 - short) * (1.0 - lost), cause, text)
+
+    def failing(self, container: Group, refused_per_s: float, lost_per_s: float) -> None:
+        """A process's attempts to connect that end so from now on: with a reset, or by nobody's answering."""
+        now, key = self.machine.sim.now, container.container_id
+        self.counters.set_rate(now, f"TcpAttemptFails/{key}", refused_per_s + lost_per_s)
+        self.counters.set_rate(now, f"TcpOutRsts/{key}", refused_per_s)
 
     def passing(self, owner: str, new_per_s: float, concurrent: float) -> None:
         """Connections that only pass through the machine, from outside to another one (0, 0: none any more)."""
@@ -191,15 +232,19 @@ class Kernel:
         Source: net/ipv4/tcp_ipv4.c, inet_csk_reqsk_queue_is_full; the line is printed once a listener.
         """
         most = min(backlog, self.sysctls.number("net.core.somaxconn"))
-        now, name = self.machine.sim.now, "TcpExtListenDrops"
-        if waiting <= most:
-            self.counters.set_rate(now, f"{name}/{container.container_id}", 0.0)
+        if self.sysctls.get("net.ipv4.tcp_syncookies") == "0":  # tcp_conn_request keeps a quarter for known peers
+            syns = self.sysctls.number("net.ipv4.tcp_max_syn_backlog")
+            most = min(most, syns - syns // 4)
+        now = self.machine.sim.now
+        share = 1.0 - most / waiting if waiting > most else 0.0
+        cookies = self.sysctls.get("net.ipv4.tcp_syncookies") != "0"
+        for counter in _CROWDED:
+            counts = cookies or counter != "TcpExtTCPReqQFullDoCookies"
+            self.counters.set_rate(now, f"{counter}/{container.container_id}", per_s * share if counts else 0.0)
+        if not share:
             return 0.0
-        share = 1.0 - most / waiting
-        for counter in (name, "TcpExtListenOverflows"):
-            self.counters.set_rate(now, f"{counter}/{container.container_id}", per_s * share)
         key = (container.container_id, port)
-        if key not in self._flooded and self.sysctls.get("net.ipv4.tcp_syncookies") == "1":
+        if key not in self._flooded and cookies:
             self._flooded[key] = None
             self.machine.kernel(
                 f"TCP: request_sock_TCP: Possible SYN flooding on port {port}. Sending cookies.  Check SNMP counters."
@@ -207,12 +252,15 @@ class Kernel:
         return share
 
     def exited(self, container: Group) -> None:
-        """A container's process is gone: what it held is free again."""
+        """A container's process is gone: what it held is free again, and what it was connected to is reset."""
+        reset = self.descriptors.connected(container)
+        for counter in ("TcpEstabResets", "TcpOutRsts") if reset else ():
+            self.counters.add(counter, reset)
         self.descriptors.forget(container)
         self.shm.forget(container)
         self.conntrack.flow(container.container_id, 0.0, 0.0)
-        for counter in ("TcpExtListenDrops", "TcpExtListenOverflows"):
-            self.counters.set_rate(self.machine.sim.now, f"{counter}/{container.container_id}", 0.0)
+        for counter in (*_CONNECTIONS, *_CROWDED):
+            self.counters.end(self.machine.sim.now, counter, container.container_id)
         if not any(c.running for c in container.sandbox.containers.values()):
             self.pids.forget(container.spec.pod_uid)
             self._short_of_ports.pop(self._namespace(container), None)
@@ -245,18 +293,15 @@ class Kernel:
             return f"{self.open_files()}\t0\t{self.sysctls.get('fs.file-max')}"
         return self.sysctls.get(name)
 
-    def memory_kills(self, container: Group) -> int:
-        """How often the OOM killer took a process of this container of the pod."""
-        return self._oom_kills.get((container.spec.pod_uid, container.spec.name), 0)
-
     def all_kills(self) -> int:
-        """How often the OOM killer took a process of any container that is still known."""
-        return sum(self._oom_kills.values())  # integers
+        """How often the OOM killer took a process since boot."""
+        return self._oom_kills
 
-    def count_kill(self, container: Group) -> None:
-        """The OOM killer took the container's process."""
-        key = (container.spec.pod_uid, container.spec.name)
-        self._oom_kills[key] = self._oom_kills.get(key, 0) + 1
+    def count_kill(self, container: Group | None) -> None:
+        """The OOM killer took a container's process, or that of no container."""
+        self._oom_kills += 1
+        if container is not None:
+            container.oom_kills += 1
 
     # Watchdogs.
 
@@ -274,7 +319,14 @@ class Kernel:
         self._share_cpus()
         self.machine.sim.after(stuck_s * SECOND, self._unstuck, cpu)
         for after_ns, text in watchdog.lockup_lines(self.sysctls, cpu, stuck_s, comm, pid):
-            self.machine.sim.after(after_ns, self.machine.kernel, text)
+            self.machine.sim.after(after_ns, self._seen_stuck, self.machine.booted_ns, text)
+
+    def _seen_stuck(self, booted_ns: int, text: str) -> None:
+        if not self.machine.runs or self.machine.booted_ns != booted_ns:
+            return
+        self.machine.kernel(text)
+        if self.sysctls.get("kernel.softlockup_panic") == "1":
+            self.machine.panic("softlockup: hung tasks")
 
     def _unstuck(self, cpu: int) -> None:
         self.stuck_cpus.pop(cpu, None)
@@ -283,6 +335,7 @@ class Kernel:
     def _share_cpus(self) -> None:
         """What stuck CPUs spin away in the kernel, nobody else gets."""
         self.machine.cpu.lose(len(self.stuck_cpus))
+        self.times.look()
         self.machine.network.version += 1
 
     def hung(self, comm: str, pid: int, blocked_s: int) -> None:
@@ -339,6 +392,7 @@ class Kernel:
 
     def _written(self) -> None:
         """A parameter has changed: whoever depends on it asks anew."""
+        self.machine.network.links.forward(self.machine.name, self.sysctls.get("net.ipv4.ip_forward") == "1")
         self.conntrack.update()
         self.machine.network.version += 1
         self._look_on()

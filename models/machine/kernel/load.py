@@ -17,6 +17,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.kernel import usage
+from simcluster.models.machine.kernel.cputime import CpuTimes
 from simcluster.models.machine.kernel.sysctls import Sysctls
 from simcluster.models.machine.storage import Disk
 
@@ -24,6 +25,8 @@ STEP_NS = 5 * SECOND
 #: exp(-5 s / window) for windows of 1, 5 and 15 minutes, and for those of pressure: 10, 60 and 300 s.
 _LOAD = (0.9200444146293233, 0.9834714538216174, 0.9944598480048967)
 _PRESSURE = (0.6065306597126334, 0.9200444146293233, 0.9834714538216174)
+#: With less room than this below its limit a group keeps reclaiming its own cache, for such a share of its time.
+LEAST_ROOM, RECLAIMING = 4 << 20, 0.04
 RESOURCES = ("cpu", "io", "memory")
 
 
@@ -58,6 +61,8 @@ class LoadHistory:
     """The recent past of one machine.
 
     Args:
+        times: whoever counts where the time of CPUs goes; it is told at each sample.
+        sampled: called with each sample.
         tell: khungtaskd has found a task (name, PID) that has hung for so many seconds.
 
     Attributes:
@@ -65,26 +70,35 @@ class LoadHistory:
         some, full: pressure of the machine by resource.
         groups: pressure of containers that have felt any, by (container id, resource).
         io: what containers have read and written by (container id, drive): bytes read and written, requests of both.
-        iowait_ns: time in which a CPU was idle and somebody waited for a drive, all CPUs together.
     """
 
     __slots__ = (
         "_hanging",
         "_machine",
         "_phase_ns",
+        "_sampled",
         "_sysctls",
         "_tell",
         "_throttled",
+        "_times",
         "averages",
         "full",
         "groups",
         "io",
-        "iowait_ns",
         "some",
     )
 
-    def __init__(self, machine: Hardware, sysctls: Sysctls, tell: Callable[[str, int, int], None]) -> None:
+    def __init__(
+        self,
+        machine: Hardware,
+        sysctls: Sysctls,
+        times: CpuTimes,
+        tell: Callable[[str, int, int], None],
+        sampled: Callable[[], None],
+    ) -> None:
+        self._sampled = sampled
         self._machine = machine
+        self._times = times
         self._sysctls = sysctls
         self._tell = tell
         # khungtaskd goes to sleep when it is started, not at a full second.
@@ -96,7 +110,6 @@ class LoadHistory:
         self.full = dict.fromkeys(RESOURCES, NO_PRESSURE)
         self.groups: dict[tuple[str, str], Pressure] = {}
         self.io: dict[tuple[str, str], tuple[int, int, int, int]] = {}
-        self.iowait_ns = 0
         machine.sim.every(STEP_NS, self.sample)
 
     def booted(self) -> None:
@@ -105,7 +118,7 @@ class LoadHistory:
         self._hanging.clear()
         self.groups.clear()
         self.io.clear()
-        self.averages, self.iowait_ns = (0.0, 0.0, 0.0), 0
+        self.averages = (0.0, 0.0, 0.0)
         self.some, self.full = dict.fromkeys(RESOURCES, NO_PRESSURE), dict.fromkeys(RESOURCES, NO_PRESSURE)
 
     def sample(self) -> None:
@@ -128,12 +141,13 @@ class LoadHistory:
         idle = max(0.0, there - runnable)
         self._fold("cpu", 1.0 - there / runnable if runnable > there else 0.0, 0.0)
         if waiting or self.some["io"].averages[2]:
-            self.iowait_ns += int(min(idle, waiting) * STEP_NS)
             stuck = min(1.0, waiting)
             self._fold("io", stuck, stuck * idle / max(there, 0.001))
+        self._times.look(waiting)
+        self._sampled()
         tight = memory_share(machine)
         self._fold("memory", tight, tight / 2.0)
-        self._groups(blocked)
+        self._groups(blocked, tight)
         if blocked or self._hanging:
             self._hang(blocked)
         if stored:
@@ -174,9 +188,9 @@ class LoadHistory:
             self.some[resource] = self.some[resource].then(some)
             self.full[resource] = self.full[resource].then(full)
 
-    def _groups(self, blocked: dict[str, float]) -> None:
+    def _groups(self, blocked: dict[str, float], tight: float) -> None:
         known, past = self.groups, self._throttled
-        if not (blocked or known or past or self.io or self._machine.throttled_ns):
+        if not (blocked or known or past or self.io or tight or self._machine.throttled_ns or self._machine.cramped):
             return  # nobody has ever been stopped or waited
         living: dict[str, None] = {}
         for container in self._machine.containers():
@@ -191,6 +205,11 @@ class LoadHistory:
                 known[key, "cpu"] = known.get((key, "cpu"), NO_PRESSURE).then(min(1.0, stopped / STEP_NS))
             if key in blocked or (key, "io") in known:
                 known[key, "io"] = known.get((key, "io"), NO_PRESSURE).then(min(1.0, blocked.get(key, 0.0)))
+            limit = container.spec.memory_limit
+            cramped = limit is not None and container.memory_bytes + LEAST_ROOM > limit
+            squeezed = max(RECLAIMING if cramped else 0.0, tight)
+            if squeezed or (key, "memory") in known:
+                known[key, "memory"] = known.get((key, "memory"), NO_PRESSURE).then(squeezed)
         for gone in [each for each in known if each[0] not in living]:
             del known[gone]
         for name in [name for name in past if name not in living]:

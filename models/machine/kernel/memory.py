@@ -22,8 +22,6 @@ SHARED_BYTES = 3 * MIB
 BUFFERS = 48 * MIB
 #: Slab: fixed structures and what each container costs.
 SLAB_BASE, SLAB_PER_CONTAINER = 160 * MIB, 2 * MIB
-#: What the kernel keeps free (vm.min_free_kbytes).
-WATERMARK = 66 * MIB
 
 
 class MemoryInfo(NamedTuple):
@@ -49,11 +47,11 @@ def info(machine: Host, shared_bytes: int) -> MemoryInfo:
     left = max(0, total - used)
     files = sum(file_bytes(machine, c) for c in machine.containers() if c.running)  # integers
     wish = SYSTEM_CACHE + files + slab // 2
-    cache = min(wish, max(0, left - WATERMARK))
+    cache = min(wish, max(0, left - machine.min_free))
     buffers = min(BUFFERS, cache // 20)
     cached = max(0, cache - buffers - slab // 2)
     return MemoryInfo(
-        total, left - cache, max(0, left - WATERMARK // 2), buffers, cached, SHARED_BYTES + shared_bytes,
+        total, left - cache, max(0, left - machine.min_free // 2), buffers, cached, SHARED_BYTES + shared_bytes,
         slab, max(0, used - slab // 2), used // 180, (330 + 12 * running) * 16384,
     )  # fmt: skip
 
@@ -74,7 +72,7 @@ def file_bytes(machine: Host, container: Group) -> int:
     moved = sum(io[0] + io[1] for (owner, _), io in machine.os.load.io.items() if owner == key)  # integers
     if not moved:
         return own
-    return own + min(moved, max(0, machine.memory_bytes - machine.memory_used() - WATERMARK) // 2)
+    return own + min(moved, max(0, machine.memory_bytes - machine.memory_used() - machine.min_free) // 2)
 
 
 def meminfo_text(found: MemoryInfo) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.host import Host
-from simcluster.models.machine.kernel.load import NO_PRESSURE, RESOURCES, memory_share
-
-#: With less room than this below its limit a process keeps reclaiming its own cache.
-LEAST_ROOM = 4 << 20
+from simcluster.models.machine.kernel.load import NO_PRESSURE, RESOURCES
 
 
 def machine_text(machine: Host, resource: str) -> str | None:
@@ -21,10 +18,5 @@ def machine_text(machine: Host, resource: str) -> str | None:
 def group_text(container: Container, resource: str) -> str:
     """`cpu.pressure`, `io.pressure` and `memory.pressure` of a container's group."""
     found = container.machine.os.load.groups.get((container.container_id, resource), NO_PRESSURE)
-    if resource == "memory":
-        limit = container.spec.memory_limit
-        tight = limit is not None and container.memory_bytes + LEAST_ROOM > limit
-        share = max(0.04 if tight else 0.0, memory_share(container.machine))
-        found = NO_PRESSURE._replace(averages=(share, share, share), total_usec=container.memory_full * 1000)
     # All of a container's tasks are stopped together: by its quota, or because they wait for the same drive.
     return found.text("some") + found.text("full")

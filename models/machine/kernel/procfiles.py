@@ -7,7 +7,17 @@ import math
 from simcluster.engine import SECOND
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.kernel import bootlog, groupfiles, memory, pressure, proctable, snmp, thermalfiles, usage
+from simcluster.models.machine.kernel import (
+    bootlog,
+    groupfiles,
+    interrupts,
+    memory,
+    pressure,
+    proctable,
+    snmp,
+    thermalfiles,
+    usage,
+)
 from simcluster.models.machine.machine import Machine
 
 _SYSCTL = "/proc/sys/"
@@ -82,9 +92,9 @@ def _meminfo(machine: Machine) -> str:
 
 
 def _uptime(machine: Machine) -> str:
-    up = (machine.sim.now - machine.booted_ns) / SECOND
-    idle = max(0.0, up * machine.cpu_cores - machine.cpu_ns() / SECOND)
-    return f"{up:.2f} {idle:.2f}\n"
+    times = machine.os.times.all()
+    up, idle = _ticks(machine.sim.now - machine.booted_ns), _ticks(times.idle + times.iowait)
+    return f"{up // 100}.{up % 100:02d} {idle // 100}.{idle % 100:02d}\n"
 
 
 def _cpuinfo(machine: Machine) -> str:
@@ -109,20 +119,16 @@ def _ticks(span_ns: int) -> int:
 
 
 def _stat(machine: Machine) -> str:
-    up, cores = machine.sim.now - machine.booted_ns, machine.cpu_cores
-    used, stolen, waits = machine.cpu_ns(), up * machine.cpu.stolen // NANOCORES, machine.os.load.iowait_ns
-    idle = max(0, up * cores - used - stolen - waits)
-    user = int(used * usage.USER_SHARE)
-    parts = [_ticks(part) for part in (user, 0, used - user, idle, waits, 0, 0, stolen)]
-    lines = ["cpu  " + " ".join(str(part) for part in (*parts, 0, 0))]
-    for number in range(cores):
-        each = [part // cores for part in parts]
-        lines.append(f"cpu{number} " + " ".join(str(part) for part in (*each, 0, 0)))
+    rows = [("cpu ", machine.os.times.all())]
+    rows += [(f"cpu{number}", times) for number, times in enumerate(machine.os.times.each())]
+    lines = []
+    for name, times in rows:
+        parts = (times.user, 0, times.system, times.idle, times.iowait, 0, 0, times.steal, 0, 0)
+        lines.append(f"{name} " + " ".join(str(_ticks(part)) for part in parts))
     blocked = int(math.fsum(usage.blocked(machine).values()))
-    switches = up // SECOND * 900 + _ticks(used) * 60
     lines += [
-        f"intr {switches // 2} 0",
-        f"ctxt {switches}",
+        f"intr {interrupts.all_of(machine)} 0",
+        f"ctxt {interrupts.switches(machine)}",
         f"btime {unix_seconds(machine.booted_ns + machine.os.clock.offset_ns())}",
         f"processes {machine.units.last_pid}",
         f"procs_running {max(1, usage.busy(machine) // NANOCORES)}",
@@ -176,12 +182,15 @@ def _file_nr(machine: Machine) -> str:
 _FILES = {
     "/proc/cmdline": _cmdline,
     "/proc/cpuinfo": _cpuinfo,
+    "/proc/interrupts": interrupts.interrupts_file,
     "/proc/loadavg": load_text,
     "/proc/meminfo": _meminfo,
     "/proc/net/dev": _netdev,
     "/proc/net/netstat": snmp.netstat_file,
     "/proc/net/snmp": snmp.snmp_file,
     "/proc/net/sockstat": snmp.sockstat_file,
+    "/proc/net/softnet_stat": interrupts.softnet_file,
+    "/proc/softirqs": interrupts.softirqs_file,
     "/proc/stat": _stat,
     "/proc/uptime": _uptime,
     "/proc/version": _version,

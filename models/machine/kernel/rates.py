@@ -39,9 +39,9 @@ class RateHistory(Flat):
         while len(self._steps) > 1 and self._steps[1][0] <= oldest:
             self._steps.pop(0)
 
-    def total(self, now_ns: int) -> float:
-        """What came in the last window."""
-        found, end, start = 0.0, now_ns, now_ns - self.window_ns
+    def total(self, now_ns: int, window_ns: int = 0) -> float:
+        """What came in the last window, or in a shorter one."""
+        found, end, start = 0.0, now_ns, now_ns - (window_ns or self.window_ns)
         for since, rate in reversed(self._steps):
             if end <= start:
                 break
@@ -60,39 +60,65 @@ class RateHistory(Flat):
 
 
 class Counters:
-    """Counters that grow at rates: `/proc/net/netstat` and others, by name."""
+    """What happened since boot, by name: counts, and integrals of rates that hold between changes.
 
-    __slots__ = ("_rates", "_since_ns", "_totals")
+    Integers of nano-counts and nanoseconds, so that a counter never runs backwards, whoever reads it and when.
+    """
+
+    __slots__ = ("_grown", "_rates")
 
     def __init__(self) -> None:
-        self._totals: dict[str, float] = {}
-        self._rates: dict[str, float] = {}
-        self._since_ns = 0
+        self._grown: dict[str, int] = {}  # nano-counts until the rate last changed
+        self._rates: dict[str, tuple[int, int]] = {}  # nano-counts a second, since when
 
-    def add(self, name: str, amount: float) -> None:
+    def add(self, name: str, count: int) -> None:
         """So many at once."""
-        self._totals[name] = self._totals.get(name, 0.0) + amount
+        self._grown[name] = self._grown.get(name, 0) + count * SECOND
 
     def set_rate(self, now_ns: int, name: str, rate: float) -> None:
-        """From now on so many a second."""
-        if rate == self._rates.get(name, 0.0):
+        """From now on so many a second; what came at the rate before stays."""
+        nano = int(rate * SECOND + 0.5)
+        before = self._rates.get(name)
+        if nano == (0 if before is None else before[0]):
             return
-        for known, before in self._rates.items():
-            self._totals[known] = self._totals.get(known, 0.0) + before * (now_ns - self._since_ns) / SECOND
-        self._since_ns = now_ns
-        if rate:
-            self._rates[name] = rate
+        if before is not None:
+            self._grown[name] = self._nano(now_ns, name)
+        if nano:
+            self._rates[name] = (nano, now_ns)
         else:
-            self._rates.pop(name, None)
+            del self._rates[name]
+
+    def end(self, now_ns: int, name: str, owner: str) -> None:
+        """An owner is gone: his part (`name/owner`) belongs to nobody any more, but it happened."""
+        part = f"{name}/{owner}"
+        grown = self._nano(now_ns, part)
+        self._rates.pop(part, None)
+        self._grown.pop(part, None)
+        if grown:
+            self._grown[name] = self._grown.get(name, 0) + grown
+
+    def booted(self) -> None:
+        """A new kernel begins with nothing."""
+        self._grown.clear()
+        self._rates.clear()
 
     def read(self, now_ns: int, name: str) -> int:
         """Its value now."""
-        grown = self._rates.get(name, 0.0) * (now_ns - self._since_ns) / SECOND
-        return int(self._totals.get(name, 0.0) + grown)
+        return self._nano(now_ns, name) // SECOND
 
     def total(self, now_ns: int, name: str) -> int:
         """A counter and all parts of it (`name/owner`), together."""
-        names = {
-            known: None for known in (*self._totals, *self._rates) if known == name or known.startswith(f"{name}/")
-        }
-        return sum(self.read(now_ns, known) for known in names)  # integers
+        return self._whole(now_ns, name) // SECOND
+
+    def exact(self, now_ns: int, name: str) -> float:
+        """The same with its fraction."""
+        return self._whole(now_ns, name) / SECOND
+
+    def _whole(self, now_ns: int, name: str) -> int:
+        names = dict.fromkeys([*self._grown, *self._rates])
+        parts = [known for known in names if known == name or known.startswith(f"{name}/")]
+        return sum(self._nano(now_ns, part) for part in parts)  # integers
+
+    def _nano(self, now_ns: int, name: str) -> int:
+        nano, since_ns = self._rates.get(name, (0, 0))
+        return self._grown.get(name, 0) + nano * (now_ns - since_ns) // SECOND

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hardware import Hardware
+from simcluster.models.machine.kernel.cputime import ALL_PARTS, USER_PARTS, CpuTime
 from simcluster.models.machine.kernel.group import Group
 
 #: How the CPU time of servers splits into user and system time (as in `cpu.stat`).
-USER_SHARE = 0.85
+USER_SHARE = USER_PARTS / ALL_PARTS
 
 
 class Split(NamedTuple):
@@ -65,25 +66,16 @@ def busy(machine: Hardware) -> int:
 
 def split(machine: Hardware) -> Split:
     """Where the CPU time goes now."""
-    return of(machine, busy(machine) / NANOCORES)
-
-
-def of(machine: Hardware, used: float) -> Split:
-    """The same when so many cores are in use."""
     cores = machine.cpu.capacity / NANOCORES
     steal = machine.cpu.stolen / NANOCORES
-    used = min(used, cores - steal)
+    used = min(busy(machine) / NANOCORES, cores - steal)
     idle = max(0.0, cores - steal - used)
     waits = min(idle, math.fsum(blocked(machine).values()))
     parts = (used * USER_SHARE, used * (1.0 - USER_SHARE), idle - waits, waits, steal)
     return Split(*(100.0 * part / cores for part in parts))
 
 
-def since_boot(machine: Hardware, used_ns: int, waited_ns: int) -> Split:
-    """The average since the machine booted, by the CPU time used and the time spent idle waiting for drives."""
-    cores = machine.cpu.capacity / NANOCORES
-    age = max(1, machine.sim.now - machine.booted_ns)
-    used, waits = used_ns / age, waited_ns / age
-    steal = machine.cpu.stolen / NANOCORES
-    parts = (used * USER_SHARE, used * (1.0 - USER_SHARE), max(0.0, cores - steal - used - waits), waits, steal)
-    return Split(*(100.0 * part / cores for part in parts))
+def shares(times: CpuTime) -> Split:
+    """Where the time of CPUs went in a while, by the difference of what they had counted."""
+    whole = sum(times) or 1  # integers
+    return Split(*(100.0 * part / whole for part in (times.user, times.system, times.idle, times.iowait, times.steal)))

@@ -47,12 +47,15 @@ class Links:
         self.nics: dict[str, Nic] = {}
         self.shapes: dict[str, Shaping] = {}
         self.partitions: dict[str, Partition] = {}
+        self.unrouted: dict[str, None] = {}  # nodes that forward nothing
         self.calm = True
         self.listeners: list[Callable[[], None]] = []
 
     def changed(self) -> None:
         """Something is better or worse than before."""
-        healthy = not (self.shapes or self.partitions) and all(nic.is_healthy for nic in self.nics.values())
+        healthy = not (self.shapes or self.partitions or self.unrouted) and all(
+            nic.is_healthy for nic in self.nics.values()
+        )
         if self.calm and healthy:
             return
         self.calm = healthy
@@ -88,12 +91,23 @@ class Links:
         if self.shapes.pop(place, None) is not None:
             self.changed()
 
+    def forward(self, node: str, forwards: bool) -> None:
+        """Whether a node forwards packets that are not its own: those of its pods (`net.ipv4.ip_forward`)."""
+        if forwards == (node in self.unrouted):
+            if forwards:
+                del self.unrouted[node]
+            else:
+                self.unrouted[node] = None
+            self.changed()
+
     def path(self, source_node: str, destination_node: str, source: str = "", destination: str = "") -> PathQuality:
         """The way between processes on two nodes (and with these addresses), now."""
         inside = source_node == destination_node and bool(source_node)
         if self.calm:
             return HEALTHY_INSIDE if inside else HEALTHY
         if self._parted((source_node, source), (destination_node, destination)):
+            return CUT
+        if self.unrouted and not self._routed(source_node, destination_node, source, destination):
             return CUT
         shapes = [self.shapes[place] for place in (source, destination) if place in self.shapes]
         nics: list[Nic] = []
@@ -103,6 +117,16 @@ class Links:
         if not all(nic.carrier for nic in nics):
             return CUT
         return _combined(shapes, nics, SAME_NODE_NS if inside else OTHER_NODE_NS)
+
+    def _routed(self, source_node: str, destination_node: str, source: str, destination: str) -> bool:
+        """Whether nodes forward between two places: a node sends to its own pods without forwarding."""
+        hosts = [nic.address for nic in self.nics.values()]
+        pod = {end: end not in ("", *hosts) for end in (source, destination)}
+        if source_node == destination_node:
+            return not (pod[source] and source_node in self.unrouted)
+        through = [source_node] if pod[source] or pod[destination] else []
+        through += [destination_node] if pod[destination] else []
+        return not any(node in self.unrouted for node in through)
 
     def _parted(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
         for parted in self.partitions.values():

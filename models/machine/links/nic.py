@@ -1,7 +1,7 @@
 """A network interface: what it can do now, and what its counters say.
 
-Counters grow with what owners report (bytes a second), integrated when somebody looks or
-reports: an idle interface costs nothing. Left out: queues, offloads, bonding.
+Counters grow with what owners report (bytes a second), integrated from one change of a rate to the next in whole
+numbers: an idle interface costs nothing. Left out: queues, offloads, bonding.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ NOMINAL_BPS = 10_000_000_000
 FRAME_BYTES = 900
 #: What a node says and hears when nobody uses it (kubelet, watches, ARP): bytes a second.
 IDLE_RECEIVED_BPS, IDLE_SENT_BPS = 9_000, 14_000
+#: Beyond this loss a segment that is sent again and again counts no further.
+MOST_LOSS = 0.95
+#: What is counted: bytes received and sent, frames lost and dropped, segments sent again, and those of them lost.
+_COUNTED = ("received", "sent", "lost", "dropped", "repeated", "lost again")
 
 
 class Nic:
@@ -37,12 +41,13 @@ class Nic:
         self.bandwidth_bps = NOMINAL_BPS
         self.loss = self.big_loss = 0.0
         self.delay_ns = self.jitter_ns = 0
-        self.up_ns = sim.now
         self._changed = changed
-        self._rates: dict[str, tuple[float, float]] = {}  # owner -> bytes a second received, sent
-        self._totals = [0.0, 0.0, 0.0]  # received, sent, errors (frames)
+        self._rates: dict[str, tuple[float, float, float]] = {}  # owner -> bytes a second in, out, segments repeated
+        self._totals = [0] * len(_COUNTED)
+        self._flow = [0] * len(_COUNTED)
         self._since_ns = sim.now
         self.carrier_changes = 1
+        self._flows()
 
     @property
     def is_healthy(self) -> bool:
@@ -76,10 +81,10 @@ class Nic:
                 raise ValueError(f"{what} must be at least 0 and less than 1, not {share:g} (cut() loses all)")
         if delay_ns < 0 or jitter_ns < 0:
             raise ValueError("delay and jitter cannot be negative")
-        self.settle()
         self.bandwidth_bps = NOMINAL_BPS if bandwidth_bps is None else bandwidth_bps
         self.loss, self.big_loss = loss, big_loss
         self.delay_ns, self.jitter_ns = delay_ns, jitter_ns
+        self._flows()
         self._changed()
 
     def repair(self) -> None:
@@ -92,54 +97,72 @@ class Nic:
     def cut(self) -> None:
         """No link: the cable is out, the port is off."""
         if self.carrier:
-            self.settle()
             self.carrier = False
             self.carrier_changes += 1
+            self._flows()
             self._changed()
 
-    def report(self, owner: str, received: float, sent: float) -> None:
-        """So many bytes a second an owner wants to receive and send from now on (0, 0: none)."""
-        before = self._rates.get(owner, (0.0, 0.0))
-        if (received, sent) == before:
+    def booted(self) -> None:
+        """The machine has booted: its driver counts anew, and the link comes up."""
+        self._totals, self._since_ns, self.carrier_changes = [0] * len(_COUNTED), self.sim.now, 0
+        self.carrier = False
+        self.repair()
+
+    def report(self, owner: str, received: float, sent: float, repeated: float = 0.0) -> None:
+        """What an owner wants from now on (all 0: nothing).
+
+        Args:
+            received, sent: bytes a second.
+            repeated: segments a second that he sends again because they get lost on their ways beyond this interface.
+        """
+        wanted = (received, sent, repeated)
+        if wanted == self._rates.get(owner, (0.0, 0.0, 0.0)):
             return
-        self.settle()
-        if received or sent:
-            self._rates[owner] = (received, sent)
+        if any(wanted):
+            self._rates[owner] = wanted
         else:
             self._rates.pop(owner, None)
+        self._flows()
 
     def utilisation(self) -> float:
         """Demand of the busier direction as a share of the bandwidth; above 1 it does not fit."""
         busiest = max(math.fsum(rate[side] for rate in self._rates.values()) for side in (0, 1))
         return busiest * 8.0 / self.bandwidth_bps
 
-    def settle(self) -> None:
-        """Count what has passed until now, at the rates since the last time."""
-        self._totals = self._counted()
-        self._since_ns = self.sim.now
-
     def counters(self) -> dict[str, int]:
         """Bytes, packets and losses in both directions since boot."""
-        received, sent, lost = self._counted()
-        idle = (self.sim.now - self.up_ns) // SECOND
-        received, sent = received + idle * IDLE_RECEIVED_BPS, sent + idle * IDLE_SENT_BPS
+        received, sent, lost, dropped, _, _ = self._counted()
         return {
-            "rx_bytes": int(received), "rx_packets": int(received / FRAME_BYTES) + idle,
-            "rx_errors": int(lost), "rx_crc_errors": int(lost), "rx_dropped": 0,
-            "tx_bytes": int(sent), "tx_packets": int(sent / FRAME_BYTES) + idle, "tx_errors": 0, "tx_dropped": 0,
+            "rx_bytes": received, "rx_packets": received // FRAME_BYTES,
+            "rx_errors": lost, "rx_crc_errors": lost, "rx_dropped": 0,
+            "tx_bytes": sent, "tx_packets": sent // FRAME_BYTES, "tx_errors": 0, "tx_dropped": dropped,
         }  # fmt: skip
 
     def retransmitted(self) -> int:
-        """Segments that were sent again because something got lost here, since boot."""
-        return int(self._counted()[2] * 1.1)
+        """Segments that this side sent again because something got lost, since boot."""
+        return self._counted()[4]
 
-    def _counted(self) -> list[float]:
-        seconds = (self.sim.now - self._since_ns) / SECOND
+    def lost_again(self) -> int:
+        """How many of these got lost once more."""
+        return self._counted()[5]
+
+    def _counted(self) -> list[int]:
+        return [amount // SECOND for amount in self._until_now()]
+
+    def _until_now(self) -> list[int]:
+        span = self.sim.now - self._since_ns
+        return [total + rate * span // SECOND for total, rate in zip(self._totals, self._flow, strict=True)]
+
+    def _flows(self) -> None:
+        """Something has changed: count what has passed until now, and at which rates it goes on."""
+        self._totals, self._since_ns = self._until_now(), self.sim.now
         if not self.carrier:
-            return self._totals
-        received = math.fsum(rate[0] for rate in self._rates.values())
-        sent = math.fsum(rate[1] for rate in self._rates.values())
+            self._flow = [0] * len(_COUNTED)
+            return
         fits = 1.0 / max(1.0, self.utilisation())
-        lost = (received / FRAME_BYTES + IDLE_RECEIVED_BPS / FRAME_BYTES) * (self.loss + self.big_loss / 2.0)
-        step = (received * fits * seconds, sent * fits * seconds, lost * seconds)
-        return [total + more for total, more in zip(self._totals, step, strict=True)]
+        received, sent, repeated = (math.fsum(rate[side] for rate in self._rates.values()) for side in range(3))
+        lost = self.loss + self.big_loss / 2.0  # every other packet is a full one
+        came, went = received * fits + IDLE_RECEIVED_BPS, sent * fits + IDLE_SENT_BPS
+        again = went / FRAME_BYTES * lost / (1.0 - min(lost, MOST_LOSS)) + repeated
+        rates = (came, went, came / FRAME_BYTES * lost, sent * (1.0 - fits) / FRAME_BYTES, again, again * lost)
+        self._flow = [int(rate * SECOND + 0.5) for rate in rates]

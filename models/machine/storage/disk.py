@@ -14,6 +14,7 @@ from simcluster.engine import SECOND, Simulation
 from simcluster.engine.arithmetic import exp, log, normal_quantile
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.machine.storage import kernellines, outage, service
+from simcluster.models.machine.storage.background import WRITE_BYTES, Background
 from simcluster.models.machine.storage.counters import Counters
 from simcluster.models.machine.storage.drivemodel import BLOCK, SECTOR, SECTORS_A_BLOCK, DriveModel
 from simcluster.models.machine.storage.outage import DiskHost
@@ -69,7 +70,7 @@ class Disk:
         partitions: how it is divided.
         outage: set while it does not answer.
         patrol_ns: period of its background scan; 0: it has none.
-        background: requests a second of the host's own daemons (writes, flushes), which are not accounted one by one.
+        lifetime: what it did before the kernel counted anew.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class Disk:
         self.name = name
         self.model = model
         self.port = port
-        self.background = background
         self.key = sim.streams.key("disk", host.name, name)
         self.born_ns = host.booted_ns  # when it was powered on
         self.sectors = SectorMap(sim, model)
         self.smart = Smart(base_hours=4000 + mix(self.key, 1) % 22_000, cycles=12 + mix(self.key, 2) % 40)
         self.counters = Counters()
+        self.lifetime = Counters()
+        self.off_ns = 0  # without power since `born_ns`
+        self._daemons = Background(*background, model.flush_ns, self.born_ns)
         self.modes: tuple[SlowMode, ...] = ()
         self.partitions: list[Partition] = []
         self.outage: outage.Outage | None = None
@@ -102,11 +105,14 @@ class Disk:
         self._loads: dict[str, tuple[Rates, int]] = {}
         self._commands = 0
         self._retrying_until_ns = 0
+        self._off_ns = 0
+        self._healthy_write_ns = service.law_of(model, "write", float(WRITE_BYTES), 1.0, ()).mean
         self._work = Workload(sim.now, serial=model.channels == 1)
         self._waiting: dict[str, float] = {}
         self._coming: dict[str, _Coming] = {}  # requests of loads that have not ended, counted beforehand
         self._request_errors = kernellines.RateLimit("blk_print_req_error")
         self._buffer_errors = kernellines.RateLimit("buffer_io_error")
+        self._daemons.booted(self.born_ns, self._write_ns())
 
     # Names.
 
@@ -134,7 +140,7 @@ class Disk:
     @property
     def power_on_hours(self) -> int:
         """Hours under power."""
-        return self.smart.base_hours + (self.sim.now - self.born_ns) // (3600 * SECOND)
+        return self.smart.base_hours + (self.sim.now - self.born_ns - self.off_ns) // (3600 * SECOND)
 
     @property
     def temperature(self) -> int:
@@ -147,6 +153,7 @@ class Disk:
         """The drive becomes slow in one more way. Raises ValueError if a drive of this make cannot."""
         self.settle()
         self.modes = (*self.modes, on_drive(mode, self.model))
+        self.settle()
 
     def recover(self) -> None:
         """It is as fast as ever, and answers."""
@@ -155,11 +162,30 @@ class Disk:
         self._retrying_until_ns = 0
         if self.outage is not None:
             self.came_back()
+        self.settle()
+
+    def powered_off(self, *, orderly: bool) -> None:
+        """Power goes; what is under way is lost, and a drive counts it if nobody has told it before."""
+        self.settle()
+        self._off_ns = self.sim.now
+        self.smart.unsafe_shutdowns += 0 if orderly else 1
+
+    def booted(self) -> None:
+        """Power is back and the machine has booted: a new kernel counts from nothing, the drive goes on."""
+        self.settle()
+        now = self.sim.now
+        self.lifetime.add(self.counted(), 1.0)
+        self.off_ns += now - self._off_ns
+        self.smart.cycles += 1
+        self.counters, self._coming = Counters(), {}
+        self._work.busy_ns = 0.0
+        self._daemons.booted(now, self._write_ns())
 
     def fail_stop(self) -> None:
         """It never answers again."""
         self.settle()
         self.outage = outage.forever(self)
+        self.settle()
 
     def hang(self, duration_ns: int) -> None:
         """It answers nothing for a while. Raises ValueError."""
@@ -167,6 +193,7 @@ class Disk:
             raise ValueError(f"a hang of {duration_ns} ns")
         self.settle()
         self.outage = outage.until(self, self.sim.now + duration_ns)
+        self.settle()
         self.sim.after(duration_ns, self._woke, self.outage)
 
     def disappear(self, duration_ns: int = 0) -> None:
@@ -175,6 +202,7 @@ class Disk:
             raise ValueError(f"{duration_ns} ns")
         self.settle()
         self.outage = outage.gone(self, self.sim.now + duration_ns if duration_ns else 0)
+        self.settle()
         if self.model.is_nvme:
             self.host.kernel(
                 f"nvme {self.controller}: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff",
@@ -199,13 +227,17 @@ class Disk:
         self.key = mix(self.key, 99)
         self.sectors.forget()
         self.smart = Smart(base_hours=2, cycles=3)
-        self.modes, self.born_ns = (), self.sim.now
+        self.modes, self.born_ns, self.off_ns = (), self.sim.now, 0
+        self.counters, self.lifetime, self._coming = Counters(), Counters(), {}
         self._retrying_until_ns = 0
         self._work.clear(self.sim.now)
+        self._work.busy_ns = 0.0
         self.partitions = [part._replace(uuid="", label="", content="") for part in self.partitions]
         for listener in list(self.on_replaced):
             listener()
         was, self.outage = self.outage, None
+        self._daemons = self._daemons.anew(self.sim.now)
+        self.settle()
         if was is not None and was.disabled:
             self._announce()
 
@@ -438,8 +470,16 @@ class Disk:
             self._coming[f"{owner} {coming.until}"] = _Coming(under_way, coming.begun, coming.until - unasked, 0)
 
     def settle(self) -> None:
-        """Bring the backlog up to now."""
+        """Bring the backlog, and what daemons have done, up to now."""
         self._work.settle(self.sim.now)
+        if self._daemons.there:
+            self._daemons.look(self.sim.now, self._write_ns())
+
+    def _write_ns(self) -> float:
+        """How long a daemon's write takes now; 0 while the drive answers nobody."""
+        if self.outage is not None or not self.modes:
+            return 0.0 if self.outage is not None else self._healthy_write_ns
+        return service.law_of(self.model, "write", float(WRITE_BYTES), 1.0, self._active()).mean
 
     def utilisation(self) -> float:
         """Busy share now."""
@@ -466,15 +506,7 @@ class Disk:
         for coming in self._coming.values():
             if coming.until > now:
                 found.add(coming.counted, -(coming.until - max(now, coming.begun)) / (coming.until - coming.begun))
-        writes, flushes = self.background
-        if writes:
-            # What booting read, and journald, the kubelet (and etcd) since then.
-            law = service.law_of(self.model, "write", 12_288.0, 1.0, self._active())
-            wrote = writes * (now - self.born_ns) / SECOND
-            found.read(21_450, 21_450 * 38_912, law.mean * 4.0)
-            found.write(wrote, wrote * 12_288, law.mean)
-            found.flush(flushes * (now - self.born_ns) / SECOND, self.model.flush_ns)
-            found.busy_ns += 21_450 * law.mean + wrote * law.mean
+        found.add(self._daemons.counted(now), 1.0)
         return found
 
     # What the kernel says.
@@ -502,28 +534,13 @@ class Disk:
     def came_back(self) -> None:
         """It answers again."""
         was, self.outage = self.outage, None
+        self.settle()
         if was is not None and was.gone:
             self._announce()
 
     def _announce(self) -> None:
-        size = self.model.sectors
-        if self.model.is_nvme:
-            self.host.kernel(
-                f"nvme nvme0: pci function 0000:00:1{self.port}.0",
-                f"nvme {self.controller}: 4/0/0 default/read/poll queues",
-            )
-            return
-        decimal, binary = self.model.size_bytes * 100 // 10**12, self.model.size_bytes // (1 << 30)
-        self.host.kernel(
-            f"ata{self.port}: SATA link up 6.0 Gbps (SStatus 133 SControl 300)",
-            f"ata{self.port}.00: ATA-10: {self.model.model}, {self.model.firmware}, max UDMA/133",
-            f"ata{self.port}.00: configured for UDMA/133",
-            f"scsi {self.address}: Direct-Access     ATA      {self.model.model[:16]:<16} {self.model.firmware} "
-            "PQ: 0 ANSI: 5",
-            f"sd {self.address}: [{self.name}] {size} 512-byte logical blocks: "
-            f"({decimal // 100}.{decimal % 100:02d} TB/{binary} GiB)",
-            f"sd {self.address}: [{self.name}] Attached SCSI disk",
-        )
+        lines = kernellines.attached(self.port, self.address, self.name, self.model)
+        self.host.kernel(*lines)
 
     def _woke(self, was: outage.Outage) -> None:
         # After a long hang it is the error handler's next reset that finds the drive; what it has disabled stays so.

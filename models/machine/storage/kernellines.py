@@ -8,6 +8,7 @@ error as plain I/O error, because it goes past the SCSI layer's look at the sens
 from __future__ import annotations
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.storage.drivemodel import DriveModel
 
 #: include/linux/ratelimit.h: DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST.
 RATE_INTERVAL_NS, RATE_BURST = 5 * SECOND, 10
@@ -138,4 +139,22 @@ def ata_failed_reset(port: int, attempt: int) -> list[str]:
         f"ata{port}: reset failed, giving up",
         f"ata{port}.00: disable device",
         f"ata{port}: EH complete",
+    ]
+
+
+def attached(port: int, address: str, name: str, model: DriveModel) -> list[str]:
+    """A drive has been found on its port."""
+    if model.is_nvme:
+        controller = name.partition("n1")[0]
+        found = f"nvme nvme0: pci function 0000:00:1{port}.0"
+        return [found, f"nvme {controller}: 4/0/0 default/read/poll queues"]
+    decimal, binary = model.size_bytes * 100 // 10**12, model.size_bytes // (1 << 30)
+    return [
+        f"ata{port}: SATA link up 6.0 Gbps (SStatus 133 SControl 300)",
+        f"ata{port}.00: ATA-10: {model.model}, {model.firmware}, max UDMA/133",
+        f"ata{port}.00: configured for UDMA/133",
+        f"scsi {address}: Direct-Access     ATA      {model.model[:16]:<16} {model.firmware} PQ: 0 ANSI: 5",
+        f"sd {address}: [{name}] {model.sectors} 512-byte logical blocks: "
+        f"({decimal // 100}.{decimal % 100:02d} TB/{binary} GiB)",
+        f"sd {address}: [{name}] Attached SCSI disk",
     ]

@@ -36,6 +36,7 @@ class Smart:
         base_hours, cycles: power-on hours and power cycles before the machine booted.
         reported_uncorrect: 187; on NVMe media and data integrity errors.
         command_timeouts: 188. crc_errors: 199. offline_uncorrectable: 198.
+        unsafe_shutdowns: on NVMe, times that power went without notice.
         errors: the newest last, at most five are kept, as in the summary error log.
         error_count: how many there were.
     """
@@ -46,6 +47,7 @@ class Smart:
     command_timeouts: int = 0
     crc_errors: int = 0
     offline_uncorrectable: int = 0
+    unsafe_shutdowns: int = 0
     error_count: int = 0
     errors: list[DriveError] = field(default_factory=list)
     tests: list[SelfTest] = field(default_factory=list)
