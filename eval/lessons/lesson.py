@@ -126,7 +126,7 @@ class Lesson(Piece):
         graph: a call graph, of which every run is a variant; or
         task: the id of a task, of which every run is an episode; or
         room: the id of a task, of which every run is watched from before its fault on, machines and drives included.
-        engine: of a graph: `exact` or `aggregate`.
+        engine: of a graph: `exact` or `aggregate`, or `cluster`: pods of a sandbox run it.
         seed: of all runs.
         order: place in the list.
         runs: by name; figures without a run are of the first.
@@ -143,7 +143,7 @@ class Lesson(Piece):
     graph: dict[str, Any] = Field(default_factory=dict)
     task: str = ""
     room: str = ""
-    engine: str = Field(default="exact", pattern="^(exact|aggregate)$")
+    engine: str = Field(default="exact", pattern="^(exact|aggregate|cluster)$")
     seed: int = 0
     runs: dict[str, RunPlan] = Field(min_length=1)
     figures: dict[str, Figure] = Field(min_length=1)

@@ -1,7 +1,8 @@
 """How a lesson's runs are made: variants of a call graph, or episodes of a task.
 
-Series of a graph: `LOAD.arrivals`, `.attempts`, `.ok` (a second), `.p99` (seconds); `SERVICE.arrivals`,
-`.served`, `.late`, `.rejected` (a second), `.queue`, `.busy`. Series of a task: `users.arrivals`, `.attempts`,
+Series of a graph: `LOAD.arrivals`, `.attempts`, `.ok` (a second), `.mean`, `.p99` (seconds), `.inside` (requests under
+way at the end of a window); of a bare one also `SERVICE.arrivals`, `.served`, `.late`, `.rejected` (a second), `.queue`,
+`.busy`. Series of a task: `users.arrivals`, `.attempts`,
 `.ok` (a second) of its users, `SERVICE.arrivals` (attempts a second) and `SERVICE.queue`. Those of a room stand in
 `room`.
 """
@@ -21,6 +22,7 @@ from simcluster.eval.validation.context import run_graph
 from simcluster.models.traffic.graph import GraphSpec, Result, spec_of
 from simcluster.models.traffic.graph.events import Event
 from simcluster.models.traffic.graph.policy import Policy
+from simcluster.session import sandbox
 
 #: Length of a step of an episode's series.
 STEP_NS = 5 * SECOND
@@ -67,7 +69,31 @@ def _put(data: Any, path: list[str], value: Any) -> Any:
 def _graph_run(lesson: Lesson, name: str, plan: RunPlan) -> Story:
     data = changed({"name": f"{lesson.id}-{name}", **lesson.graph}, plan.changes)
     spec = spec_of(data, f"{lesson.id}.yaml, run {name}")
+    if lesson.engine == "cluster":
+        return in_cluster(data, spec, lesson.seed, plan.title)
     return story_of(run_graph(lesson.engine, spec, lesson.seed), spec, plan.title)
+
+
+def in_cluster(data: dict[str, Any], spec: GraphSpec, seed: int, title: str) -> Story:
+    """A graph that pods of a sandbox run, and what its users meet, after the warm-up; events are left out."""
+    box = sandbox(seed=seed)
+    box.deploy(data)
+    for name, load in spec.load.items():
+        service, operation = spec.operation(next(iter(load.targets())))
+        box.load(service, load.rate_at(0), mix={operation: 1.0}, **(data["load"][name].get("call") or {}))
+    seconds = spec.run.window / 1e9
+    box.wait(f"{spec.run.warmup}ns")
+    series: dict[str, list[float]] = {}
+    for _ in range(0, spec.run.duration - spec.run.warmup, spec.run.window):
+        box.wait(f"{spec.run.window}ns")
+        for name, load in spec.load.items():
+            seen = box.loads[f"default/{spec.operation(next(iter(load.targets())))[0]}"].window(f"{spec.run.window}ns")
+            figures = {"arrivals": seen.sent / seconds, "attempts": seen.attempts / seconds, "ok": seen.ok / seconds}
+            figures |= {"mean": seen.mean_ms / 1e3, "inside": float(seen.in_flight)}
+            figures["p99"] = seen.quantile_ms(0.99) / 1e3 if seen.ok else 0.0
+            for what, value in figures.items():
+                series.setdefault(f"{name}.{what}", []).append(value)
+    return Story(title, seconds, series, (), facts_of(spec))
 
 
 def story_of(result: Result, spec: GraphSpec, title: str) -> Story:
@@ -77,6 +103,8 @@ def story_of(result: Result, spec: GraphSpec, title: str) -> Story:
         lengths = [result.window_seconds(index) for index in range(len(rows))]
         for what in ("arrivals", "attempts", "ok"):
             series[f"{name}.{what}"] = [getattr(row, what) / length for row, length in zip(rows, lengths, strict=True)]
+        series[f"{name}.mean"] = [row.latency.mean / 1e9 for row in rows]
+        series[f"{name}.inside"] = [float(row.waiting) for row in rows]
         series[f"{name}.p99"] = [row.latency.quantile(0.99) / 1e9 if row.ok else 0.0 for row in rows]
     for name, windows in result.services.items():
         lengths = [result.window_seconds(index) for index in range(len(windows))]

@@ -370,8 +370,8 @@ class _Telling:
     def _bounds(self, sent: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
         """How many calls of every edge of the plan can be under way, and where they rather fail than succeed.
 
-        The engine has attempts in flight until their time-outs expire. Where all succeed they are under way as long as
-        they take (Little's law).
+        The engine has attempts in flight until their time-outs expire, or, in wide ticks, never. Where all succeed they
+        are under way as long as they take (Little's law).
         """
         table, engine, seconds = self._hot.table, self._hot.live.engine, max(self._tally.seconds, 1e-9)
         keys = len(table.keys)
@@ -380,7 +380,7 @@ class _Telling:
         inside = np.bincount(table.key_of, took, keys + 1)[:keys]
         bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
         troubled = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
-        most = np.where(troubled, flying, np.minimum(flying, np.ceil(inside)))
+        most = np.where(troubled, flying, np.ceil(inside))
         there = (self._accounts.open + sent)[table.edge].astype(np.float64)
         sums = np.bincount(table.key, there, keys)[table.key]
         part = most[table.key] * np.where(sums > 0.0, there / np.maximum(sums, 1e-300), 0.0)
@@ -548,7 +548,7 @@ class _Telling:
         troubled = self._tally.edges[2:6, roots].any() or (engine.outcomes.quality[roots] < SURE).any()
         if not troubled:
             inside = self._tally.edges[0, roots] * engine.outcomes.latency[roots]
-            flying = min(flying, math.fsum(inside.tolist()) * engine.tick_ns * 1e-9 / max(self._tally.seconds, 1e-9))
+            flying = math.fsum(inside.tolist()) * engine.tick_ns * 1e-9 / max(self._tally.seconds, 1e-9)
         return math.ceil(flying - 1e-6)
 
     def _latencies(self) -> Latencies:

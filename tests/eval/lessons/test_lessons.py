@@ -123,6 +123,7 @@ RIGHT = {
     "metastable_load_spike": 2,
     "metastable_capacity": 3,
     "remedies": 1,
+    "queue_in_a_cluster": 3,
 }
 
 
