@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from simcluster.engine import SECOND, Snapshot
 from simcluster.eval.bench.bench import Measurement
+from simcluster.eval.bench.callgraphs import measure_callgraphs
 from simcluster.eval.bench.singlequeue import measure_queue
 from simcluster.eval.bench.treeworld import USUAL_RATE, tree_world
 from simcluster.models.traffic.aggregate import fast
@@ -45,7 +46,8 @@ def measure_traffic(progress: Callable[[str], None] | None = None) -> list[Measu
     found = [_speed(f"{pods} pods at {USUAL_RATE:g} requests/s, calm", calm, LEAST_CALM)]
     found += _collapsed(world, users, pods, tell)
     del world, users
-    return [*found, *_rates(usual, tell), *_sizes(usual, pods, tell), *measure_queue(tell)]
+    found += [*_rates(usual, tell), *_sizes(usual, pods, tell)]
+    return [*found, *measure_callgraphs(tell), *measure_queue(tell)]
 
 
 def settled(services: int, rate: float, tell: Callable[[str], None]) -> tuple[World, UserLoad]:

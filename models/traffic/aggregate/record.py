@@ -301,6 +301,5 @@ def fill(histogram: Histogram, samples: list[Array] | tuple[()], count: int, tic
         return
     ns = np.floor(np.maximum(values, 0.0) * tick_ns + 0.5).astype(np.int64)
     times = np.diff(np.floor(total * (count / total[-1]) + 1e-9).astype(np.int64), prepend=0)
-    for value, n in zip(ns.tolist(), times.tolist(), strict=True):
-        if n:
-            histogram.add(value, n)
+    some = times > 0
+    histogram.add_weighed(ns[some], times[some])

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Bins of one doubling; the relative width of a bin is at most 1/128.
 PER_OCTAVE = 128
@@ -50,6 +51,24 @@ class Histogram:
         self.count += len(values)
         self.total += int(array.sum())
         self.maximum = max(self.maximum, int(array.max()))
+
+    def add_weighed(self, values: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+        """Count every duration (whole nanoseconds, >= 0) so many times (> 0)."""
+        if len(values) < 48:
+            for value, many in zip(values.tolist(), times.tolist(), strict=True):
+                self.add(value, many)
+            return
+        mantissas, exponents = np.frexp(values.astype(np.float64))
+        indices = exponents.astype(np.int64) * PER_OCTAVE + (mantissas * 256.0).astype(np.int64)
+        order = np.argsort(indices, kind="stable")
+        sorted_, many = indices[order], times[order]
+        starts = np.nonzero(np.diff(sorted_, prepend=sorted_[0] - 1))[0]
+        counts = np.add.reduceat(many, starts)
+        for index, count in zip(sorted_[starts].tolist(), counts.tolist(), strict=True):
+            self.bins[index] = self.bins.get(index, 0) + count
+        self.count += int(times.sum())
+        self.total += sum(value * count for value, count in zip(values.tolist(), times.tolist(), strict=True))
+        self.maximum = max(self.maximum, int(values.max()))
 
     def merge(self, other: Histogram) -> None:
         """Add all that another one counted."""
