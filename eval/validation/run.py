@@ -8,13 +8,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from simcluster.engine.content import UnknownName
-from simcluster.eval.validation import cfs, clients, disks, loops, queues, storms, timing
+from simcluster.eval.validation import cfs, clients, disks, loops, mechanisms, queues, storms, timing
 from simcluster.eval.validation.context import Context
 from simcluster.eval.validation.finding import Finding
 from simcluster.eval.validation.row import Row
 
 #: Every row, in the order of the table in `docs/TRAFFIC.md`.
-_ROOMS = (queues, storms, clients, loops, disks, timing, cfs)
+_ROOMS = (queues, storms, clients, loops, mechanisms, disks, timing, cfs)
 ROWS: dict[str, Row] = {name: row for room in _ROOMS for name, row in room.ROWS.items()}
 
 

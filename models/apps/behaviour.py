@@ -304,6 +304,7 @@ class Behaviour(Service):
             shed=self.shed,
             rate_limit=self.rate_limit,
             heap=self.heap,
+            sharing=self.sharing,
             caches=tuple(self.caches.items()),
             idle_cores=self.idle_cpu_ms / 1000.0,
             memory_base=self.memory,

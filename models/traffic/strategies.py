@@ -30,6 +30,9 @@ TRAITS = {
     "dropping": "a full queue drops requests silently",
     "ranked": "requests of several priorities wait in one queue",
     "heaped": "a heap is collected",
+    "sharing": "requests at work share cores",
+    "costly_failures": "requests that fail cost work",
+    "adaptive": "a limit on what is inside adapts",
     "rate_limited": "a token bucket admits requests",
     "delay_limited": "requests that waited too long are dropped",
     "holding": "workers are held during calls and waits",
@@ -89,27 +92,28 @@ STRATEGIES = {
     for each in (
         _strategy(
             "single_queue", "exact",
-            "branching failing contended reordered dropping shedding heaped rate_limited "
+            "branching failing contended reordered dropping shedding heaped rate_limited sharing costly_failures "
             "timed retried cautious closed bursty staged varying disturbed asked",
             "", "exact.plain:PlainRun", "figure",
         ),
         _strategy(
             "retry_queue", "exact",
-            "branching lattice failing contended reordered shedding heaped rate_limited "
+            "branching lattice failing contended reordered shedding heaped rate_limited sharing costly_failures "
             "untimed cautious closed bursty uneven varying rewired",
             "", "exact.storm:StormRun", "figure",
         ),
         _strategy("every_request", "exact", "", "", "exact.run:GeneralRun", "figure"),
         _strategy(
             "wide", "aggregate",
-            "failing contended cached looped ranked heaped rate_limited delay_limited hedged impatient closed coarse",
+            "failing contended cached looped ranked heaped rate_limited delay_limited sharing costly_failures "
+            "adaptive hedged impatient closed coarse",
             "nobody can miss a deadline or a bound: a second is one tick, waits are drawn from their stationary laws",
             "aggregate.wide:Wide", "law",
         ),
         _strategy(
             "leap", "aggregate",
-            "contended cached ranked heaped rate_limited delay_limited untimed hedged guarded budgeted "
-            "closed bursty coarse",
+            "contended cached ranked heaped rate_limited delay_limited sharing costly_failures adaptive "
+            "untimed hedged guarded budgeted closed bursty coarse",
             "every queue is an ordinary one or beyond hope, and two stretches were alike: the next is as the last",
             "aggregate.steady:Steady", "law",
         ),

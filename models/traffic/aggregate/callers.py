@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from simcluster.engine import arithmetic
 from simcluster.engine.streams import Streams, uniforms_at
 from simcluster.models.traffic.aggregate.grid import turned
+from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.patience import Patience
 from simcluster.models.traffic.graph.policy import Backoff
@@ -151,7 +152,7 @@ class Callers:
             sum_ = 0.0
             for number in range(edge.policy.attempts - 1):
                 delays = spread(backoff, number, self.layout.tick_ns)
-                middle = 0.5 * (delays[0] + delays[-1])
+                middle = 0.5 * (delays[0] + delays[-1]) if backoff.jitter != "decorrelated" else mean_of(delays)
                 sum_ += middle
                 if delays[-1] >= 0.5:
                     wanted.append((edge.index, number, delays))
@@ -492,5 +493,7 @@ def spread(backoff: Backoff, number: int, tick_ns: int) -> list[float]:
     if backoff.max is not None:
         full = min(full, float(backoff.max))
     full /= tick_ns
+    if backoff.jitter == "decorrelated":
+        return decorrelated(backoff, number, tick_ns, _SPREAD)
     low = {"none": full, "full": 0.0, "equal": 0.5 * full}[backoff.jitter]
     return [low + (full - low) * (i + 0.5) / _SPREAD for i in range(_SPREAD)]

@@ -51,7 +51,10 @@ class Errors:
         if found:
             edges = np.concatenate([f[0] for f in found])
             ages = np.concatenate([f[1] for f in found])
-            run.callers.break_off(tick, edges, ages, np.concatenate([f[2] for f in found]))
+            amounts = np.concatenate([f[2] for f in found])
+            run.callers.break_off(tick, edges, ages, amounts)
+            if run.failure_work.costs:
+                run.failure_work.broken(run.queues, edges, amounts)
 
     def _passed_on(self, run: RunState) -> list[tuple[NDArray[np.int64], Array, Array]]:
         """Edge, age in ticks and amount of attempts whose calls have failed."""

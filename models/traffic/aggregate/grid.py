@@ -59,7 +59,7 @@ def _returns_of(graph: Graph, edge: Edge) -> list[int]:
     if backoff is None or retries is None or "rejected" not in retries.on or few > _FEW:
         return []
     mean = graph.nodes[edge.child].work_ns * (few + 1) / (service.workers or 1)
-    typical = float(backoff.base) * (1.0 if backoff.jitter == "none" else 0.5)
+    typical = float(backoff.base) * {"none": 1.0, "decorrelated": 2.0}.get(backoff.jitter, 0.5)
     if typical > mean * (few + 1):  # by then the queue has forgotten
         return []
     return [max(10 * _SHORTEST_NS, int(10.0 * min(typical, mean) / _OF_RETURN))]

@@ -289,6 +289,7 @@ class Layout:
         self.holds = np.zeros(count, dtype=bool)
         self.work = np.zeros(count)  # reference work of one unit of the queue, in ticks at full speed
         self.scv = np.zeros(count)
+        self.sharing = np.zeros(count, dtype=bool)
         self.bound = np.full(count, np.inf)
         self.in_flight_max = np.full(count, np.inf)
         for service in order:
@@ -316,7 +317,10 @@ class Layout:
         self.servers[here], self.cores[here], self.holds[here] = servers, cores, holds
         self.workers[here] = workers
         self.work[here] = reference / self.tick_ns
-        self.scv[here] = max((node.scv for node in nodes if node.work_ns > 0.0), default=0.0)
+        # how many share a core depends on the mean of their work alone (insensitivity): as with exponential work
+        shared = service.sharing == "processor"
+        self.sharing[here] = shared
+        self.scv[here] = 1.0 if shared else max((node.scv for node in nodes if node.work_ns > 0.0), default=0.0)
         bound = float("inf") if service.queue.bound is None else float(service.queue.bound)
         if service.shed is not None and service.shed.max_queue is not None:
             bound = min(bound, float(service.shed.max_queue))
@@ -324,7 +328,9 @@ class Layout:
         self.bound[here] = bound + (
             0.0 if holds or servers >= UNLIMITED else max(0, workers - servers) if workers < UNLIMITED else np.inf
         )
-        if service.shed is not None and service.shed.max_in_flight is not None:
+        if service.shed is not None and service.shed.adaptive is not None:
+            self.in_flight_max[here] = service.shed.adaptive.initial
+        elif service.shed is not None and service.shed.max_in_flight is not None:
             self.in_flight_max[here] = service.shed.max_in_flight
 
     def _edges(self) -> None:
@@ -421,13 +427,15 @@ def _affordable(policy: Policy) -> int:
     if policy.deadline is None or policy.timeout is None:
         return policy.attempts
     backoff = policy.retries.backoff if policy.retries is not None else None
-    at, delay, count = 0.0, float(backoff.base) if backoff is not None else 0.0, 0
+    decorrelated = backoff is not None and backoff.jitter == "decorrelated"
+    at, delay, count = 0.0, float(backoff.base) * (2.0 if decorrelated else 1.0) if backoff is not None else 0.0, 0
     while count < policy.attempts and at < policy.deadline:
         count += 1
-        share = 1.0 if backoff is None or backoff.jitter == "none" else 0.5 if backoff.jitter == "full" else 0.75
+        share = {"full": 0.5, "equal": 0.75}.get(backoff.jitter, 1.0) if backoff is not None else 1.0
         at += policy.timeout + delay * share
         if backoff is not None:
-            delay = min(delay * backoff.factor, float(backoff.max or 1e18))
+            longer = 0.5 * (backoff.base + 3.0 * delay) if decorrelated else delay * backoff.factor
+            delay = min(longer, float(backoff.max or 1e18))
     return max(1, count)
 
 

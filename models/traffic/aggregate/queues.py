@@ -79,6 +79,7 @@ class Queues:
         self.refused = np.zeros(lanes)
         self.busy = np.zeros(pods)
         self.limits = Limits(layout)
+        self.in_flight_max = layout.in_flight_max.copy()
         self._weight = np.zeros(pods)
         self._sum = np.zeros(pods)
         self.offered = np.zeros(pods)
@@ -284,7 +285,7 @@ class Queues:
         lifted = np.maximum(number + x, 0.5 * (x + np.sqrt(squared + self._low[pods])))
         shift = np.where(self.slow[pods] | (layout.servers[pods] <= 1.0), layout.servers[pods], self.shift[pods])
         room = limits.room(pods, layout.bound[pods], self.rate[pods])
-        top = np.minimum(shift + room, layout.in_flight_max[pods]) + 1.0
+        top = np.minimum(shift + room, self.in_flight_max[pods]) + 1.0
         highest = number + 0.5 * (x + np.sqrt(squared + self._noise[2][pods] * self._variance2[pods]))
         finite = np.isfinite(top)
         beyond = np.maximum(np.maximum(highest, lifted) - np.where(finite, top, 0.0), 0.0)
@@ -312,13 +313,13 @@ class Queues:
         whole = slice(None)
         room = limits.room(whole, layout.bound, self.rate)
         places = np.where(self.slow | (layout.servers <= 1.0), layout.servers, self.shift)
-        bounded = np.isfinite(np.minimum(places + room, layout.in_flight_max))
+        bounded = np.isfinite(np.minimum(places + room, self.in_flight_max))
         fast.forward(
             levels.pods, levels.lanes, levels.edges, levels.pairs, levels.pair_lane, levels.pair_edge,
             layout.lane_edge, layout.lane_pod, calls, fresh, *passing, self.share, layout.relative, self._low,
             self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
-            self.refused, left, layout.in_flight_max, WHOLE if self.bounded else 0.0,
+            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:

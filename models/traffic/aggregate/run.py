@@ -15,8 +15,10 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.models.traffic.aggregate.adaptive import AdaptiveLimits
 from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.errors import Errors
+from simcluster.models.traffic.aggregate.failurework import FailureWork
 from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
@@ -79,6 +81,7 @@ class AggregateRun(RunState):
         layout, traits = self.layout, self.traits
         self._late_fresh, self._wanted, self._extra = (np.zeros(layout.edges) for _ in range(3))
         self._left = np.zeros(layout.lanes)
+        self.failure_work, self.adaptive = FailureWork(layout), AdaptiveLimits(layout)
         self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
         self._levels = Levels(layout)
         self._answering = self.waits_for_answers or not traits.isdisjoint(("untimed", "cached"))
@@ -193,6 +196,8 @@ class AggregateRun(RunState):
             self.outcomes.quality = self.gates.fine
         self.flow += (attempts - self.flow) * 0.05
         queues.end(tick)
+        if self.adaptive:
+            self.adaptive.step(tick, queues)
         self._errors.tell(self, tick, attempts)
         self._note(tick, attempts, fresh)
         self.tick = tick + 1

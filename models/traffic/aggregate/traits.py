@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from simcluster.models.traffic.aggregate.adaptive import has_adaptive
 from simcluster.models.traffic.aggregate.caches import Caches
 from simcluster.models.traffic.aggregate.callers import Callers
+from simcluster.models.traffic.aggregate.failurework import has_error_work
 from simcluster.models.traffic.aggregate.fast import FEW_LANES
 from simcluster.models.traffic.aggregate.guards import Guards
 from simcluster.models.traffic.aggregate.layout import Layout
@@ -38,6 +40,9 @@ def traits_of(found: Found) -> frozenset[str]:
         "looped": layout.has_late,
         "ranked": has_ranks(layout),
         "heaped": queues.limits.has_heap,
+        "sharing": layout.sharing.any(),
+        "adaptive": has_adaptive(layout),
+        "costly_failures": has_error_work(layout),
         "rate_limited": queues.limits.has_rate,
         "delay_limited": queues.limits.has_delay,
         "holding": queues.has_holds,

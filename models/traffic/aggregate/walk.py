@@ -89,7 +89,8 @@ class Walker:
         for edge in layout.graph.edges:
             backoff = edge.policy.retries.backoff if edge.policy.retries is not None else None
             delays = [spread(backoff, k, tick) for k in range(min(_TRIES, edge.policy.attempts))] if backoff else []
-            self._backoff.append([_range_of(d) for d in delays])
+            parts = backoff is not None and backoff.jitter == "decorrelated"
+            self._backoff.append([_borders_of(d) if parts else np.array(_range_of(d)) for d in delays])
         #: edges of retries that have another priority
         self._later = dict(zip(callers.firsts.tolist(), callers.laters.tolist(), strict=True))
         self._paid_for = [e.index for e in layout.graph.edges if e.policy.retries and e.policy.retries.budget]
@@ -167,11 +168,13 @@ class Walker:
             left = left[~good & (spent[left] < limit[left])]
             if edge in self._paid_for and len(left):
                 left = left[self.uniform(len(left)) < self._callers.paid[edge]]
-            if not len(left):
+            if not len(left) or number + 1 == tries:
                 break
             if self._backoff[edge]:
-                low, high = self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
-                spent[left] += low + (high - low) * self.uniform(len(left))
+                borders = self._backoff[edge][min(number, len(self._backoff[edge]) - 1)]
+                at_part = self.uniform(len(left)) * (len(borders) - 1)
+                part = np.floor(at_part).astype(np.int64)
+                spent[left] += borders[part] + (borders[part + 1] - borders[part]) * (at_part - part)
         return spent, ok
 
     def _refused(self, edge: int, at: Array) -> Array | float | None:
@@ -245,6 +248,8 @@ class Walker:
         if self.calm is not None and queues.limits.has_delay:  # not served when his turn comes
             self._late = wait > queues.limits.delay[pod]
             own, work = np.where(self._late, 0.0, own), np.where(self._late, 0.0, work)
+        if layout.sharing.any():  # who has more work shares the core with others for longer
+            wait = np.where(layout.sharing[pod] & (wait < NEVER), wait * (own / natural), wait)
         lasts = self._speeds.lasts(pod, at + wait, work * queues.stretch[pod], own - work)
         return wait, np.where(layout.node_own[node] > 0.0, lasts, own)
 
@@ -328,6 +333,13 @@ def _range_of(delays: list[float]) -> tuple[float, float]:
     """Shortest and longest of delays that stand for equal parts of a range."""
     half = 0.5 * (delays[1] - delays[0])
     return delays[0] - half, delays[-1] + half
+
+
+def _borders_of(delays: list[float]) -> Array:
+    """Borders of the parts that delays stand for, each in the middle of its part."""
+    at = np.array(delays)
+    inner = 0.5 * (at[1:] + at[:-1])
+    return np.concatenate(([2.0 * at[0] - inner[0]], inner, [2.0 * at[-1] - inner[-1]]))
 
 
 def _branching(steps: tuple[Step, ...], edges: dict[int, int], counter: list[int]) -> list[Branching]:

@@ -286,6 +286,8 @@ class Wide(Ordinary):
         skew = np.where(computing, third / np.maximum(first * first * first, 1e-300), skew)
         service = np.where(computing, first / speed, service)
         places = np.where(computing, layout.cores, layout.servers)
+        shared = layout.sharing  # as with exponential work, whatever the law
+        scv, skew = np.where(shared, 1.0, scv), np.where(shared, 6.0, skew)
         mixes = self._mixes(layout, left)
         stations, balancers = [], []
         for pod in range(layout.pods):
@@ -294,7 +296,7 @@ class Wide(Ordinary):
             servers = 2000 if layout.infinite[pod] else max(1, int(min(places[pod], 2000)))
             own = float(rho[pod])
             newest = described.queue.discipline == "lifo"
-            room = int(min(layout.bound[pod], layout.in_flight_max[pod] - servers, 1e6))
+            room = int(min(layout.bound[pod], queues.in_flight_max[pod] - servers, 1e6))
             stations.append(
                 Station(
                     own,
@@ -304,7 +306,7 @@ class Wide(Ordinary):
                     self._regularity(run, pod, own),
                     newest,
                     max(room, 0) if room <= MOST_PLACES else 0,
-                    () if held[pod] else mixes[pod],
+                    () if held[pod] or shared[pod] else mixes[pod],
                     self._patience_at(pod, float(service[pod])),
                 )
             )
@@ -366,7 +368,7 @@ class Wide(Ordinary):
         """Requests a second that would miss a deadline or find a full queue."""
         layout, queues = run.layout, run.queues
         per_second = 1e9 / layout.tick_ns
-        bound = np.minimum(layout.bound + queues.shift, layout.in_flight_max)
+        bound = np.minimum(layout.bound + queues.shift, queues.in_flight_max)
         finite = np.isfinite(bound) & ~layout.infinite
         over = np.where(
             finite,

@@ -24,6 +24,8 @@ def withdraw(run: RunState, lanes: Index, tick: int) -> None:
     cohort = np.where(begun >= 0, run.callers.total[begun % layout.slots, edges], 0.0)
     amounts = np.zeros(layout.lanes)
     amounts[lanes] = cohort * run.queues.share[lanes] * run.queues.unbegun(lanes, np.maximum(begun, 0))
+    if run.failure_work.costs:
+        amounts = run.failure_work.expired(run.queues, amounts)
     run.queues.withdraw(amounts)
 
 

@@ -39,6 +39,7 @@ def compiled(name: str, operation: Operation, speed: float, call_of: Callable[[S
         work=works[0].law if len(works) == 1 and works[0].reach == speed == 1.0 else None,
         failure=operation.failure,
         contention_ns=int(operation.contention / speed),
+        error_work=operation.error_work,
         allocation=operation.allocation,
         latency_ns=int(latency_ns),
         latency_cv=latency_cv,

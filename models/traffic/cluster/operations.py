@@ -7,6 +7,7 @@ them from YAML. CPU cost is in nanoseconds of one core, latency in nanoseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from simcluster.engine import MILLISECOND, SECOND, Shared
 from simcluster.models.traffic.graph.laws import Law
@@ -106,6 +107,7 @@ class OperationSpec(Shared):
         status: HTTP status of a success.
         work: the law of the CPU time, where mean and variation do not tell it all.
         failure: probability that it answers with an error after its work; `answer` is what it then says.
+        error_work: CPU time of a request that fails, before the error is answered.
         contention_ns: added to the work for every other request in the container when it begins.
         allocation: bytes it allocates, if not as the heap says.
     """
@@ -123,6 +125,7 @@ class OperationSpec(Shared):
     failure: float = 0.0
     answer: str = ""
     contention_ns: int = 0
+    error_work: Law | None = field(default=None, hash=False)
     allocation: int | None = None
 
 
@@ -138,7 +141,7 @@ class ServiceSpec(Shared):
         workers: how many requests may be inside and not waiting; each holds its worker while it waits for
             what it calls. 0 is no limit.
         queueing: what becomes of those who find the queue full, and who is served first.
-        shed, rate_limit, heap: as in bare graphs; `caches` likewise, by name.
+        shed, rate_limit, heap, sharing: as in bare graphs; `caches` likewise, by name.
         idle_cores: CPU it uses without a request.
         memory_base, memory_per_request: bytes.
         mix: how its users spread over the operations, by name; empty means the first one.
@@ -157,6 +160,7 @@ class ServiceSpec(Shared):
     shed: Shedding | None = field(default=None, hash=False)
     rate_limit: RateLimit | None = field(default=None, hash=False)
     heap: Heap | None = field(default=None, hash=False)
+    sharing: Literal["none", "processor"] = "none"
     caches: tuple[tuple[str, Cache], ...] = field(default=(), hash=False)
     mix: tuple[tuple[str, float], ...] = ()
 
@@ -170,8 +174,9 @@ class ServiceSpec(Shared):
     @property
     def needs_state(self) -> bool:
         """Whether closed forms do not describe it even while nothing waits."""
-        contended = any(operation.contention_ns for operation in self.operations)
-        return contended or self.heap is not None or self.rate_limit is not None
+        contended = any(operation.contention_ns or operation.error_work is not None for operation in self.operations)
+        adapts = self.shed is not None and self.shed.adaptive is not None
+        return contended or adapts or self.sharing != "none" or self.heap is not None or self.rate_limit is not None
 
     def match(self, path: str) -> int | None:
         """Index of the operation that answers an HTTP path, or None."""

@@ -223,7 +223,7 @@ class Wiring:
         cores = max(whole_cores(server) for server in servers)
         workers = spec.workers or cores
         self._services[name] = Service.model_construct(
-            replicas=len(servers), workers=workers, cores=min(cores, workers), speed=1.0, blocking=bool(spec.workers),
+            replicas=len(servers), workers=workers, cores=min(cores, workers), speed=1.0, blocking=bool(spec.workers), sharing=spec.sharing,
             queue=spec.queueing or Queue(bound=spec.queue), shed=spec.shed, rate_limit=spec.rate_limit,
             balancer="random", caches=dict(spec.caches), heap=spec.heap, operations=operations,
         )  # fmt: skip
@@ -245,7 +245,7 @@ class Wiring:
         work = operation.work or _law(operation.cpu_ns, operation.cpu_cv)
         return Operation.model_construct(
             work=work, contention=operation.contention_ns, failure=operation.failure, steps=tuple(steps),
-            allocation=operation.allocation,
+            allocation=operation.allocation, error_work=operation.error_work,
         )  # fmt: skip
 
     def _node(self, server: Server, operation: int) -> Node:

@@ -88,13 +88,16 @@ class Edge:
         self.blocked: dict[str, tuple[int, bool]] = {}
         self.meter: Meter | None = None
 
-    def delay_before(self, retry: int) -> int:
-        """Nanoseconds to wait before the `retry`-th retry (from 1), jitter included."""
+    def delay_before(self, retry: int, slept: int) -> int:
+        """Nanoseconds to wait before the `retry`-th retry (from 1), jitter included; `slept`: before the last one."""
         backoff = self.backoff
         if backoff is None:
             return 0
         delay = float(backoff.base)
         limit = float(backoff.max) if backoff.max is not None else 3.6e12
+        if backoff.jitter == "decorrelated":
+            last = float(slept) if retry > 1 else delay
+            return int(min(delay + (3.0 * last - delay) * self.chance.draw(), limit))
         for _ in range(retry - 1):
             if delay >= limit:
                 break
@@ -146,7 +149,7 @@ class Calling:
     """One call. `attempt()` begins it."""
 
     __slots__ = (
-        "begun_ns", "caller", "deadline", "done", "edge", "made", "op", "outstanding", "owner", "priority",
+        "begun_ns", "caller", "deadline", "done", "edge", "made", "op", "outstanding", "owner", "priority", "slept",
     )  # fmt: skip
 
     def __init__(self, edge: Edge, caller: Caller, op: Op, owner: Owner, priority: int, deadline: int | None) -> None:
@@ -156,7 +159,7 @@ class Calling:
         self.owner = owner
         self.begun_ns = edge.engine.loop.now
         self.priority = priority
-        self.made = 0
+        self.made = self.slept = 0
         self.done = False
         self.outstanding: list[Attempt] = []
         if edge.deadline is not None:
@@ -353,7 +356,8 @@ class Calling:
             self._end(kind)
             return
         loop = edge.engine.loop
-        at = loop.now + edge.delay_before(self.made)
+        self.slept = edge.delay_before(self.made, self.slept)
+        at = loop.now + self.slept
         if self.deadline is not None and at >= self.deadline:
             self._end(kind)
         else:

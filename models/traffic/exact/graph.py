@@ -11,6 +11,8 @@ from simcluster.models.traffic.exact.program import (
     CachedNode,
     CallNode,
     ChooseNode,
+    Failing,
+    FailNode,
     Frame,
     Node,
     Op,
@@ -131,6 +133,10 @@ class Engine:
         """Begin the steps of a request after its first work."""
         Frame(attempt, attempt.op.steps, None).advance()
 
+    def walk_failing(self, attempt: Attempt, kind: str) -> None:
+        """Begin the error path of a request that fails."""
+        Failing(attempt, kind).advance()
+
 
 class _Compiler:
     """Turns the steps of one operation into nodes; each random node has a stream named by its place."""
@@ -148,6 +154,8 @@ class _Compiler:
         if heap is not None:
             op.allocation = heap.allocation if spec.allocation is None else spec.allocation
         op.steps = self.nodes(spec.steps, "steps")
+        if spec.error_work is not None:
+            op.failing = (WorkNode(self.time(spec.error_work, "error_work")), FailNode())
 
     def nodes(self, steps: tuple[Step, ...], place: str) -> tuple[Node, ...]:
         """Compiled steps."""

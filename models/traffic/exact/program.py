@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Op:
     """One operation of a service."""
 
-    __slots__ = ("allocation", "chance", "contention", "failure", "name", "service", "steps", "work")
+    __slots__ = ("allocation", "chance", "contention", "failing", "failure", "name", "service", "steps", "work")
 
     def __init__(self, service: Station, name: str, work: Durations | None, chance: Uniforms) -> None:
         self.service = service
@@ -26,6 +26,8 @@ class Op:
         self.failure = 0.0
         self.allocation = 0
         self.steps: tuple[Node, ...] = ()
+        #: what is done for a request that fails, before its error is answered
+        self.failing: tuple[Node, ...] = ()
 
 
 class Node:
@@ -51,6 +53,19 @@ class WorkNode(Node):
         replica = frame.attempt.replica
         assert replica is not None
         replica.work_more(frame, self.time.draw())
+
+
+class FailNode(Node):
+    """Answers with what the request failed of."""
+
+    __slots__ = ()
+
+    def begin(self, frame: Frame) -> None:
+        """The end of a request that failed."""
+        assert isinstance(frame, Failing)
+        replica = frame.attempt.replica
+        assert replica is not None
+        replica.finish(frame.attempt, frame.kind)
 
 
 class WaitNode(Node):
@@ -233,7 +248,10 @@ class Frame:
             return
         replica = self.attempt.replica
         assert replica is not None
-        replica.finish(self.attempt, None if ok else "error")
+        if ok:
+            replica.finish(self.attempt, None)
+        else:
+            replica.fail(self.attempt, "error")
 
     def child_done(self, ok: bool) -> None:
         """A branch has ended; go on when all have."""
@@ -264,6 +282,16 @@ class Frame:
             node.call(self)
         else:
             self.advance()
+
+
+class Failing(Frame):
+    """The slow error path of a request; `kind` says of what it failed."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, attempt: Attempt, kind: str) -> None:
+        super().__init__(attempt, attempt.op.failing, None)
+        self.kind = kind
 
 
 class Filling(Frame):

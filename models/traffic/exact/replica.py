@@ -10,9 +10,11 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from simcluster.models.traffic.exact.adaptive import AdaptiveLimit
 from simcluster.models.traffic.exact.caches import Holding
 from simcluster.models.traffic.exact.callers import Caller
 from simcluster.models.traffic.exact.calling import GONE, QUEUED, SERVED, Attempt, Edge
+from simcluster.models.traffic.exact.sharing import SharedCores
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.exact.program import Frame
@@ -45,10 +47,10 @@ class Replica:
     """One replica of a service."""
 
     __slots__ = (
-        "allocated", "bound", "callers", "cores", "discipline", "dispatching", "engine", "factor", "for_core",
-        "free", "holdings", "index", "inside", "last_empty", "limit_ns", "limit_tokens", "members", "order",
-        "paused_until", "plain", "queue", "ranked", "resumed", "running", "serving", "speed", "station", "waiting",
-        "working",
+        "adaptive", "allocated", "bound", "callers", "cores", "discipline", "dispatching", "engine", "factor",
+        "for_core", "free", "holdings", "index", "inside", "last_empty", "limit_ns", "limit_tokens", "members", "order",
+        "paused_until", "plain", "queue", "ranked", "resumed", "running", "serving", "shared", "speed", "station",
+        "waiting", "working",
     )  # fmt: skip
 
     def __init__(self, station: Station, index: int) -> None:
@@ -58,8 +60,12 @@ class Replica:
         self.index = index
         self.bound = spec.queue.bound if spec.queue.bound is not None else UNLIMITED
         self.discipline = spec.queue.discipline
-        self.cores = spec.cores if spec.cores is not None and spec.cores != spec.workers else UNLIMITED
+        self.shared = SharedCores(self, float(spec.cores or 1)) if spec.sharing == "processor" else None
+        alone = spec.cores is None or spec.cores == spec.workers or self.shared is not None
+        self.cores = UNLIMITED if alone else spec.cores or UNLIMITED
         self.plain = spec.shed is None and spec.rate_limit is None and spec.heap is None
+        adaptive = spec.shed.adaptive if spec.shed is not None else None
+        self.adaptive = AdaptiveLimit(adaptive) if adaptive is not None else None
         self.factor = 1.0
         self.speed = spec.speed
         self.serving = True
@@ -161,6 +167,8 @@ class Replica:
             return True
         if shed.max_queue is not None and not self.free and self.waiting >= shed.max_queue:
             return False
+        if self.adaptive is not None:
+            return self.inside < int(self.adaptive.limit_at(now, self.inside))
         return shed.max_in_flight is None or self.inside < shed.max_in_flight
 
     def _overflow(self, attempt: Attempt) -> None:
@@ -188,7 +196,7 @@ class Replica:
         attempt.holds = True
         station.window.wait.add(now - attempt.arrived_ns)
         if attempt.deadline is not None and now >= attempt.deadline:
-            self.finish(attempt, "timeout")
+            self.fail(attempt, "timeout")
             return
         op = attempt.op
         if station.spec.heap is not None:
@@ -207,6 +215,9 @@ class Replica:
             return
         station = self.station
         station.touch()
+        if self.shared is not None:
+            self.shared.begin(work)
+            return
         self.working += 1
         station.working += 1
         loop = self.engine.loop
@@ -225,10 +236,14 @@ class Replica:
         if work.end_ns != self.engine.loop.now:
             return  # stretched or shortened since: another event stands for its end
         work.end_ns = -1
-        attempt = work.attempt
-        if attempt.state == GONE:
+        if work.attempt.state == GONE:
             return  # the replica was lost, or the request was cancelled, and its core given back
         self._core_free(work)
+        self.go_on(work)
+
+    def go_on(self, work: Work) -> None:
+        """What follows a burst of work."""
+        attempt = work.attempt
         if work.frame is None:
             self._after_first_work(attempt)
         else:
@@ -249,7 +264,7 @@ class Replica:
     def _after_first_work(self, attempt: Attempt) -> None:
         op = attempt.op
         if op.failure and op.chance.draw() < op.failure:
-            self.finish(attempt, "error")
+            self.fail(attempt, "error")
         elif op.steps:
             self.engine.walk(attempt)
         else:
@@ -292,6 +307,13 @@ class Replica:
         self.free += 1
         self.station.busy -= 1
 
+    def fail(self, attempt: Attempt, kind: str) -> None:
+        """A request fails: its error path, if it has one, and then the answer."""
+        if attempt.op.failing:
+            self.engine.walk_failing(attempt, kind)
+        else:
+            self.finish(attempt, kind)
+
     def finish(self, attempt: Attempt, kind: str | None) -> None:
         """Answer a request: None is a success, `timeout` that nobody waits any more."""
         attempt.state = GONE
@@ -307,6 +329,8 @@ class Replica:
         else:
             window.served += 1
             window.sojourn.add(self.engine.loop.now - attempt.arrived_ns)
+            if self.adaptive is not None:
+                self.adaptive.answered(self.engine.loop.now, attempt.arrived_ns, self.inside + 1)
             if kind is not None:
                 window.errors += 1
             if attempt.settled:
@@ -393,6 +417,8 @@ class Replica:
         self.engine.left()
 
     def _stop_work(self, attempt: Attempt) -> None:
+        if self.shared is not None:
+            self.shared.stop(attempt)
         for work in [one for one in self.running if one.attempt is attempt]:
             work.end_ns = -1
             self._core_free(work)
@@ -409,6 +435,8 @@ class Replica:
     def set_factor(self, factor: float) -> None:
         """From now on work goes so many times as fast; work in progress too."""
         now = self.engine.loop.now
+        if self.shared is not None:
+            self.shared.advance()
         old, self.factor = self.speed, factor
         self.speed = self.station.spec.speed * factor
         for work in self.running:
@@ -419,6 +447,8 @@ class Replica:
             if self.speed > 0.0:
                 work.end_ns = work.since_ns + int(work.left / self.speed + 0.5)
                 self.engine.loop.at(work.end_ns, self._worked, work)
+        if self.shared is not None:
+            self.shared.place()
 
     def _allocate(self, size: int, now: int) -> None:
         heap = self.station.spec.heap
@@ -445,6 +475,8 @@ class Replica:
         station.touch()
         station.waiting -= self.waiting
         station.working -= self.working
+        if self.shared is not None:
+            self.shared.clear()
         workers = station.spec.workers if station.spec.workers is not None else UNLIMITED
         station.busy -= workers - self.free
         members, running = list(self.members), list(self.running)

@@ -43,6 +43,8 @@ def _of_service(service: Service) -> list[str]:
         "shedding": service.shed is not None,
         "rate_limited": service.rate_limit is not None,
         "heaped": service.heap is not None,
+        "sharing": service.sharing == "processor",
+        "costly_failures": any(operation.error_work is not None for operation in operations),
     }
     return [name for name, given in has.items() if given]
 

@@ -26,13 +26,20 @@ class Backoff(Part):
 
     Attributes:
         jitter: `none`: that; `full`: uniform between 0 and that; `equal`: half of it plus uniform
-            up to the other half. Source: AWS Architecture Blog, Exponential Backoff And Jitter, 2015.
+            up to the other half; `decorrelated`: min(max, uniform between base and three times the delay before), which
+            is base at first. Source: AWS Architecture Blog, Exponential Backoff And Jitter, 2015.
     """
 
     base: NonNegative
     factor: Annotated[Number, Field(ge=1.0, le=FACTOR)] = 2.0
     max: Positive | None = None
-    jitter: Literal["none", "full", "equal"] = "none"
+    jitter: Literal["none", "full", "equal", "decorrelated"] = "none"
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Backoff:
+        if self.jitter == "decorrelated" and "factor" in self.model_fields_set:
+            raise ValueError("decorrelated jitter takes no factor: it goes up to three times the delay before")
+        return self
 
 
 class Budget(Part):

@@ -5,7 +5,7 @@ A replica has `workers` threads and one queue in front of them. An operation fir
 first instant of service to its answer (`blocking: true`), or only while it works
 (`blocking: false`, an event-driven server).
 
-What is left out: processor sharing (cores serve one burst of work after the other).
+Cores serve one burst of work after the other (`sharing: none`), or all at once (`sharing: processor`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from simcluster.models.traffic.graph.adaptive import Adaptive
 from simcluster.models.traffic.graph.laws import (
     FACTOR,
     PLACES,
@@ -76,17 +77,21 @@ class Shedding(Part):
         interval: then `max_delay` only counts if the queue was never empty during the last interval;
             otherwise a request may wait for the interval itself. Source: Maurer, Fail at Scale, ACM Queue 2015.
         max_in_flight: arrivals are rejected while so many are waiting or being served.
+        adaptive: the same with a limit that follows the response time.
     """
 
     max_queue: Annotated[Whole, Field(ge=0, le=PLACES)] | None = None
     max_delay: Positive | None = None
     interval: Positive | None = None
     max_in_flight: Annotated[Whole, Field(ge=1, le=PLACES)] | None = None
+    adaptive: Adaptive | None = None
 
     @model_validator(mode="after")
     def _sheds_something(self) -> Shedding:
-        if self.max_queue is None and self.max_delay is None and self.max_in_flight is None:
-            raise ValueError("say max_queue, max_delay or max_in_flight")
+        if self.max_queue is None and self.max_delay is None and self.max_in_flight is None and self.adaptive is None:
+            raise ValueError("say max_queue, max_delay, max_in_flight or adaptive")
+        if self.adaptive is not None and self.max_in_flight is not None:
+            raise ValueError("either max_in_flight or adaptive: both limit what is inside")
         if self.interval is not None and (self.max_delay is None or self.interval < self.max_delay):
             raise ValueError("an interval needs a max_delay that is not longer")
         return self
@@ -297,6 +302,9 @@ class Operation(Part):
         work: CPU time at the beginning; None is none.
         contention: added to the work for every other request in the replica when it begins.
         failure: probability that it answers with an error after its work.
+        error_work: CPU time spent on a request that fails, before the error is answered: by itself, by a required call,
+            or because its propagated deadline had passed when its turn came (stack traces, logging, rolling back).
+            Source: Bronson et al., Metastable Failures in Distributed Systems, HotOS 2021, section 2.3.
         steps: what follows.
         allocation: bytes it allocates, if not as the heap says.
     """
@@ -304,6 +312,7 @@ class Operation(Part):
     work: Law | None = None
     contention: NonNegative = 0
     failure: Probability = 0.0
+    error_work: Law | None = None
     steps: tuple[Step, ...] = ()
     allocation: Bytes | None = None
 
@@ -316,6 +325,8 @@ class Service(Part):
         workers: threads of a replica; None is as many as there are requests.
         cores: of a replica: how many workers work at the same time; others wait for a core, first
             come first served. None is a core for each.
+        sharing: `processor`: all requests at work share the cores equally, each on at most one; `workers` then limits
+            how many do (a multiprogramming limit). Source: Kleinrock, Queueing Systems II, chapter 4.
         speed: work takes its law's time divided by this.
         blocking: a worker waits for the calls of its request.
         balancer: how callers choose a replica: at random, in turn (each caller for itself), or the one
@@ -326,6 +337,7 @@ class Service(Part):
     replicas: Annotated[Whole, Field(ge=1, le=100_000)] = 1
     workers: Annotated[Whole, Field(ge=1, le=THREADS)] | None = 1
     cores: Annotated[Whole, Field(ge=1, le=THREADS)] | None = None
+    sharing: Literal["none", "processor"] = "none"
     speed: Annotated[Number, Field(ge=1e-6, le=FACTOR)] = 1.0
     blocking: bool = True
     queue: Queue = Field(default_factory=Queue)
@@ -342,6 +354,12 @@ class Service(Part):
             raise ValueError(
                 f"{self.cores} cores for {self.workers} workers: {self.cores - self.workers} would idle for ever"
             )
+        if self.sharing == "processor" and self.cores is None:
+            raise ValueError("sharing: processor needs the number of cores that are shared: say cores")
+        if self.sharing == "processor" and self.heap is not None:
+            raise ValueError("a heap stops workers one by one: it cannot be beside sharing: processor")
+        if self.sharing == "processor" and any(operation.contention for operation in self.operations.values()):
+            raise ValueError("contention cannot be beside sharing: processor, which slows requests down by itself")
         return self
 
     def first_operation(self) -> str:

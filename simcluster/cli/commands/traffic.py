@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def command(spec: Path, engine: str, seed: int, seeds: int, plot: Path | None, a
         _show_many(results)
 
 
-def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int, float], bool] | None:
+def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int, Sequence[float]], bool] | None:
     """Says after every window how far a run is: where the spinner turns, or every few seconds as a line."""
     from simcluster.models.traffic.exact import ExactRun
 
@@ -67,8 +67,10 @@ def _progress(engine: str, graph: Any, seed: int, status: Any) -> Callable[[int,
     err, shown_s = console(stderr=True), [time.monotonic()]
     whole = graph.run.duration / 1e9
 
-    def tell(windows: int, waiting: float) -> bool:
-        words = f"seed {seed}: {windows * graph.run.window / 1e9:g} of {whole:g} s simulated, {waiting:,.0f} waiting"
+    def tell(windows: int, waiting: Sequence[float]) -> bool:
+        words = (
+            f"seed {seed}: {windows * graph.run.window / 1e9:g} of {whole:g} s simulated, {sum(waiting):,.0f} waiting"
+        )
         status.update(words)
         if not err.is_terminal and time.monotonic() - shown_s[0] >= PROGRESS_S:
             shown_s[0] = time.monotonic()
