@@ -59,6 +59,7 @@ class Power:
         self._nic = nic
         self.on = True
         self.booting = False
+        self.stopped_ns = -1  # since when nothing runs on it; -1: something does
         self.inhibitor: Inhibitor | None = None
         self.scheduled: ScheduledShutdown | None = None
         self._shutdown: Shutdown | None = None
@@ -74,6 +75,8 @@ class Power:
             return
         host = self._host
         was_running, self.on, self.booting = self.running, False, False
+        if was_running:
+            self.stopped_ns = self._host.sim.now
         self._shutdown = None
         if self.scheduled is not None:
             self.scheduled.cancel(quiet=True)
@@ -128,6 +131,7 @@ class Power:
             return  # switched off meanwhile
         host = self._host
         self.booting = False
+        self.stopped_ns = -1
         host.booted()
         if host.built_storage is not None:
             for system in host.mounts:
