@@ -7,7 +7,7 @@ from pydantic import Field
 from simcluster.engine.content import Content
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.machine.cooling import LIMIT_C, hottest_c
+from simcluster.models.machine.cooling import IDLE_W, LIMIT_C, RELIEVED_C, end_c, hottest_c
 
 
 class CoolingParams(Content):
@@ -43,6 +43,11 @@ class CoolingLoss(HostMechanism):
         if hottest_c(machine.cpu_cores, self.params.airflow) < LIMIT_C:
             raise ImpossibleTarget(
                 f"with {self.params.airflow:g} of its air {self.ref} stays below {LIMIT_C:g} °C whatever it does"
+            )
+
+        if end_c(IDLE_W, self.params.airflow) >= RELIEVED_C:
+            raise ImpossibleTarget(
+                f"with {self.params.airflow:g} of its air {self.ref} is too hot at rest: it would switch itself off"
             )
 
     def inject(self, target: FaultTarget) -> None:

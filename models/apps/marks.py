@@ -101,8 +101,8 @@ def _reason(spoken: Spoken) -> str:
     return fill(describe(spoken.cause), partial(value_of, spoken)) if spoken.cause is not None else ""
 
 
-def value_of(spoken: Spoken, mark: str) -> str:
-    """What a mark stands for in one request."""
+def _instant(spoken: Spoken, mark: str) -> str | None:
+    """The instant at which a line is written, in the manner of a mark; None if the mark means something else."""
     match mark:
         case "time":
             return format_rfc3339(spoken.t_ns, digits=9)
@@ -112,10 +112,6 @@ def value_of(spoken: Spoken, mark: str) -> str:
             return format_rfc3339(spoken.t_ns, digits=3).replace("Z", "+00:00")
         case "time_pg":
             return format_rfc3339(spoken.t_ns, digits=3).replace("T", " ").replace("Z", " UTC")
-        case "latency_us":
-            return str(spoken.took_ns // 1000)
-        case "latency_pg":
-            return f"{spoken.took_ns // MILLISECOND}.{spoken.took_ns // 1000 % 1000:03d}"
         case "time_s":
             return format_rfc3339(spoken.t_ns)
         case "epoch_ms":
@@ -123,6 +119,19 @@ def value_of(spoken: Spoken, mark: str) -> str:
         case "epoch_s":
             whole, fraction = divmod((spoken.t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
             return f"{whole}.{fraction:06d}"
+        case "time_clf":
+            stamp = format_rfc3339(spoken.t_ns)
+            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
+    return None
+
+
+def value_of(spoken: Spoken, mark: str) -> str:
+    """What a mark stands for in one request."""
+    match mark:
+        case "latency_us":
+            return str(spoken.took_ns // 1000)
+        case "latency_pg":
+            return f"{spoken.took_ns // MILLISECOND}.{spoken.took_ns // 1000 % 1000:03d}"
         case "request_id":
             return _uuid(spoken.key, 10)
         case "session" | "user":
@@ -164,12 +173,9 @@ def value_of(spoken: Spoken, mark: str) -> str:
             return " ".join(str(first + n) for n in range(5))
         case "pod":
             return spoken.pod
-        case "time_clf":
-            stamp = format_rfc3339(spoken.t_ns)
-            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
         case "latency_s":
             return f"{spoken.took_ns // SECOND}.{spoken.took_ns // MILLISECOND % 1000:03d}"
         case "request_hex":
             return f"{mix(spoken.key, 90):016x}{mix(spoken.key, 91):016x}"
         case _:
-            return "{" + mark + "}"
+            return _instant(spoken, mark) or "{" + mark + "}"

@@ -356,7 +356,9 @@ class Network:
             return "timeout"
         if self.isolation and not permits(self.isolation, source, backend, self.nodes, owner.node):
             return "timeout"
-        return "ok" if owner.listens_on(backend[1]) else "refused"
+        if owner.listens_on(backend[1]):
+            return "ok"
+        return "refused" if getattr(owner, "runs", True) else "timeout"  # a machine that is off refuses nothing
 
     @property
     def per_client(self) -> bool:

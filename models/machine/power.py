@@ -59,6 +59,7 @@ class Power:
         self._nic = nic
         self.on = True
         self.booting = False
+        self.stopped_ns = -1  # since when nothing runs on it; -1: something does
         self.inhibitor: Inhibitor | None = None
         self.scheduled: ScheduledShutdown | None = None
         self._shutdown: Shutdown | None = None
@@ -75,6 +76,8 @@ class Power:
         host = self._host
         was_running, self.on, self.booting = self.running, False, False
         orderly, self._shutdown = self._shutdown is not None and self._shutdown.ended, None
+        if was_running:
+            self.stopped_ns = self._host.sim.now
         if self.scheduled is not None:
             self.scheduled.cancel(quiet=True)
             self.scheduled = None
@@ -132,6 +135,7 @@ class Power:
             return  # switched off meanwhile
         host = self._host
         self.booting = False
+        self.stopped_ns = -1
         host.booted()
         if host.built_storage is not None:
             for system in host.mounts:

@@ -16,7 +16,7 @@ from simcluster.models.machine.hosttools.options import parse
 from simcluster.models.machine.kernel import interrupts, memory, usage
 from simcluster.models.machine.kernel.cputime import CpuTime
 from simcluster.models.machine.kernel.proctable import Process, processes
-from simcluster.models.machine.kernel.thermalfiles import LOWEST_MHZ, NOMINAL_MHZ
+from simcluster.models.machine.kernel.thermalfiles import LOWEST_MHZ, NOMINAL_MHZ, mhz
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult, Pausing
 
@@ -283,7 +283,7 @@ def _lscpu(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         ("On-line CPU(s) list:", f"0-{machine.cpu_cores - 1}" if machine.cpu_cores > 1 else "0"),
         ("Vendor ID:", "GenuineIntel"), ("Model name:", "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz"),
         ("CPU family:", 6), ("Model:", 85), ("Thread(s) per core:", 1), ("Core(s) per socket:", machine.cpu_cores),
-        ("Socket(s):", 1), ("CPU(s) scaling MHz:", f"{100 * machine.cpu_speed:.0f}%"),
+        ("Socket(s):", 1), ("CPU(s) scaling MHz:", f"{100 * mhz(machine) / NOMINAL_MHZ:.0f}%"),
         ("CPU max MHz:", f"{NOMINAL_MHZ:.4f}"), ("CPU min MHz:", f"{LOWEST_MHZ:.4f}"),
     )  # fmt: skip
     return ExecResult("".join(f"{name:<33}{value}\n" for name, value in rows))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from simcluster.engine import SECOND
 from simcluster.models.machine.links.nic import Nic
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult
@@ -14,6 +15,15 @@ from simcluster.models.machine.process import ExecResult
 _FLAGS = {"-s": "s", "-stats": "s", "-statistics": "s", "-br": "br", "-brief": "br", "-4": "4", "-6": "6", "-d": "d",
           "-details": "d", "-o": "o", "-oneline": "o", "-c": "c", "-color": "c", "-h": "h", "-human": "h", "-r": "r",
           "-p": "p"}  # fmt: skip
+#: States of a neighbour (arp(7), Documentation/networking/ip-sysctl.rst) by how long it has been silent: it counts as
+#: reachable for base_reachable_time 30 s; somebody who sends to it then waits for delay_first_probe_time 5 s, asks it
+#: ucast_solicit 3 times and everybody mcast_solicit 3 times, retrans_time 1 s apart.
+_SILENT = (
+    (30 * SECOND, "REACHABLE"),
+    (35 * SECOND, "DELAY"),
+    (38 * SECOND, "PROBE"),
+    (41 * SECOND, "INCOMPLETE"),
+)
 
 
 class Interface(NamedTuple):
@@ -70,14 +80,23 @@ def ip(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if kind and "route".startswith(kind):
         return _routes(machine, verb, words)
     if kind and ("neighbour".startswith(kind) or "neighbor".startswith(kind)):
-        others = [(a, n) for a, n in machine.network.nodes.items() if a != machine.address]
-        return ExecResult("".join(f"{a} dev eth0 lladdr {hardware(a)} REACHABLE \n" for a, _ in others))
+        others = [address for address in machine.network.nodes if address != machine.address]
+        return ExecResult("".join(_neighbour(machine, address) for address in others))
     return ExecResult("", f'Object "{kind}" is unknown, try "ip help".\n', 1)
 
 
 def hardware(address: str) -> str:
     """The card's address of a node's address."""
     return "02:42:" + ":".join(f"{int(part):02x}" for part in address.split("."))
+
+
+def _neighbour(machine: Machine, address: str) -> str:
+    """What the kernel knows of another node on its network: nodes talk to each other all the time."""
+    power = getattr(machine.network.sandboxes.get(address), "power", None)
+    silent_ns = 0 if power is None or power.stopped_ns < 0 else machine.sim.now - power.stopped_ns
+    state = next((state for limit_ns, state in _SILENT if silent_ns <= limit_ns), "FAILED")
+    known = "" if state in ("INCOMPLETE", "FAILED") else f"lladdr {hardware(address)} "
+    return f"{address} dev eth0 {known}{state} \n"
 
 
 def _head(machine: Machine, one: Interface) -> str:

@@ -43,7 +43,8 @@ def _turbostat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         pause = max(1, int(float(asked.values.get("i", "5")) * SECOND))
         banner = "" if asked.has("q") else "turbostat version 2023.11.07 - Len Brown <lenb@kernel.org>\n"
         return Pausing.after(pause, "", banner, argv=("turbostat", *args), stdin="1")
-    share = 100.0 * usage.busy(machine) / machine.cpu.capacity
+    duty = min(1.0, NOMINAL_MHZ * machine.cpu_speed / LOWEST_MHZ)  # MPERF stands still while ticks are skipped
+    share = 100.0 * duty * usage.busy(machine) / machine.cpu.capacity
     clock, degrees = mhz(machine), int(machine.cooling.temperature_c)
     shown = f"{share * clock / 100.0:.0f}\t{share:.2f}\t{clock:.0f}\t{NOMINAL_MHZ:.0f}"
     lines = [

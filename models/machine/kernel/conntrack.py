@@ -2,8 +2,11 @@
 
 An entry lives as long as its connection and then `nf_conntrack_tcp_timeout_time_wait`. In a full
 table no new entry is made and the packet that would have made it is dropped, so that a new
-connection hangs; entries that end make room for as many. Left out: the early drop of
-unassured entries, helpers, zones.
+connection hangs; entries that end make room for as many. An entry that is there stays: a lower
+limit refuses new ones and evicts nobody (net/netfilter/nf_conntrack_core.c, __nf_conntrack_alloc
+compares the count only when it makes one). An open connection without an entry gets one with its
+next packet (nf_conntrack_tcp_loose=1) if there is room. Left out: the early drop of unassured
+entries, timeouts of other states, helpers, zones.
 """
 
 from __future__ import annotations
@@ -47,7 +50,10 @@ class Conntrack:
         drops_per_s: how many packets that is.
     """
 
-    __slots__ = ("_changed", "_closing", "_flows", "_held", "_sysctls", "dropped_share", "drops_per_s", "sim")
+    __slots__ = (
+        "_changed", "_closing", "_established", "_flows", "_held", "_limit", "_sysctls",
+        "dropped_share", "drops_per_s", "sim",
+    )  # fmt: skip
 
     def __init__(self, sim: Simulation, sysctls: Sysctls, changed: Callable[[], None]) -> None:
         self.sim = sim
@@ -55,6 +61,8 @@ class Conntrack:
         self._sysctls = sysctls
         self._flows: dict[str, Flow] = FlatDict()
         self._held: dict[str, int] = {}
+        self._limit = self.maximum  # the one under which what is there came in
+        self._established = float(SYSTEM_ENTRIES)  # entries of connections that are open, and of those held
         self._closing = RateHistory(_CLOSING_NS)
         self._closing.set(sim.now, SYSTEM_PER_S)
         self.dropped_share = 0.0
@@ -68,7 +76,8 @@ class Conntrack:
     @property
     def count(self) -> int:
         """Entries now."""
-        return min(self.maximum, int(self._entries())) if self.maximum else int(self._entries())
+        most = max(self.maximum, self._limit)
+        return min(most, int(self._entries())) if self.maximum else int(self._entries())
 
     @property
     def wanted(self) -> float:
@@ -112,10 +121,15 @@ class Conntrack:
 
     def update(self) -> float:
         """Work out which share of new connections is dropped now; returns it."""
-        now, rate, maximum = self.sim.now, self._rate(), self.maximum
+        now, rate, maximum, there = self.sim.now, self._rate(), self.maximum, self._open()
         self._closing.window_ns = self._sysctls.number(TIME_WAIT) * SECOND
+        if there > self._established and maximum:
+            there = min(there, self._established + max(0.0, maximum - self._entries()))
+        self._established = there
+        self._limit = max(maximum, min(self._limit, int(self._entries()))) if maximum else 0
         room = maximum - self._entries() if maximum else rate
         ending = self._closing.rate_at(now - self._closing.window_ns)
+        # What ends makes room only below the limit: above it the table shrinks first.
         admitted = min(rate, max(0.0, room * SECOND / STEP_NS + ending)) if maximum else rate
         self.dropped_share = 1.0 - admitted / rate if rate > 0.0 and admitted < rate * 0.999 else 0.0
         self.drops_per_s = rate * self.dropped_share
@@ -149,7 +163,7 @@ class Conntrack:
         return total
 
     def _entries(self) -> float:
-        return self._open() + self._closing.total(self.sim.now)
+        return self._established + self._closing.total(self.sim.now)
 
 
 def _most(owner: tuple[str, int, int]) -> tuple[int, str]:

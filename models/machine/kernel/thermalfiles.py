@@ -38,8 +38,8 @@ def paths(machine: Machine) -> list[str]:
 
 
 def mhz(machine: Machine) -> float:
-    """What a core runs at."""
-    return NOMINAL_MHZ * machine.cpu_speed
+    """What a core runs at, within the limits of the hardware: T-states skip ticks of the lowest clock."""
+    return max(LOWEST_MHZ, NOMINAL_MHZ * machine.cpu_speed)
 
 
 def _cpu(machine: Machine, rest: str) -> str | None:

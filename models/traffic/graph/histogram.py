@@ -67,7 +67,9 @@ class Histogram:
         for index, count in zip(sorted_[starts].tolist(), counts.tolist(), strict=True):
             self.bins[index] = self.bins.get(index, 0) + count
         self.count += int(times.sum())
-        self.total += sum(value * count for value, count in zip(values.tolist(), times.tolist(), strict=True))
+        self.total += sum(
+            value * count for value, count in zip(values.tolist(), times.tolist(), strict=True)
+        )  # integers
         self.maximum = max(self.maximum, int(values.max()))
 
     def merge(self, other: Histogram) -> None:

@@ -82,12 +82,14 @@ class KubeletServers:
         if kubelet is None:
             message = f"dial tcp: lookup {node} on 127.0.0.53:53: no such host"
             raise ApiError(500, "", f'Get "https://{node}:10250/{path}": {message}')
+        address = f"{kubelet.machine.address}:{kubelet.config.port}"
+        if not kubelet.machine.runs:  # nobody answers the API server's ARP: after three tries the kernel gives up
+            message = f"dial tcp {address}: connect: no route to host"
+            raise ApiError(500, "", f'Get "https://{address}/{path}": {message}')
         if not kubelet.running:
-            address = f"{kubelet.machine.address}:{kubelet.config.port}"
             message = f"dial tcp {address}: connect: connection refused"
             raise ApiError(500, "", f'Get "https://{address}/{path}": {message}')
         if kubelet.client.path().cut:
-            address = f"{kubelet.machine.address}:{kubelet.config.port}"
             raise ApiError(500, "", f'Get "https://{address}/{path}": dial tcp {address}: i/o timeout')
         return kubelet
 

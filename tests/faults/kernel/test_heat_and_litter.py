@@ -83,7 +83,10 @@ def said(world: World, word: str) -> list[str]:
 @pytest.mark.slow
 def test_a_processor_without_its_fan_slows_down_all_that_runs_on_it(calm: Snapshot[World], spared: World) -> None:
     node = machine_of(spared, "frontend").name
-    world = broken(calm, fault("thermal_throttling", "Node", node, airflow=0.14), 60 * SECOND)
+    busy = calm.restore()
+    busy.machines[node].burden("transcode", 3.7, weight=1)
+    assert succeeded(busy) > 0.99
+    world = broken(Snapshot(busy), fault("thermal_throttling", "Node", node, airflow=0.07), 200 * SECOND)
     machine = world.machines[node]
     assert machine.cooling.temperature_c > 90.0
     assert machine.cpu_speed < 0.5
@@ -97,13 +100,12 @@ def test_a_processor_without_its_fan_slows_down_all_that_runs_on_it(calm: Snapsh
     shown = re.search(r"cpu MHz\t\t: (\d+)", run(machine, "cat", "/proc/cpuinfo"))
     frequency = run(machine, "cat", "/sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq")
     assert shown is not None
-    assert int(clock) == int(shown[1]) == int(frequency) // 1000 == int(2500 * machine.cpu_speed)
-    assert "FAN1             | 720 RPM           | cr" in run(machine, "ipmitool", "sdr")
+    assert int(clock) == int(shown[1]) == int(frequency) // 1000 == max(800, int(2500 * machine.cpu_speed))
+    assert "FAN1             | 360 RPM           | cr" in run(machine, "ipmitool", "sdr")
     assert "Fan FAN1 | Lower Critical going low" in run(machine, "ipmitool", "sel", "list")
     assert succeeded(world) < 0.9
     ready = next(c for c in pod_of(world, "frontend")["status"]["conditions"] if c["type"] == "Ready")
     assert ready["status"] in ("True", "False")
-    assert not machine.processes  # nobody else is busy
 
 
 def test_a_cool_processor_has_nothing_to_tell(spared: World) -> None:

@@ -108,3 +108,37 @@ def test_flushing_empties_a_table_of_what_is_over():
     assert node.os.conntrack.count > 4000
     assert "has been emptied" in node.run(["conntrack", "-F"]).stderr
     assert node.os.conntrack.count == 180
+
+
+def test_a_lower_limit_evicts_nobody_and_refuses_newcomers_until_the_table_has_shrunk():
+    node = one_machine()
+    server = start(node, "web")
+    node.os.connections(server, 50.0, 20.0)
+    node.sim.run_for(200 * SECOND)
+    before = node.os.conntrack.count
+    assert before == pytest.approx(180 + 51 * 120, abs=2)
+    node.os.sysctls.set("net.netfilter.nf_conntrack_max", 3000)
+    assert node.os.conntrack.count == before
+    assert node.os.connections(server, 50.0, 20.0).dropped == 1.0
+    counts = []
+    for _ in range(60):
+        node.sim.run_for(SECOND)
+        counts.append(node.os.conntrack.count)
+    gone = [a - b for a, b in pairwise([before, *counts])]
+    assert all(0 <= ended <= 52 for ended in gone)  # as entries come of age, 51 a second, and no faster
+    assert counts[-1] == pytest.approx(before - 60 * 51, abs=60)
+    assert FULL in said(node)
+    node.sim.run_for(60 * SECOND)
+    assert node.os.conntrack.count <= 3000
+
+
+def test_an_open_connection_gets_an_entry_only_where_there_is_room():
+    node = one_machine()
+    node.os.conntrack.hold("10.244.1.77", 3000 - 200)
+    node.os.sysctls.set("net.netfilter.nf_conntrack_max", 3000)
+    server = start(node, "web")
+    node.os.connections(server, 0.0, 500.0)
+    assert node.os.conntrack.count <= 3000
+    node.os.sysctls.set("net.netfilter.nf_conntrack_max", 131072)
+    node.os.connections(server, 0.0, 500.0)
+    assert node.os.conntrack.count == pytest.approx(160 + 2800 + 500, abs=2)
