@@ -16,17 +16,17 @@ from itertools import chain
 from typing import NamedTuple
 
 from simcluster.engine import Shared
-from simcluster.engine.arithmetic import exp, normal_quantile
+from simcluster.engine.arithmetic import exp
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.marks import Spoken, fill, value_of
 from simcluster.models.traffic.cluster.causes import Cause
-from simcluster.models.traffic.cluster.distribution import Latency, parameters
+from simcluster.models.traffic.cluster.distribution import Latency, law_of
 from simcluster.models.traffic.cluster.operations import LogTemplate
 from simcluster.models.traffic.cluster.server import Failed, Served
 from simcluster.telemetry.logs import FRAME_BYTES, LazyLines, LogLine
 
 #: A duration is at most so many standard deviations above the mean: waits and services have exponential tails,
-#: the log-normal law that stands for them is heavier far out (of an exponential law 2e-6 lie beyond).
+#: a log-normal law that stands for them is heavier far out (of an exponential law 2e-6 lie beyond).
 LONGEST = 12.0
 #: Between two lines that a program prints one after the other.
 STEP_NS = 20_000
@@ -180,15 +180,15 @@ class RequestLines(LazyLines):
 
     def _of(self, began: Began, group: _Group, position: int) -> Iterator[Moment]:
         law, limit = group.law, longest(group.law)
-        mu, sigma = parameters(law) if law.mean > 0.0 else (0.0, 0.0)
+        lasts = law_of(law) if law.mean > 0.0 else None
         since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
         first = began.t_ns - began.span_ns
         for number in range(position + 1, position + 1 + group.requests):
             key = mix(began.key, number)
             start = first + 1 + int(uniform_at(key, 0) * began.span_ns)
             took = group.after_ns
-            if law.mean > 0.0:
-                took += int(min(exp(mu + sigma * normal_quantile(uniform_at(key, 50))), limit))
+            if lasts is not None:
+                took += int(min(exp(lasts.quantile(uniform_at(key, 50))), limit))
             for place, template in enumerate(group.templates):
                 at = start + (min(place * STEP_NS, took) if template.begins else took)
                 if since_ns < at <= t_ns and took > template.above_ns:

@@ -68,7 +68,7 @@ class SelfReport:
             if key.pod == spec.pod_name and key.container == spec.name and key.namespace == spec.namespace:
                 counts = hosts.setdefault(f"{key.host}:{key.port}", [0, 0, 0])
                 counts[0] += edge.sent
-                counts[1] += edge.sent - edge.ok
+                counts[1] += sum(edge.errors.values())  # integers
                 counts[2] += edge.errors.get("deadline", 0) + edge.errors.get("timeout", 0)
         for host, (attempts, failed, timeouts) in hosts.items():
             marks = {

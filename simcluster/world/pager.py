@@ -44,9 +44,8 @@ class Pager:
         pages = []
         for load in self.world.traffic.users.values():
             stats = load.window(now - WINDOW_NS, now)
-            ended = stats.ok + stats.failed  # who still waits has neither succeeded nor failed
-            if ended >= REQUESTS_MIN and stats.ok < SUCCESS_RATIO * ended:
-                share = f"{100.0 * stats.ok / ended:.1f} % of {ended} requests of users succeeded"
+            if stats.ended >= REQUESTS_MIN and stats.ok < SUCCESS_RATIO * stats.ended:
+                share = f"{100.0 * stats.ok / stats.ended:.1f} % of {stats.ended} requests of users succeeded"
                 page = Alert(now, "EntrySuccessLow", f"{load.namespace}/{load.service}", f"{share} in the last 60 s")
                 pages.append(page)
         return pages

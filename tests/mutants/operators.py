@@ -22,6 +22,7 @@ Position = tuple[tuple[int, int], tuple[int, int]]
 _EVENT_CALLS = frozenset(("event", "eventf", "record", "record_event", "normal", "warning", "emit"))
 #: A reason or a type of a condition or an Event, as Kubernetes spells them.
 _CAMEL = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]*)+")
+_SPEAKS_OF_CODES = re.compile("code|status|error|answer|respon|refus|http|fail", re.I)
 _WORD = re.compile(r"[A-Za-z][\w./-]{2,}")
 
 
@@ -118,8 +119,8 @@ class WrongCode(_Ours):
     example = ("code = 404", "code = 405")
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
-        """Whole numbers from 200 to 599 of which HTTP makes use."""
-        if isinstance(node, Number) and node.value in _CODES:
+        """Whole numbers from 200 to 599 of which HTTP makes use, where the statement speaks of such."""
+        if isinstance(node, Number) and node.value in _CODES and _SPEAKS_OF_CODES.search(_statement(node)):
             yield node.start_pos, node.end_pos
 
     def mutate(self, node: Any, index: int) -> Any:
@@ -131,6 +132,12 @@ class WrongCode(_Ours):
 _CODES = (
     "200", "201", "202", "400", "401", "403", "404", "405", "409", "410", "413", "415", "422", "429", "500", "503",
 )  # fmt: skip
+
+
+def _statement(node: Any) -> str:
+    while node.parent is not None and not node.type.endswith("stmt"):
+        node = node.parent
+    return str(node.get_code())
 
 
 def _text(node: Any) -> str | None:

@@ -154,9 +154,17 @@ def _is_another_program(before: str, after: str) -> bool:
 
 
 def _program(source: str) -> str:
-    """The syntax tree without the annotations of functions."""
+    """The syntax tree without what changes nothing in a sound program.
+
+    These are the annotations of functions, how their arguments have to be given, and whether a `zip` has to fit.
+    """
     tree = ast.parse(source)
     for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.posonlyargs, node.kwonlyargs = [], []
+        elif isinstance(node, ast.Call):
+            node.keywords = [one for one in node.keywords if one.arg != "strict"]
         if isinstance(node, ast.arg):
             node.annotation = None
         elif isinstance(node, ast.FunctionDef):

@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 #: Latencies are drawn as if windows were so long.
 WINDOW_NS = 5_000_000_000
 _FOREVER_NS = 1 << 60
+#: Requests are looked at when they are so many times as old as requests live now.
+RIPE = 1.5
 
 
 @dataclass
@@ -220,6 +222,7 @@ class LiveTraffic:
         last = until_ns // self.tick_ns
         while self.engine.tick < last:
             self.engine.step(last)
+        self.engine.refresh()  # whoever looks now sees the waits of now
 
     # --- what may be changed between two ticks --------------------------------------------
 
@@ -331,7 +334,7 @@ class LiveTraffic:
     def tally(self) -> Tally:
         """What happened since the last call, as arrays; waits at services are left out."""
         recorder = self.engine.recorder
-        self.engine.sampler.finish(self.engine.tick)
+        self._walk(self.engine)
         latencies = _parts_of(recorder.names, recorder.latency)
         sojourns = _parts_of(self.engine.graph.service_names, recorder.sojourn)
         tally, _ = self._tally()
@@ -344,7 +347,7 @@ class LiveTraffic:
         run = self.engine
         recorder = run.recorder
         assert isinstance(recorder, _Counter)
-        run.sampler.finish(run.tick)
+        self._walk(run)
         sums = recorder.drain()
         seconds = (self.now_ns - self._taken_ns) / 1e9
         self._taken_ns = self.now_ns
@@ -353,6 +356,16 @@ class LiveTraffic:
              np.add.reduce(sums.final, axis=0))
         )  # fmt: skip
         return Tally(seconds, edges, self._pods_taken(sums), self._loads_taken(sums)), sums
+
+    def _walk(self, run: AggregateRun) -> None:
+        """Let requests walk that began so long ago that most of them have ended: what they waited is known.
+
+        Who waits in turn has begun before all who come now, so that the waits of now say how long ago that was.
+        """
+        roots = run.recorder.roots
+        took = float(np.max(run.outcomes.latency[roots])) if len(roots) else 0.0
+        longest = float(np.max(run.layout.distribution._top))
+        run.sampler.finish(max(0, run.tick - math.ceil(RIPE * took + longest)), run.tick)
 
     def mean_waits_ns(self) -> Array:
         """How long who arrives now waits for a worker, by pod."""

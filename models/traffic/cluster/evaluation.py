@@ -88,6 +88,7 @@ def evaluate_node(plan: Plan, node: Node) -> None:
     node.failures = _limited(failures)
     stay = alive * mean + math.fsum(f.probability * f.after_ns for f in node.failures)
     node.stay_ns = min(stay, float(node.patience_ns))
+    node.held_ns = max(0.0, node.stay_ns - server.wait.mean_ns)
 
 
 def time_before(plan: Plan, node: Node, step: int) -> Latency:

@@ -27,7 +27,8 @@ class Flow(NamedTuple):
 
     Attributes:
         sent: calls on each edge.
-        failures: edge, kind, count of calls that failed for good or were repeated.
+        failures: edge, kind, count of calls that failed for good or were repeated, and how long after the call that
+            is known (nanoseconds).
         arrived: requests accepted by each node; `refused` those that found the queue full, by server.
         served, failed: per server index, what its log tells.
         requests: of loads that try again, by index: requests, and those that failed for good.
@@ -35,7 +36,7 @@ class Flow(NamedTuple):
     """
 
     sent: list[int]
-    failures: list[tuple[int, int, int]]
+    failures: list[tuple[int, int, int, float]]
     arrived: list[int]
     refused: dict[int, int]
     served: dict[int, list[Served]]
@@ -73,12 +74,7 @@ class FlowWalk:
 
     def _arrive(self, index: int, load: UserLoad, edges: list[Edge], tick_ns: int) -> None:
         shares = [edge.call.count for edge in edges]
-        mean_ns = 0.0
-        if load.concurrency is not None:
-            for edge, share in zip(edges, shares, strict=True):
-                lost = math.fsum(f.probability * f.after_ns for f in edge.causes)
-                mean_ns += share * (edge.ok * edge.latency.mean + lost)
-        per_tick = load.rate(mean_ns) * tick_ns / SECOND
+        per_tick = load.rate(load.answer_ns(edges)) * tick_ns / SECOND
         for edge, share in zip(edges, shares, strict=True):
             self._draws = 0
             count = poisson_from_uniform(per_tick * share, self._uniform(edge))
@@ -185,7 +181,7 @@ class FlowWalk:
             if not here:
                 continue
             kind = failure.cause.kind_at_caller
-            flow.failures.append((edge.index, KIND_INDEX[kind], here))
+            flow.failures.append((edge.index, KIND_INDEX[kind], here, failure.after_ns))
             if kind == "reset":
                 refused += here
             if caller is not None and edge.call.log:

@@ -12,6 +12,7 @@ What is left out: which pod of a workload made a call that is in flight; all of 
 from __future__ import annotations
 
 import math
+from array import array
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from simcluster.engine import Shared
 from simcluster.engine.streams import uniform_at, uniforms_at
 from simcluster.models.traffic.aggregate.live import LiveTraffic, LoadCounts, Tally
+from simcluster.models.traffic.cluster.accounts import Accounts, Requests
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
@@ -32,7 +34,7 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
-from simcluster.models.traffic.cluster.distribution import Durations, Latency
+from simcluster.models.traffic.cluster.distribution import Component, Durations, Latency
 from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, time_before
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
@@ -43,6 +45,7 @@ from simcluster.models.traffic.cluster.server import Failed, Followed, Server
 from simcluster.models.traffic.cluster.statistics import Containers, Latencies, LoadRecord, PodTable, packed
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
+from simcluster.models.traffic.graph.histogram import Histogram
 
 Array = NDArray[np.float64]
 
@@ -50,6 +53,8 @@ Array = NDArray[np.float64]
 NOTICEABLE_CORES = 0.01
 #: A change of all latencies that nobody would notice.
 NOTICEABLE_LATENCY = 0.02
+#: Attempts that succeed as often as this all do.
+SURE = 0.999
 #: Requests walk through graphs of at most so many edges, to draw their latencies.
 WALKED = 60
 #: A drawn duration of so many ticks says that nobody ever served the request.
@@ -66,13 +71,14 @@ class HotFlow(NamedTuple):
     """A period, in the terms of the plan.
 
     Attributes:
-        sent, failures: as in a `Tick`; flow: what servers print.
+        sent, ok, failures: as in a `Tick`; flow: what servers print.
         loads, pods: what users saw, and queues.
         rows, seen: servers of the plan that serve, and what happened at them.
         latencies: those of the plan's edges.
     """
 
     sent: bytes
+    ok: bytes
     failures: bytes
     flow: Flow
     loads: dict[str, LoadRecord]
@@ -98,6 +104,7 @@ class HotTraffic:
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
         self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
         self.calm_periods = 0
+        self.rests: dict[str, dict[str, float]] = {}  # parts of requests that are not counted yet, by load and kind
         self._index()
         self._apply()
 
@@ -129,8 +136,8 @@ class HotTraffic:
             count = waiting.get(name, 0.0)
             if count < 1.0 or layout.infinite[pod]:
                 continue
-            for array in (queues.number, queues.waiting, queues.queued, queues.inside, queues.position):
-                array[pod] = count
+            for counts in (queues.number, queues.waiting, queues.queued, queues.inside, queues.position):
+                counts[pod] = count
             lanes = np.nonzero(layout.lane_pod == pod)[0]
             queues.content[lanes] = count / len(lanes) / layout.relative[lanes]
 
@@ -179,7 +186,8 @@ class HotTraffic:
         for place in np.nonzero(np.abs(cores - known) > NOTICEABLE_CORES * known)[0].tolist():
             server, own = self.fleet.servers[rows[place]], float(cores[place])
             self._cores[pods[place]] = own
-            self.live.set_pod(server.container.container_id, cores=own, speed=own_speed(server, own))
+            speed = own_speed(server, own)  # of one request; so many of them at once use what the pod has
+            self.live.set_pod(server.container.container_id, cores=own / speed, speed=speed)
 
     def rates(self) -> None:
         """Tell the engine how many requests users send now."""
@@ -200,12 +208,12 @@ class HotTraffic:
                 return True
         return False
 
-    def run(self, plan: Plan, now_ns: int, keys: NDArray[np.uint64], tick: int) -> HotFlow:
-        """Run up to an instant and tell what happened since the last one."""
+    def run(self, plan: Plan, now_ns: int, tick: int, open_: tuple[Accounts, Requests]) -> HotFlow:
+        """Run up to an instant and tell what happened since the last one, `open_` being what is under way."""
         self.rates()
         self.speeds()
         self.live.advance(now_ns)
-        counted = _Telling(self, plan, self.live.tally(), keys, tick).flow()
+        counted = _Telling(self, plan, self.live.tally(), tick, open_).flow()
         self.latencies = counted.latencies
         return counted
 
@@ -305,24 +313,26 @@ def _tells(plan: Plan, node: Node) -> bool:
 class _Telling:
     """One period in the terms of the plan."""
 
-    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, keys: NDArray[np.uint64], tick: int) -> None:
+    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, tick: int, open_: tuple[Accounts, Requests]) -> None:
         self._hot = hot
         self._wiring = hot.wiring
         self._plan = plan
         self._tally = tally
-        self._keys = keys
         self._tick = tick
+        self._accounts, self._requests = open_
+        self._in_flight = hot.live.engine.callers.in_flight()
         pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
         self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
 
     def flow(self) -> HotFlow:
         """Counts as whole numbers."""
         plan, seen = self._plan, self._seen
-        uniform = uniforms_at(self._keys, self._tick) if len(plan.edges) else np.zeros(0)
-        whole = np.floor(self._spread() + uniform).astype(np.int64)
+        uniform = uniforms_at(plan.keys, self._tick) if len(plan.edges) else np.zeros(0)
+        whole = np.maximum(np.floor(self._spread() + uniform).astype(np.int64), 0)
         self._whole = whole
-        sent = np.maximum(whole[0] + whole[5], 0)
-        failures = self._failures(whole[2:6], sent)
+        sent, failed = whole[0] + whole[5], whole[2:6]
+        ok = self._accounts.pass_hot(sent, whole[1], failed, *self._bounds(sent))
+        failures = self._failures(failed)
         flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
             self._serve(flow)
@@ -334,8 +344,9 @@ class _Telling:
             seen.busy.tobytes(),
             np.floor(seen.refused + 0.5).astype(np.int64).tobytes(),
         )
-        counts = sent.astype(np.int32).tobytes()
-        return HotFlow(counts, packed(failures), flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
+        told = packed([each[:3] for each in failures])
+        return HotFlow(counts, good, told, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
@@ -356,18 +367,34 @@ class _Telling:
         edges = len(self._plan.edges)
         return np.vstack([np.bincount(table.edge, count[table.key] * part, edges) for count in counts])
 
-    def _failures(self, failed: NDArray[np.int64], sent: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        """Edge, kind and count, of every edge no more than it sent."""
-        kinds, found = self._hot.table.kinds, []
-        left = sent.copy()
-        rows = []
-        for kind in range(4):
-            rows.append(np.minimum(np.maximum(failed[kind], 0), left))
-            left = left - rows[-1]
-        here = np.array(rows)
-        for edge, kind in np.argwhere(here.T).tolist():
-            found.append((edge, int(kinds[edge, kind]), int(here[kind, edge])))
-        return found
+    def _bounds(self, sent: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+        """How many calls of every edge of the plan can be under way, and where they rather fail than succeed.
+
+        The engine has attempts in flight until their time-outs expire. Where all succeed they are under way as long as
+        they take (Little's law).
+        """
+        table, engine, seconds = self._hot.table, self._hot.live.engine, max(self._tally.seconds, 1e-9)
+        keys = len(table.keys)
+        flying = np.bincount(table.key_of, self._in_flight, keys + 1)[:keys]
+        took = self._tally.edges[0] * engine.outcomes.latency * (engine.tick_ns * 1e-9 / seconds)
+        inside = np.bincount(table.key_of, took, keys + 1)[:keys]
+        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
+        troubled = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        most = np.where(troubled, flying, np.minimum(flying, np.ceil(inside)))
+        there = (self._accounts.open + sent)[table.edge].astype(np.float64)
+        sums = np.bincount(table.key, there, keys)[table.key]
+        part = most[table.key] * np.where(sums > 0.0, there / np.maximum(sums, 1e-300), 0.0)
+        edges = len(self._plan.edges)
+        doubtful: NDArray[np.bool_] = np.bincount(table.edge, troubled[table.key], edges) > 0.0
+        return np.bincount(table.edge, part, edges).astype(np.float64), doubtful
+
+    def _failures(self, failed: NDArray[np.int64]) -> list[tuple[int, int, int, float]]:
+        """Edge, kind and count; they are known now."""
+        kinds = self._hot.table.kinds
+        return [
+            (edge, int(kinds[edge, kind]), int(failed[kind, edge]), 0.0)
+            for edge, kind in np.argwhere(failed.T).tolist()
+        ]
 
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
@@ -490,20 +517,39 @@ class _Telling:
         return [below for node in nodes for step in node.steps for below in step]
 
     def _load(self, name: str) -> LoadRecord:
-        counts: LoadCounts | None = self._tally.loads.get(name)
-        if counts is None:
-            return LoadRecord(0, 0, 0, (), ())
+        counts: LoadCounts = self._tally.loads[name]
         dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
         words = {"timeout": DEADLINE, "rejected": dead or RESET, "error": STATUS, "refused": BROKEN}
-        failed = [(words[kind], math.floor(count + 0.5)) for kind, count in counts.failed.items()]
-        begun = math.floor(counts.arrivals + 0.5)
-        parts = tuple(
-            (share, counts.latency.quantile(at))
-            for share, at in ((0.5, 0.25), (0.4, 0.7), (0.09, 0.945), (0.009, 0.9945), (0.001, 0.9995))
-            if counts.latency.count
-        )
-        kept = tuple((kind, n) for kind, n in failed if n)
-        return LoadRecord(begun, math.floor(counts.attempts + 0.5), math.floor(counts.ok + 0.5), kept, parts)
+        amounts = {"begun": counts.arrivals, "attempts": counts.attempts, "ok": counts.ok, **counts.failed}
+        rests = self._hot.rests.setdefault(name, {})
+        whole = {}
+        for what, amount in amounts.items():
+            rests[what] = rests.get(what, 0.0) + amount
+            whole[what] = math.floor(rests[what] + 1e-6)
+            rests[what] -= whole[what]
+        load = self._wiring.loads[name]
+        identity = f"{load.namespace}/{load.name}"
+        there = self._requests.open.get(identity, 0) + whole["begun"] - sum(whole[kind] for kind in words)  # integers
+        flying = min(self._flying(name), max(0, there))
+        if counts.ok + rests["ok"] < 1.0 and there > flying and any(whole.values()):
+            worst = max(words, key=lambda kind: (rests[kind], whole[kind]))  # parts of failed ones make whole ones
+            whole[worst], there = whole[worst] + there - flying, flying
+        failed = [(words[kind], whole[kind]) for kind in words]
+        record = self._requests.settle(identity, whole["begun"], whole["attempts"], failed, flying)
+        edges = dict.fromkeys(part.edge for part in self._wiring.parts if part.caller == name and not part.container)
+        return _with_latencies(record, counts.latency, [self._plan.edges[edge].latency for edge in edges])
+
+    def _flying(self, name: str) -> int:
+        """Requests of users that are under way, as `_bounds` says of calls."""
+        engine = self._hot.live.engine
+        recorder = engine.recorder
+        roots = recorder.roots[recorder.columns[recorder.names.index(name)]]
+        flying = math.fsum(self._in_flight[roots].tolist())
+        troubled = self._tally.edges[2:6, roots].any() or (engine.outcomes.quality[roots] < SURE).any()
+        if not troubled:
+            inside = self._tally.edges[0, roots] * engine.outcomes.latency[roots]
+            flying = min(flying, math.fsum(inside.tolist()) * engine.tick_ns * 1e-9 / max(self._tally.seconds, 1e-9))
+        return math.ceil(flying - 1e-6)
 
     def _latencies(self) -> Latencies:
         """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out.
@@ -525,6 +571,16 @@ class _Telling:
             return before
         variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
         return Latencies(mean, variance)
+
+
+def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Latency]) -> LoadRecord:
+    """What those who succeeded met; while nobody knows what single requests met, as the plan says."""
+    if not record.ok:
+        return record
+    if not seen.count:
+        each = record.ok // max(1, len(laws))
+        return record._replace(laws=tuple(Component(max(1, each), law) for law in laws))
+    return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
 
 
 def failed_after(cause: Cause) -> float:
