@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, FlatDict
 from simcluster.models.machine.network import OUTSIDE, Network
+from simcluster.models.traffic.cluster.causes import REFUSED, TIMEOUT
 from simcluster.models.traffic.cluster.nodes import Edge
 from simcluster.models.traffic.cluster.plain import LARGE
 from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Plan
@@ -62,6 +63,7 @@ class Rates:
         self.passing: dict[str, float] = {}  # node -> connections of users a second on to other nodes
         self.received: dict[str, float] = {}
         self.sent: dict[str, float] = {}
+        self.failed: dict[int, dict[str, float]] = {}  # server -> connections a second that fail, by kind
         self.single = np.zeros(count)  # connections a second to the largest of them
         self.plan = plan
         self._calls = [0.0] * len(plan.nodes)
@@ -93,6 +95,9 @@ class Rates:
         servers, share = self.plan.servers, edge.call.opening
         for target in edge.targets:
             if target.node < 0:
+                if caller >= 0 and target.kind in (REFUSED, TIMEOUT):
+                    failed = self.failed.setdefault(caller, {})
+                    failed[target.kind] = failed.get(target.kind, 0.0) + attempts * target.weight
                 continue
             here = attempts * target.weight
             self._calls[target.node] += here
@@ -157,6 +162,7 @@ class Tables:
         self._reported: dict[str, tuple[float, float, float]] = FlatDict()
         self._passed: dict[str, float] = {}
         self._carried: dict[str, None] = {}
+        self._failing: dict[str, None] = {}  # containers of whose attempts to connect some fail
         self._plan: Plan | None = None
         self._rates: Rates | None = None
         self._places: _Places | None = None
@@ -234,6 +240,14 @@ class Tables:
         for index in self._news(self._places, rates, machines, fleet.inside()):
             server = plan.servers[index]
             self._tell(server, rates, index, machines[server.node].os)
+        failing, self._failing = self._failing, {}
+        for index, server in enumerate(plan.servers) if failing or rates.failed else ():
+            failed, key = rates.failed.get(index, {}), server.container.container_id
+            if failed:
+                self._failing[key] = None
+            if (failed or key in failing) and server.node in machines:
+                ends = (failed.get(REFUSED, 0.0), failed.get(TIMEOUT, 0.0))
+                machines[server.node].os.failing(server.container, *ends)
         running = {server.container.container_id: None for server in plan.servers}
         for known in (self._reported, self.short, self._refused, self._full):
             for gone in [key for key in known if key not in running]:

@@ -198,3 +198,17 @@ def test_a_backlog_that_overflows_drops_connections(calm: Snapshot[World], spare
     assert lines(world, "Possible SYN flooding on port 8080")
     assert succeeded(world) < 0.9
     assert spared.machines[machine.name].os.counter("TcpExtListenDrops") == 0
+
+
+def test_attempts_to_connect_to_nobody_are_counted_on_the_callers_node(calm: Snapshot[World]) -> None:
+    world = calm.restore()
+    world.kubectl(f"scale deployment cartservice -n {NAMESPACE} --replicas=0")
+    world.run_for(LONG_NS)
+    machine = world.machines[node_of(world)]
+    before = machine.os.counter("TcpAttemptFails")
+    assert before > 10
+    world.kubectl(f"scale deployment cartservice -n {NAMESPACE} --replicas=1")
+    world.run_for(LONG_NS)
+    mended = machine.os.counter("TcpAttemptFails")
+    world.run_for(LONG_NS)
+    assert machine.os.counter("TcpAttemptFails") == mended >= before
