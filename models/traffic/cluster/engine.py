@@ -408,8 +408,8 @@ class TrafficEngine:
         if self.hot is not None and not wiring.is_empty:
             self.hot.rewire(wiring, self._fleet)
             self._lend(self.hot)
-        else:
-            self.hot, self._tense = None, False
+        elif self.hot is not None:
+            self._end_hot()
 
     def _lend(self, hot: HotTraffic) -> None:
         if self.caches:
@@ -449,7 +449,13 @@ class TrafficEngine:
         troubled = tense or self._is_fragile(2.0 * CALM_EXPONENT)
         hot.calm_periods = 0 if troubled else hot.calm_periods + ticks
         if hot.calm_periods >= COOLING and "calm_walk" in self.strategies:
-            self.hot, self._tense, self._stale = None, False, True
+            self._end_hot()
+
+    def _end_hot(self) -> None:
+        """Closed forms again: what servers published of their queues is no longer so."""
+        self.hot, self._tense, self._stale = None, False, True
+        for server in self._plan.servers:
+            server.judge(TICK_NS)
 
     # --- the calm path --------------------------------------------------------------------
 
