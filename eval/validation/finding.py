@@ -61,7 +61,8 @@ def batched(whole: float, batches: Sequence[float]) -> Estimate:
     return Estimate(whole, half * math.sqrt((1.0 + alike) / (1.0 - alike)))
 
 
-class Share(NamedTuple):
+@dataclass(frozen=True)
+class Share:
     """How many of so many; a count of 0 says that `hits` is the probability itself."""
 
     hits: float

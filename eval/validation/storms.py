@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -376,9 +377,14 @@ def r8(context: Context) -> None:
             }
             found = context.copies(graph, runs(context, 12, 4))
             context.note(f"share served afterwards, rho={rho:g}, {name}", 1.0, found.ratio(good, 10, 12), 0.005)
-            well = found.share(lambda rows, most=500.0 * rho: sum(r.served - r.late for r in rows[110:120]) > most)
+            well = found.share(partial(_served, 500.0 * rho))
             hits, count = hits + well.hits, count + well.count
         context.share(f"share of runs that recover, rho={rho:g}, all triggers", 1.0, 0, Share(hits, count))
+
+
+def _served(most: float, rows: Sequence[ServiceWindow]) -> bool:
+    """Whether more than so many were answered in time in the last second."""
+    return sum(row.served - row.late for row in rows[110:120]) > most
 
 
 _STATES = "outcomes are shares of runs, compared by a two-proportion test at 1 %"

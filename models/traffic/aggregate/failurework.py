@@ -57,7 +57,7 @@ class FailureWork:
         layout = self._layout
         failed = np.bincount(edges, amounts, layout.edges)
         units = failed[layout.lane_edge] * queues.share * self.lane_units
-        self._add(queues, np.bincount(layout.lane_pod, units, layout.pods))
+        self._add(queues, units)
 
     def expired(self, queues: Queues, amounts: Array) -> Array:
         """Of requests (by lane) whose deadline has passed in the queue, those that leave it at once.
@@ -66,9 +66,10 @@ class FailureWork:
         """
         layout = self._layout
         here = np.where(self._stays, np.minimum(amounts, queues.content), 0.0)
-        self._add(queues, np.bincount(layout.lane_pod, here * (self.lane_units - layout.relative), layout.pods))
+        self._add(queues, here * (self.lane_units - layout.relative))
         return np.where(self._stays, 0.0, amounts)
 
-    def _add(self, queues: Queues, units: Array) -> None:
+    def _add(self, queues: Queues, of_lanes: Array) -> None:
+        units = np.bincount(self._layout.lane_pod, of_lanes, self._layout.pods)
         for array in (queues.number, queues.queued, queues.waiting):
             np.maximum(array + units, 0.0, out=array)

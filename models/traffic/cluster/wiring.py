@@ -223,9 +223,9 @@ class Wiring:
         cores = max(whole_cores(server) for server in servers)
         workers = spec.workers or cores
         self._services[name] = Service.model_construct(
-            replicas=len(servers), workers=workers, cores=min(cores, workers), speed=1.0, blocking=bool(spec.workers), sharing=spec.sharing,
+            replicas=len(servers), workers=workers, cores=min(cores, workers), speed=1.0, blocking=bool(spec.workers),
             queue=spec.queueing or Queue(bound=spec.queue), shed=spec.shed, rate_limit=spec.rate_limit,
-            balancer="random", caches=dict(spec.caches), heap=spec.heap, operations=operations,
+            balancer="random", caches=dict(spec.caches), heap=spec.heap, sharing=spec.sharing, operations=operations,
         )  # fmt: skip
 
     def _operation(self, name: str, index: int, operation: OperationSpec) -> Operation:
