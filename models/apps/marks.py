@@ -101,28 +101,38 @@ def _reason(spoken: Spoken) -> str:
     return fill(describe(spoken.cause), partial(value_of, spoken)) if spoken.cause is not None else ""
 
 
+def _stamp(t_ns: int, mark: str) -> str:
+    """An instant as a mark wants it; "" if it is no mark of instants."""
+    match mark:
+        case "time":
+            return format_rfc3339(t_ns, digits=9)
+        case "time_ms":
+            return format_rfc3339(t_ns, digits=3)
+        case "time_mongo":
+            return format_rfc3339(t_ns, digits=3).replace("Z", "+00:00")
+        case "time_pg":
+            return format_rfc3339(t_ns, digits=3).replace("T", " ").replace("Z", " UTC")
+        case "time_s":
+            return format_rfc3339(t_ns)
+        case "epoch_ms":
+            return str((t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
+        case "epoch_s":
+            whole, fraction = divmod((t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
+            return f"{whole}.{fraction:06d}"
+        case "time_clf":
+            stamp = format_rfc3339(t_ns)
+            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
+        case _:
+            return ""
+
+
 def value_of(spoken: Spoken, mark: str) -> str:
     """What a mark stands for in one request."""
     match mark:
-        case "time":
-            return format_rfc3339(spoken.t_ns, digits=9)
-        case "time_ms":
-            return format_rfc3339(spoken.t_ns, digits=3)
-        case "time_mongo":
-            return format_rfc3339(spoken.t_ns, digits=3).replace("Z", "+00:00")
-        case "time_pg":
-            return format_rfc3339(spoken.t_ns, digits=3).replace("T", " ").replace("Z", " UTC")
         case "latency_us":
             return str(spoken.took_ns // 1000)
         case "latency_pg":
             return f"{spoken.took_ns // MILLISECOND}.{spoken.took_ns // 1000 % 1000:03d}"
-        case "time_s":
-            return format_rfc3339(spoken.t_ns)
-        case "epoch_ms":
-            return str((spoken.t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
-        case "epoch_s":
-            whole, fraction = divmod((spoken.t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
-            return f"{whole}.{fraction:06d}"
         case "request_id":
             return _uuid(spoken.key, 10)
         case "session" | "user":
@@ -164,12 +174,9 @@ def value_of(spoken: Spoken, mark: str) -> str:
             return " ".join(str(first + n) for n in range(5))
         case "pod":
             return spoken.pod
-        case "time_clf":
-            stamp = format_rfc3339(spoken.t_ns)
-            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
         case "latency_s":
             return f"{spoken.took_ns // SECOND}.{spoken.took_ns // MILLISECOND % 1000:03d}"
         case "request_hex":
             return f"{mix(spoken.key, 90):016x}{mix(spoken.key, 91):016x}"
         case _:
-            return "{" + mark + "}"
+            return _stamp(spoken.t_ns, mark) or "{" + mark + "}"
