@@ -63,6 +63,8 @@ ENDLESS = 1e9
 DEPTH = 6
 
 
+#: Of a queue that is longer than what is served in a tick the oldest end.
+OLDEST = Durations(np.array([1e15]), np.array([0.5]))
 #: Of edges of the plan: kind and number of attempts that failed.
 Lost = dict[int, list[tuple[int, int]]]
 
@@ -465,8 +467,15 @@ class _Telling:
                         cause = self._cause(edge, kind, 0, lost)
                         before = time_before(self._plan, node, number)
                         found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
-        took = self._durations(server, node)
-        flow.followed.setdefault(node.server, []).append(Followed(node.operation, max(0, arrived), ended, took, found))
+        came, waiting = float(self._seen.arrived[place]), float(self._seen.waiting[place])
+        share = arrived / came if came > 0.0 else 1.0 / len(server.spec.operations)
+        entered = max(0, arrived - math.floor(share * float(self._seen.refused[place]) + 0.5))
+        inside = -1 if node.steps else math.ceil(share * (waiting + float(self._seen.busy[place])))
+        queueing = server.spec.queueing
+        in_turn = not node.steps and share * waiting > ended and (queueing is None or queueing.discipline == "fifo")
+        took = OLDEST if in_turn else self._durations(server, node)
+        followed = Followed(node.operation, entered, ended, took, found, inside)
+        flow.followed.setdefault(node.server, []).append(followed)
 
     def _durations(self, server: Server, node: Node) -> Durations:
         """How long requests of a node take that succeed now: as those of its service, scaled to its operation."""
