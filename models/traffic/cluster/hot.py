@@ -26,7 +26,6 @@ from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
     DENIED,
-    DNS_TIMEOUT,
     KIND_INDEX,
     RESET,
     STATUS,
@@ -35,7 +34,7 @@ from simcluster.models.traffic.cluster.causes import (
     Cause,
 )
 from simcluster.models.traffic.cluster.distribution import Component, Durations, Latency
-from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, time_before
+from simcluster.models.traffic.cluster.evaluation import failed_after, time_before
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
 from simcluster.models.traffic.cluster.nodes import Edge, Node
@@ -347,8 +346,8 @@ class _Telling:
             np.floor(seen.refused + 0.5).astype(np.int64).tobytes(),
         )
         counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
-        told = packed([each[:3] for each in failures])
-        return HotFlow(counts, good, told, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        bad = packed([each[:3] for each in failures])
+        return HotFlow(counts, good, bad, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
@@ -590,16 +589,6 @@ def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Latency]) ->
         each = record.ok // max(1, len(laws))
         return record._replace(laws=tuple(Component(max(1, each), law) for law in laws))
     return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
-
-
-def failed_after(cause: Cause) -> float:
-    """How long it takes until the outermost call has failed for good: every time-out and every attempt on the way."""
-    took = 0.0
-    for call in reversed(cause.path):
-        if call is cause.path[-1]:
-            took = float(call.timeout_ns) if cause.kind in (DEADLINE, TIMEOUT, DNS_TIMEOUT) else QUICK_FAILURE_NS
-        took = min(took, float(call.timeout_ns)) * (1 + call.retries)
-    return took
 
 
 _KIND_NAMES = {index: name for name, index in KIND_INDEX.items()}
