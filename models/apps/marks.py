@@ -101,28 +101,29 @@ def _reason(spoken: Spoken) -> str:
     return fill(describe(spoken.cause), partial(value_of, spoken)) if spoken.cause is not None else ""
 
 
-def _instant(spoken: Spoken, mark: str) -> str | None:
-    """The instant at which a line is written, in the manner of a mark; None if the mark means something else."""
+def _stamp(t_ns: int, mark: str) -> str:
+    """An instant as a mark wants it; "" if it is no mark of instants."""
     match mark:
         case "time":
-            return format_rfc3339(spoken.t_ns, digits=9)
+            return format_rfc3339(t_ns, digits=9)
         case "time_ms":
-            return format_rfc3339(spoken.t_ns, digits=3)
+            return format_rfc3339(t_ns, digits=3)
         case "time_mongo":
-            return format_rfc3339(spoken.t_ns, digits=3).replace("Z", "+00:00")
+            return format_rfc3339(t_ns, digits=3).replace("Z", "+00:00")
         case "time_pg":
-            return format_rfc3339(spoken.t_ns, digits=3).replace("T", " ").replace("Z", " UTC")
+            return format_rfc3339(t_ns, digits=3).replace("T", " ").replace("Z", " UTC")
         case "time_s":
-            return format_rfc3339(spoken.t_ns)
+            return format_rfc3339(t_ns)
         case "epoch_ms":
-            return str((spoken.t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
+            return str((t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
         case "epoch_s":
-            whole, fraction = divmod((spoken.t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
+            whole, fraction = divmod((t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
             return f"{whole}.{fraction:06d}"
         case "time_clf":
-            stamp = format_rfc3339(spoken.t_ns)
+            stamp = format_rfc3339(t_ns)
             return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
-    return None
+        case _:
+            return ""
 
 
 def value_of(spoken: Spoken, mark: str) -> str:
@@ -178,4 +179,4 @@ def value_of(spoken: Spoken, mark: str) -> str:
         case "request_hex":
             return f"{mix(spoken.key, 90):016x}{mix(spoken.key, 91):016x}"
         case _:
-            return _instant(spoken, mark) or "{" + mark + "}"
+            return _stamp(spoken.t_ns, mark) or "{" + mark + "}"

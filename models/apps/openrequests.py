@@ -16,6 +16,8 @@ Index = NDArray[np.int64]
 
 #: More are not told apart: the oldest are forgotten, as if nobody waited for them any more.
 MOST_OPEN = 1 << 14
+#: Counts of requests are rounded tick by tick: so many more or fewer than there are say nothing.
+SLACK = 16
 
 
 class OpenRequests:
@@ -32,6 +34,12 @@ class OpenRequests:
         self.starts = np.concatenate((self.starts, starts))[-MOST_OPEN:]
         self.numbers = np.concatenate((self.numbers, numbers))[-MOST_OPEN:]
         return starts, numbers
+
+    def keep(self, count: int) -> None:
+        """No more than so many are there: the others were lost with a queue, the oldest first."""
+        surplus = len(self.starts) - count - SLACK
+        if surplus > 0:
+            self.starts, self.numbers = self.starts[surplus:], self.numbers[surplus:]
 
     def end(self, key: int, since_ns: int, t_ns: int, took: Index) -> tuple[Index, Index, Index, Index]:
         """Requests that take so long end in a tick: which of them do, when they began and end, and their numbers."""

@@ -70,6 +70,8 @@ class RequestWriter:
                 starts, numbers = (column.tobytes() for column in begun)
                 passed.append(Passed(opening, each.operation.status, None, starts, b"", numbers))
             passed += self._ended(each, inside, key, since_ns, t_ns)
+            if each.inside >= 0:
+                inside.keep(each.inside)
             passed += self._degraded(each, mix(key, 4), since_ns, t_ns)
         return passed
 

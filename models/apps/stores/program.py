@@ -183,8 +183,11 @@ class StoreProgram(ServerProgram):
 
     def _tell_slow(self, tick_ns: int, counts: Sequence[int]) -> None:
         """Operations that may last so long that the log tells of them; those that are still under way, too."""
-        server, slow = self.server, []
-        for index, count in enumerate(counts if server is not None else ()):
+        server = self.server
+        if server is None:
+            return
+        slow = []
+        for index, count in enumerate(counts):
             operation = server.spec.operations[index]
             law = Latency(
                 server.wait.mean_ns + server.service_ns(operation),

@@ -267,6 +267,16 @@ def _failure_ns(target: Target, call: CallSpec) -> float:
     return QUICK_FAILURE_NS
 
 
+def failed_after(cause: Cause) -> float:
+    """How long it takes until the outermost call has failed for good: every time-out and every attempt on the way."""
+    took = 0.0
+    for call in reversed(cause.path):
+        if call is cause.path[-1]:
+            took = float(call.timeout_ns) if cause.kind in (DEADLINE, TIMEOUT, DNS_TIMEOUT) else QUICK_FAILURE_NS
+        took = min(took, float(call.timeout_ns)) * (1 + call.retries)
+    return took
+
+
 def understands(spec: ServiceSpec, client: str) -> bool:
     """Whether a server speaks what a client speaks."""
     return spec.protocol in ("any", _TALKS.get(client, "grpc"))

@@ -26,7 +26,6 @@ from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
     DENIED,
-    DNS_TIMEOUT,
     KIND_INDEX,
     RESET,
     STATUS,
@@ -35,7 +34,7 @@ from simcluster.models.traffic.cluster.causes import (
     Cause,
 )
 from simcluster.models.traffic.cluster.distribution import Component, Durations, Latency
-from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, time_before
+from simcluster.models.traffic.cluster.evaluation import failed_after, time_before
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
 from simcluster.models.traffic.cluster.nodes import Edge, Node
@@ -63,6 +62,8 @@ ENDLESS = 1e9
 DEPTH = 6
 
 
+#: Of a queue that is longer than what is served in a tick the oldest end.
+OLDEST = Durations(np.array([1e15]), np.array([0.5]))
 #: Of edges of the plan: kind and number of attempts that failed.
 Lost = dict[int, list[tuple[int, int]]]
 
@@ -345,8 +346,8 @@ class _Telling:
             np.floor(seen.refused + 0.5).astype(np.int64).tobytes(),
         )
         counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
-        failed = packed([each[:3] for each in failures])
-        return HotFlow(counts, good, failed, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        bad = packed([each[:3] for each in failures])
+        return HotFlow(counts, good, bad, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
@@ -465,8 +466,15 @@ class _Telling:
                         cause = self._cause(edge, kind, 0, lost)
                         before = time_before(self._plan, node, number)
                         found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
-        took = self._durations(server, node)
-        flow.followed.setdefault(node.server, []).append(Followed(node.operation, max(0, arrived), ended, took, found))
+        came, waiting = float(self._seen.arrived[place]), float(self._seen.waiting[place])
+        share = arrived / came if came > 0.0 else 1.0 / len(server.spec.operations)
+        entered = max(0, arrived - math.floor(share * float(self._seen.refused[place]) + 0.5))
+        inside = -1 if node.steps else math.ceil(share * (waiting + float(self._seen.busy[place])))
+        queueing = server.spec.queueing
+        in_turn = not node.steps and share * waiting > ended and (queueing is None or queueing.discipline == "fifo")
+        took = OLDEST if in_turn else self._durations(server, node)
+        followed = Followed(node.operation, entered, ended, took, found, inside)
+        flow.followed.setdefault(node.server, []).append(followed)
 
     def _durations(self, server: Server, node: Node) -> Durations:
         """How long requests of a node take that succeed now: as those of its service, scaled to its operation."""
@@ -581,16 +589,6 @@ def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Latency]) ->
         each = record.ok // max(1, len(laws))
         return record._replace(laws=tuple(Component(max(1, each), law) for law in laws))
     return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
-
-
-def failed_after(cause: Cause) -> float:
-    """How long it takes until the outermost call has failed for good: every time-out and every attempt on the way."""
-    took = 0.0
-    for call in reversed(cause.path):
-        if call is cause.path[-1]:
-            took = float(call.timeout_ns) if cause.kind in (DEADLINE, TIMEOUT, DNS_TIMEOUT) else QUICK_FAILURE_NS
-        took = min(took, float(call.timeout_ns)) * (1 + call.retries)
-    return took
 
 
 _KIND_NAMES = {index: name for name, index in KIND_INDEX.items()}

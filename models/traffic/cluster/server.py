@@ -106,6 +106,7 @@ class Followed(NamedTuple):
     Attributes:
         arrived: that began; `served`: that ended well, and how long such requests `took`.
         failed: calls that failed for good.
+        inside: how many have not ended; -1: not known.
     """
 
     operation: OperationSpec
@@ -113,6 +114,7 @@ class Followed(NamedTuple):
     served: int
     took: Durations
     failed: list[Failed]
+    inside: int = -1
 
 
 class Happened(NamedTuple):

@@ -83,7 +83,7 @@ def test_quantiles_of_the_log_are_those_of_the_users(case, rps: float, pattern: 
 
 
 def test_a_hot_log_follows_the_queue() -> None:
-    cluster, users = storefront(80)
+    cluster, users = storefront(91)
     cluster.run(20)
     since = cluster.sim.now
     cluster.run(60)
