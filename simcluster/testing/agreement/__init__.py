@@ -1,8 +1,11 @@
-"""How far the traffic engines agree: grids of collapse, and quantiles of latency.
+"""How far the traffic engines agree, over families of policies: shares of collapsed runs, and latencies.
 
-`python -m simcluster.testing.agreement [--seeds N] [--only WORD]` prints both tables.
+`python -m simcluster.testing.agreement [--family WORD] [--seeds N] [--json]` measures; its exit status says whether
+they differ by more than sampling.
 """
 
-from simcluster.testing.agreement.measure import Cell, Latency, collapse_of, latency_of
+from simcluster.testing.agreement.families import FAMILIES, Cell
+from simcluster.testing.agreement.measure import Share, Stationary, compare
+from simcluster.testing.agreement.report import Family, measured
 
-__all__ = ["Cell", "Latency", "collapse_of", "latency_of"]
+__all__ = ["FAMILIES", "Cell", "Family", "Share", "Stationary", "compare", "measured"]

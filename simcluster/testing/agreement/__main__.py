@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import sys
+
 import click
 
-from simcluster.testing.agreement.families import COLLAPSE, latency_graphs
-from simcluster.testing.agreement.measure import collapse_of, latency_of
+from simcluster.testing.agreement.families import FAMILIES
+from simcluster.testing.agreement.measure import FEW, MANY
+from simcluster.testing.agreement.report import is_agreement, measured
 
 
 @click.command()
-@click.option("--seeds", default=3, show_default=True, type=click.IntRange(1))
-@click.option("--only", default="", help="Families whose name has this word.")
-def main(seeds: int, only: str) -> None:
-    """Compare the engines family by family."""
-    wrong = cells = 0
-    for name in COLLAPSE:
-        if only in name:
-            found = collapse_of(name, seeds)
-            differ = [f"load {c.load:g}, {c.length_s:g} s: {c.exact:.2f}/{c.aggregate:.2f}" for c in found if c.differs]
-            wrong, cells = wrong + len(differ), cells + len(found)
-            click.echo(f"{name}: {len(differ)} of {len(found)} cells differ  {'; '.join(differ)}")
-    click.echo(f"collapse: {wrong} of {cells} cells differ")
-    for name, graph in latency_graphs().items():
-        if only in name:
-            one = latency_of(graph, seeds)
-            click.echo(f"{name}: p50 {one.p50:+.1%}  p90 {one.p90:+.1%}  p99 {one.p99:+.1%}")
+@click.option("--family", default="", help="Families whose name has this word.")
+@click.option("--seeds", default=FEW, show_default=True, type=click.IntRange(1), help="Runs of a cell on each engine.")
+@click.option(
+    "--many", default=MANY, show_default=True, help="Runs where a share of collapse lies between .05 and .95."
+)
+@click.option("--json", "as_json", is_flag=True, help="Every cell, as JSON.")
+def main(family: str, seeds: int, many: int, as_json: bool) -> None:
+    """Compare the engines family by family; the exit status is 1 where they differ by more than sampling."""
+    names = [name for name in FAMILIES if family in name]
+    if not names:
+        raise click.UsageError(f"no family has {family!r} in its name; there are {', '.join(FAMILIES)}")
+    found = []
+    for name in names:
+        found.append(measured(name, seeds, many, functools.partial(click.echo, err=True)))
+        if not as_json:
+            click.echo(found[-1].told())
+    good = is_agreement(found)
+    if as_json:
+        click.echo(json.dumps({"agree": good, "families": [one.to_dict() for one in found]}, indent=2))
+    sys.exit(0 if good else 1)
 
 
 if __name__ == "__main__":

@@ -1,188 +1,280 @@
-"""Families of call graphs on which the two traffic engines are compared.
+"""Families of policies, and the cells of each: what both engines are asked.
 
-`collapse_cells` are grids of load x length of a trigger, for small and large queues and for every defence;
-`latency_graphs` are stationary graphs. All are dictionaries as a spec file holds them.
+A cell is one graph. Of a *collapse* cell the share of runs that collapse after a trigger is compared, of a
+*stationary* cell latencies, attempts and failures.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-Graph = dict[str, Any]
-#: Utilisations before the trigger.
-LOADS = (0.2, 0.35, 0.5, 0.65)
-LENGTHS = (0.1, 0.2, 0.4, 0.8)
+from simcluster.testing.agreement.graphs import (
+    Graph,
+    called,
+    closed,
+    drawn,
+    exponential,
+    fan_out,
+    fork_join,
+    single,
+    slowed,
+    still,
+    tandem,
+)
 
-
-def exponential(milliseconds: float) -> Graph:
-    """An exponential law."""
-    return {"law": "exponential", "mean": f"{int(milliseconds * 1e6)}ns"}
-
-
-def single(
-    rate: float, work: float | str | Graph, timeout: str | None, attempts: int = 1, *, seconds: float = 8,
-    warmup_s: float = 0, call: Graph | None = None, events: Sequence[Graph] = (), **service: Any,
-) -> Graph:  # fmt: skip
-    """One service under an open load; its work is a law or the mean of an exponential one in milliseconds."""
-    law = work if isinstance(work, (dict, str)) else exponential(work)
-    policy: Graph = {"timeout": timeout} if timeout else {}
-    policy.update(call or {})
-    if attempts > 1:
-        policy["retries"] = {"attempts": attempts, **(call or {}).get("retries", {})}
-    described = {"queue": {"bound": 5000}, "operations": {"serve": {"work": law}}, **service}
-    return {
-        "run": {
-            "duration": f"{seconds}s", "window": f"{int(seconds * 100)}ms", "warmup": f"{int(warmup_s * 1000)}ms",
-        },
-        "services": {"server": described},
-        "load": {"users": {"target": "server", "open": {"rate": rate}, "call": policy}},
-        "events": list(events),
-    }  # fmt: skip
+#: Utilisations and lengths of triggers between which the edge of collapse lies; those near saturation; both.
+LOADS, LENGTHS = (0.35, 0.5, 0.65), (0.05, 0.1, 0.2, 0.4)
+HIGH, LONG = (0.8, 0.9), (0.3, 0.6, 1.0, 2.0)
 
 
-def slowed(at_s: float, length_s: float, service: str = "server") -> Graph:
-    """A trigger: a tenth of the capacity for a while."""
-    capacity = {"service": service, "factor": 0.1}
-    return {"at": f"{int(at_s * 1e6)}us", "for": f"{max(1, int(length_s * 1e6))}us", "capacity": capacity}
+@dataclass(frozen=True)
+class Cell:
+    """One graph, and whether it is asked for collapse or for what it does all the time."""
+
+    name: str
+    graph: Graph
+    collapse: bool = True
 
 
-def called(service: str, **policy: Any) -> Graph:
-    """A step that calls."""
-    return {"call": {"service": service, **policy}}
+def _grid(
+    loads: Sequence[float], lengths: Sequence[float], graph: Callable[[float, float], Graph], what: str = ""
+) -> list[Cell]:
+    return [Cell(f"{what}load {load:g}, {length:g} s", graph(load, length)) for load in loads for length in lengths]
 
 
-def tandem(rate: float, length_s: float) -> Graph:
-    """Three services in a row, with retries at every layer."""
-    retries = {"attempts": 3}
-    free = {"blocking": False, "queue": {"bound": 5000}}
-    front = {"work": exponential(3), "steps": [called("mid", timeout="120ms", retries=retries)]}
-    mid = {"work": exponential(2), "steps": [called("db", timeout="50ms", retries=retries)]}
-    return {
-        "run": {"duration": "6s", "window": "600ms"},
-        "services": {
-            "front": {"workers": 4, "operations": {"get": front}, **free},
-            "mid": {"workers": 2, "operations": {"do": mid}, **free},
-            "db": {"queue": {"bound": 5000}, "operations": {"query": {"work": exponential(2)}}},
-        },
-        "load": {
-            "users": {"target": "front", "open": {"rate": rate}, "call": {"timeout": "300ms", "retries": retries}}
-        },
-        "events": [slowed(1, length_s, "db")],
-    }
-
-
-def fan_out(rate: float, length_s: float) -> Graph:
-    """Threads that wait for two callees side by side."""
-    retries = {"attempts": 3}
-    both = [called("a", timeout="60ms", retries=retries), called("b", timeout="60ms", retries=retries)]
-    get = {"work": exponential(3), "steps": [{"parallel": both}]}
-    return {
-        "run": {"duration": "6s", "window": "600ms"},
-        "services": {
-            "front": {"workers": 100, "cores": 4, "queue": {"bound": 500}, "operations": {"get": get}},
-            "a": {"queue": {"bound": 2000}, "operations": {"query": {"work": exponential(2)}}},
-            "b": {"workers": 4, "queue": {"bound": 2000}, "operations": {"query": {"work": exponential(4)}}},
-        },
-        "load": {
-            "users": {"target": "front", "open": {"rate": rate}, "call": {"timeout": "250ms", "retries": retries}}
-        },
-        "events": [slowed(1, length_s, "a")],
-    }
-
-
-def closed(users: float, length_s: float) -> Graph:
-    """Users who wait for their answers."""
-    graph = single(1, 5, "200ms", 4, seconds=16, events=[slowed(2, length_s)])
-    call = graph["load"]["users"]["call"]
-    graph["load"]["users"] = {
-        "target": "server",
-        "closed": {"users": int(users), "think": exponential(500)},
-        "call": call,
-    }
-    return graph
+def _stationary(loads: Sequence[float], graph: Callable[[float], Graph], what: str) -> list[Cell]:
+    return [Cell(f"{what} {load:g}", graph(load), collapse=False) for load in loads]
 
 
 def _defended(
-    call: Graph | None = None, seconds: float = 6, attempts: int = 6, **service: Any
+    call: Graph | None = None, seconds: float = 8, attempts: int = 6, timeout: str = "100ms", **service: object
 ) -> Callable[[float, float], Graph]:
+    """One server of 2 ms whose callers try again; `call` and the service say how it is defended."""
     return lambda load, length: single(
-        500 * load, 2, "100ms", attempts, seconds=seconds, call=call, events=[slowed(1, length)], **service
+        500 * load, 2, timeout, attempts, seconds=seconds, call=call, events=[slowed(1, length)], **service
     )
 
 
-#: name -> (loads, lengths of the trigger in seconds, graph of a cell).
-COLLAPSE: dict[str, tuple[Sequence[float], Sequence[float], Callable[[float, float], Graph]]] = {
-    "50 services a timeout, 31 attempts": (
-        LOADS, (0.04, 0.07, 0.1, 0.15, 0.25),
-        lambda load, length: single(1000 * load, 1, "50ms", 31, seconds=4, events=[slowed(1, length)]),
-    ),
-    "10 services a timeout, 5 attempts": (
-        LOADS, (0.05, 0.1, 0.2, 0.4),
-        lambda load, length: single(100 * load, 10, "100ms", 5, seconds=12, events=[slowed(2, length)]),
-    ),
-    "10 services a timeout, 3 attempts": (
-        LOADS, (0.02, 0.05, 0.1, 0.2),
-        lambda load, length: single(250 * load, 4, "40ms", 3, events=[slowed(2, length)]),
-    ),
-    "4 pods": (
-        LOADS, (0.05, 0.1, 0.2, 0.4),
-        lambda load, length: single(1000 * load, 4, "100ms", 8, replicas=4, seconds=6, events=[slowed(1, length)]),
-    ),
-    "4 workers, lognormal": (
-        LOADS, LENGTHS,
-        lambda load, length: single(
-            200 * load, {"law": "lognormal", "mean": "20ms", "cv": 0.6}, "300ms", 5, workers=4, seconds=12,
-            events=[slowed(2, length)],
-        ),
-    ),
-    "back-off": (LOADS, LENGTHS, _defended({"retries": {"backoff": {"base": "50ms", "jitter": "full"}}}, 8)),
-    "bound 60": (LOADS, LENGTHS, _defended(queue={"bound": 60})),
-    "bound 40": (LOADS, LENGTHS, _defended(queue={"bound": 40})),
-    "retry budget": (LOADS, LENGTHS, _defended({"retries": {"budget": {"tokens": 50, "per_success": 0.2}}}, 8)),
-    "breaker": (LOADS, LENGTHS, _defended({"breaker": {"failure_ratio": 0.5, "window": "1s", "open_for": "1s"}}, 12)),
-    "throttle": (LOADS, LENGTHS, _defended({"throttle": {"k": 2, "window": "2s"}}, 10)),
-    "last in, first out": (LOADS, LENGTHS, _defended(queue={"bound": 5000, "discipline": "lifo"})),
-    "cancellation": (LOADS, LENGTHS, _defended({"cancel": "queued"})),
-    "deadline": (
-        LOADS, LENGTHS,
-        lambda load, length: single(
-            500 * load, 2, "50ms", 12, seconds=6, call={"deadline": "200ms"}, events=[slowed(1, length)]
-        ),
-    ),
-    "shedding": (LOADS, LENGTHS, _defended(shed={"max_queue": 30})),
-    "hedging": (LOADS, LENGTHS, _defended({"hedge": {"after": "20ms"}}, attempts=3)),
-    "connection pool": (LOADS, LENGTHS, _defended({"pool": {"size": 30}})),
-    "closed loop": ((30, 60, 90, 120), (0.2, 0.5, 1, 2), closed),
-    "three in a row": (LOADS, (0.05, 0.1, 0.2, 0.4), lambda load, length: tandem(500 * load, length)),
-    "fan-out, waiting threads": (LOADS, (0.05, 0.1, 0.2, 0.4), lambda load, length: fan_out(400 * load, length)),
-}  # fmt: skip
+def _plain(load: float, length: float) -> Graph:
+    return single(100 * load, 10, "100ms", 5, seconds=12, events=[slowed(2, length)])
 
 
-def latency_graphs() -> dict[str, Graph]:
-    """Stationary graphs by name."""
-    found: dict[str, Graph] = {}
-    laws: dict[str, Any] = {
+def _large(load: float, length: float) -> Graph:
+    return single(1000 * load, 1, "50ms", 31, seconds=4, events=[slowed(1, length)])
+
+
+def _small(load: float, length: float) -> Graph:
+    return single(250 * load, 4, "40ms", 3, events=[slowed(2, length)])
+
+
+def retries() -> list[Cell]:
+    """Nothing but timeouts and retries: large queues and small ones."""
+    return [
+        *_grid((0.35, 0.65), (0.04, 0.07, 0.1, 0.15), _large, "50 services a timeout, "),
+        *_grid((0.3, 0.4), LENGTHS, _plain, "10 services a timeout, "),
+        *_grid((0.35, 0.5), (0.02, 0.05, 0.1), _small, "3 attempts, "),
+    ]
+
+
+def backoff() -> list[Cell]:
+    """Back-off with and without jitter, and budgets."""
+    jitter = _defended({"retries": {"backoff": {"base": "50ms", "jitter": "full"}}})
+    budget = _defended({"retries": {"budget": {"tokens": 50, "per_success": 0.2}}})
+    cells = _grid((0.5, 0.65, 0.8), (0.1, 0.2, 0.3, 0.5), jitter, "back-off, ")
+    return cells + _grid((0.65, 0.85), (0.2, 0.4, 1.0), budget, "budget, ")
+
+
+def bounds() -> list[Cell]:
+    """Bounded queues and shedding."""
+    cells = _grid((0.5, 0.8), (0.2, 1.0), _defended(queue={"bound": 60}), "bound 60, ")
+    cells += _grid((0.65, 0.8), (0.2, 1.0), _defended(queue={"bound": 45}), "bound 45, ")
+    return cells + _grid((0.65, 0.9), (0.4, 1.0), _defended(shed={"max_queue": 30}), "shedding, ")
+
+
+def cancellation() -> list[Cell]:
+    """Callers that take back what still waits."""
+    cells = _grid(HIGH, LONG, _defended({"cancel": "queued"}))
+    cells += _grid((0.65,), (0.4, 1.0), _defended({"cancel": "queued"}))
+    return cells + _grid(
+        (0.85,), (0.3, 1.0), _defended({"cancel": "queued"}, attempts=3, timeout="60ms"), "3 attempts, "
+    )
+
+
+def deadlines() -> list[Cell]:
+    """Deadlines that travel with the request, and deadlines of calls."""
+    cells = _grid(HIGH, LONG, _defended({"propagate": True}))
+    cells += _grid((0.65,), (0.4, 1.0), _defended({"propagate": True}))
+    of_call = _defended({"deadline": "200ms"}, attempts=12, timeout="50ms")
+    return cells + _grid((0.5, 0.8), (0.05, 0.2), of_call, "of the call, ")
+
+
+def last_first() -> list[Cell]:
+    """Last come, first served, with retries."""
+    lifo = {"bound": 5000, "discipline": "lifo"}
+    cells = _grid((0.5, 0.8), (0.2, 0.6, 1.0), _defended(queue=lifo))
+    for attempts in (2, 6):
+        for law, what in ((exponential(2), ""), ("2ms", "equal services, ")):
+            graph = functools.partial(_lifo, attempts=attempts, law=law)
+            cells += _stationary((0.7, 0.9, 1.1), graph, f"{what}{attempts} attempts,")
+    return cells
+
+
+def _lifo(rho: float, attempts: int, law: Graph | str) -> Graph:
+    lifo = {"bound": 500, "discipline": "lifo"}
+    return single(500 * rho, law, "200ms", attempts, seconds=40, warmup_s=8, queue=lifo)
+
+
+def guards() -> list[Cell]:
+    """Breakers and throttles of callers."""
+    breaker = _defended({"breaker": {"failure_ratio": 0.5, "window": "1s", "open_for": "1s"}}, 12)
+    throttle = _defended({"throttle": {"k": 2, "window": "2s"}}, 10)
+    cells = _grid((0.5, 0.8), (0.2, 0.5), breaker, "breaker, ")
+    return cells + _grid((0.5, 0.8), (0.2, 0.5), throttle, "throttle, ")
+
+
+def hedges_and_pools() -> list[Cell]:
+    """Hedges, pools of connections, users who wait."""
+    cells = _grid((0.35, 0.5), (0.1, 0.3), _defended({"hedge": {"after": "20ms"}}, attempts=3), "hedge, ")
+    cells += _grid((0.5, 0.7), (0.1, 0.3), _defended({"pool": {"size": 30}}), "pool, ")
+    return cells + _grid((60, 120), (0.5, 2), closed, "closed, ")
+
+
+def _pods(load: float, length: float) -> Graph:
+    return single(1000 * load, 4, "100ms", 8, replicas=4, seconds=6, events=[slowed(1, length)])
+
+
+def _workers(load: float, length: float) -> Graph:
+    law = {"law": "lognormal", "mean": "20ms", "cv": 0.6}
+    return single(200 * load, law, "300ms", 5, workers=4, seconds=12, events=[slowed(2, length)])
+
+
+def replicas() -> list[Cell]:
+    """Several pods behind a balancer, several workers, one speed that changes: collapse and latency."""
+    cells = _grid((0.35, 0.5), (0.1, 0.2), _pods, "4 pods, ") + _grid((0.5, 0.65), (0.2, 0.4), _workers, "4 workers, ")
+    for how in ("random", "round_robin", "least_requests", "two_choices"):
+        graph = functools.partial(_balanced, how=how)
+        cells += _stationary((0.6, 0.9), graph, f"4 pods {how}")
+    return cells
+
+
+def _balanced(rho: float, how: str) -> Graph:
+    return single(400 * rho, 10, "3s", seconds=300, warmup_s=30, replicas=4, balancer=how)
+
+
+def queues() -> list[Cell]:
+    """Ordinary queues up to saturation."""
+    cells = []
+    laws: dict[str, Graph | str] = {
         "M/M/1": exponential(2), "M/D/1": "2ms", "lognormal": {"law": "lognormal", "mean": "2ms", "cv": 0.5},
+        "hyperexponential": {"law": "hyperexponential", "mean": "2ms", "cv": 2},
     }  # fmt: skip
-    for rho in (0.3, 0.5, 0.7, 0.8):
-        for name, law in laws.items():
-            found[f"{name} {rho}"] = single(500 * rho, law, "400ms", seconds=200, warmup_s=20)
-        found[f"M/M/4 {rho}"] = single(200 * rho, 20, "2s", workers=4, seconds=300, warmup_s=30)
-        for how in ("random", "round_robin", "least_requests", "two_choices"):
-            found[f"4 pods {how} {rho}"] = single(
-                400 * rho, 10, "2s", seconds=200, warmup_s=20, replicas=4, balancer=how
-            )  # fmt: skip
-    for rho in (0.4, 0.7):
-        run = {"duration": "80s", "window": "4s", "warmup": "4s"}
-        found[f"three in a row {rho}"] = {**tandem(500 * rho, 0.1), "events": [], "run": run}
-        found[f"fan-out {rho}"] = {**fan_out(500 * rho, 0.1), "events": [], "run": run}
-        found[f"bound 20 {rho}"] = single(500 * rho, 2, "400ms", seconds=80, warmup_s=8, queue={"bound": 20})
-        found[f"network {rho}"] = single(
-            500 * rho, 2, "400ms", seconds=80, warmup_s=8, call={"network": exponential(5)}
-        )
-    for size in (4, 8):
-        found[f"pool {size}"] = single(
-            300, 10, "400ms", seconds=80, warmup_s=8, workers=8, call={"pool": {"size": size}}
-        )
-    return found
+    for name, law in laws.items():
+        cells += _stationary((0.5, 0.8, 0.9), functools.partial(_queue, law=law, workers=1), name)
+    cells += _stationary((0.8, 0.95), functools.partial(_queue, law=exponential(8), workers=4), "M/M/4")
+    return cells
+
+
+def _queue(rho: float, law: Graph | str, workers: int) -> Graph:
+    return single(500 * rho, law, "10s", seconds=400, warmup_s=40, workers=workers)
+
+
+def loss() -> list[Cell]:
+    """Loss systems: few places to wait, or none."""
+    cells = []
+    for workers, places in ((1, 0), (4, 0), (20, 0), (1, 3), (1, 9), (4, 6)):
+        graph = functools.partial(_lossy, workers=workers, places=places, law=exponential(10))
+        cells += _stationary((0.6, 0.9, 1.2), graph, f"M/M/{workers}/{workers + places}")
+    cells += _stationary((0.9,), functools.partial(_lossy, workers=4, places=0, law="10ms"), "M/D/4/4")
+    return cells
+
+
+def _lossy(rho: float, workers: int, places: int, law: Graph | str) -> Graph:
+    rate = 100 * rho * workers
+    return single(
+        rate, law, "5s", seconds=40_000 / rate, warmup_s=4_000 / rate, workers=workers, queue={"bound": places}
+    )
+
+
+def forks() -> list[Cell]:
+    """Calls side by side."""
+    cells = []
+    for arms in (2, 5, 10):
+        cells += _stationary((0.5, 0.8), functools.partial(fork_join, arms), f"{arms} arms")
+    for arms in (2, 6):
+        cells += _stationary((0.5, 0.8), functools.partial(fork_join, arms, same=True, workers=4), f"{arms} of one")
+    return cells + _grid((0.5,), (0.1, 0.2, 0.4), lambda load, length: fan_out(400 * load, length), "waiting threads, ")
+
+
+def networks() -> list[Cell]:
+    """Ways on which packets take long now and then, and processors of which others take a part."""
+    cells = []
+    for lost in (0.0, 0.001, 0.01):
+        cells += _stationary((0.3, 0.7), functools.partial(_far, lost=lost), f"loss {lost:g},")
+    for share in (0.5, 0.15):
+        cells += _stationary((0.1, 0.7), functools.partial(_stolen, share=share), f"{share:g} of a processor,")
+    return cells + _stationary((0.5,), functools.partial(_chain, hops=5), "chain of 5")
+
+
+def _far(rho: float, lost: float) -> Graph:
+    """A way of half a millisecond; a lost packet comes after the retransmission timer of 200 ms."""
+    branches = [{"probability": 1 - lost, "mean": "500us"}]
+    branches += [{"probability": lost, "mean": "200ms"}] if lost else []
+    law = {"law": "hyperexponential", "branches": branches} if lost else exponential(0.5)
+    return single(500 * rho, 2, "3s", 3, seconds=200, warmup_s=20, call={"network": law})
+
+
+def _stolen(rho: float, share: float) -> Graph:
+    return single(1000 * rho * share, 1, "3s", 3, seconds=200, warmup_s=20, speed=share)
+
+
+def _chain(rho: float, hops: int) -> Graph:
+    names = [f"s{i}" for i in range(hops)]
+    services = {
+        name: {
+            "blocking": False,
+            "operations": {"do": {"work": exponential(2), "steps": [called(names[i + 1])] if i + 1 < hops else []}},
+        }
+        for i, name in enumerate(names)
+    }
+    load = {"users": {"target": "s0", "open": {"rate": 500 * rho}, "call": {"timeout": "3s"}}}
+    return still({"services": services, "load": load}, 150)
+
+
+def chains() -> list[Cell]:
+    """Services that call each other, with retries at every layer."""
+    cells = _grid((0.35, 0.5, 0.65), (0.1, 0.2, 0.4), lambda load, length: tandem(500 * load, length))
+    return cells + _stationary((0.4, 0.6), lambda load: still(tandem(500 * load, 0.1), 100), "left alone")
+
+
+def graphs_of_24() -> list[Cell]:
+    """Graphs of 24 services with errors and optional calls, left alone."""
+    return [
+        Cell(f"graph {number}, {rho:g}", drawn(number, 24, rho), collapse=False)
+        for number in (1, 2, 3, 4) for rho in (0.5, 0.8)
+    ]  # fmt: skip
+
+
+def random_graphs() -> list[Cell]:
+    """Graphs of 10 to 40 services, slowed down or left alone."""
+    sizes = {11: 10, 12: 18, 13: 26, 14: 33, 15: 40}
+    cells = [
+        Cell(f"{size} services, {rho:g}, {length:g} s", drawn(number, size, rho, length))
+        for number, size in sizes.items() for rho, length in ((0.6, 0.3), (0.7, 1.0))
+    ]  # fmt: skip
+    return cells + [
+        Cell(f"{size} services, {rho:g}", drawn(number, size, rho), collapse=False)
+        for number, size in sizes.items() for rho in (0.6,)
+    ]  # fmt: skip
+
+
+#: name -> its cells.
+FAMILIES: dict[str, Callable[[], list[Cell]]] = {
+    "retries": retries, "back-off and budgets": backoff, "bounds and shedding": bounds,
+    "cancellation": cancellation, "deadlines": deadlines, "last in, first out": last_first,
+    "breakers and throttles": guards, "hedges, pools, closed loops": hedges_and_pools,
+    "pods and workers": replicas, "queues": queues, "loss systems": loss, "fork-join": forks,
+    "networks and processors": networks, "chains": chains, "graphs of 24 services": graphs_of_24,
+    "random graphs": random_graphs,
+}  # fmt: skip

@@ -8,11 +8,6 @@ import pytest
 
 from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.graph import GraphSpec, Result, spec_of
-from simcluster.testing.agreement import collapse_of
-from simcluster.testing.agreement.families import COLLAPSE
-
-#: A family that takes little time.
-SAMPLE = "bound 40"
 
 
 def storm(
@@ -139,18 +134,6 @@ def test_small_servers_tip_without_a_trigger(rho: float, tips: bool) -> None:
     while run.tick < run.ticks and run.queues.number[0] < 300:
         run.step()
     assert (run.tick < run.ticks) is tips
-
-
-@pytest.mark.slow
-def test_engines_agree_on_collapse(request: pytest.FixtureRequest) -> None:
-    """At most 5 % of the cells of all families differ, and of no family more than a fifth."""
-    whole = request.config.getoption("--whole")
-    families = list(COLLAPSE) if whole else [SAMPLE]
-    cells = [collapse_of(family, 3 if whole else 1) for family in families]
-    for family, found in zip(families, cells, strict=True):
-        assert sum(cell.differs for cell in found) <= 0.2 * len(found), family  # integers
-    differ = sum(cell.differs for found in cells for cell in found)  # integers
-    assert differ <= 0.05 * sum(len(found) for found in cells)  # integers
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from simcluster.models.traffic.aggregate import AggregateRun
 from simcluster.models.traffic.exact import ExactRun
 from simcluster.models.traffic.graph import spec_of
 from simcluster.models.traffic.graph.result import LoadWindow
-from simcluster.testing.agreement.families import single
+from simcluster.testing.agreement.graphs import single
 
 
 def _total(engine: type[AggregateRun] | type[ExactRun], graph: dict[str, Any], seed: int = 3) -> LoadWindow:
