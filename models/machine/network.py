@@ -60,10 +60,11 @@ class Resolving(Protocol):
 
 
 class ServiceKey(NamedTuple):
-    """A virtual address: cluster IP and port, or node port with an empty address."""
+    """A virtual address: cluster IP and port, or node port with an empty address, of one protocol (TCP, UDP, SCTP)."""
 
     address: str
     port: int
+    protocol: str = "TCP"
 
 
 @dataclass
@@ -268,7 +269,7 @@ class Network:
         if not self.dns and server not in self.sandboxes:
             return Reached(OK, _Zone(self))
         if server == self.dns or server in self.sandboxes:
-            route = self.route(node, server, DNS_PORT, source)
+            route = self.route(node, server, DNS_PORT, source, "UDP")
             if route.outcome != OK:
                 return Reached(route.outcome)
             alive = []
@@ -284,7 +285,7 @@ class Network:
             lost = 1.0 - len(alive) / len(route.backends)
             return Reached(OK, alive[0], lost) if alive else Reached("timeout")
         if server.startswith(_NO_SERVERS):
-            outcome = self.route(node, server, DNS_PORT, source).outcome
+            outcome = self.route(node, server, DNS_PORT, source, "UDP").outcome
             return Reached("refused" if outcome == OK else outcome)
         # A node's own resolver, or one of the world outside.
         return Reached(OK, _Outside(self))
@@ -310,14 +311,14 @@ class Network:
 
     # Routes.
 
-    def route(self, node: str, address: str, port: int, source: str = "") -> Route:
+    def route(self, node: str, address: str, port: int, source: str = "", protocol: str = "TCP") -> Route:
         """Where a connection from a process on `node` to address:port goes; `source` is its own address."""
         pool = self.pools.get(address) if self.pools else None
         if pool is not None:
             return Route("ok", pool) if pool else Route("refused")
         rules = self.rules.get(node)
         if rules is not None:
-            key = ServiceKey(address, port)
+            key = ServiceKey(address, port, protocol)
             backends = rules.backends.get(key)
             if backends is not None:
                 return self._served(rules, key, backends, source)
@@ -326,7 +327,7 @@ class Network:
         owner = self.nodes.get(address)
         if owner is not None:
             there = self.rules.get(owner)
-            key = ServiceKey("", port)
+            key = ServiceKey("", port, protocol)
             backends = None if there is None else there.backends.get(key)
             if there is not None and backends is not None:
                 return self._served(there, key, backends, source)

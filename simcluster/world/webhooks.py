@@ -106,7 +106,9 @@ class ServiceWebhooks:
             return route.outcome, None, port
         draw = mix(self.sim.streams.key("webhook connection", address, port), self.sim.now)
         backend = route.backends[draw % len(route.backends)]
-        outcome = self.network.connect(backend)
+        # It comes from the control plane's own address: policies bind it wherever the pod is not on this very node.
+        own = next((known for known, name in self.network.nodes.items() if name == self.node), "")
+        outcome = self.network.connect(backend, own)
         owner = self.network.sandboxes.get(backend[0])
         container = owner.container_on(backend[1]) if isinstance(owner, Sandbox) else None
         return outcome, container, backend[1]

@@ -189,3 +189,22 @@ def test_servers_nobody_described(world: World) -> None:
     world.kubectl().run(f"patch service hook -n sys --type merge -p '{ports}'")
     world.run_for(40 * SECOND)
     assert why(run(world, "a")) == "http: server gave HTTP response to HTTPS client"
+
+
+def test_policies_bind_the_calls_of_the_api_server(world: World) -> None:
+    serve(world, issued(AUTHORITY, NAMES))
+    configure(world)
+    assert run(world) == "pod/web created\n"
+    client = world.client("kubernetes-admin", "kubectl")
+    deny: dict[str, Any] = {"metadata": {"name": "deny"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}
+    client.create("networkpolicies.networking.k8s.io", "sys", deny)
+    world.run_for(20 * SECOND)
+    assert why(run(world, "late")) == "context deadline exceeded"
+    block = {"ipBlock": {"cidr": f"{world.machines['control-plane'].address}/32"}}
+    client.create(
+        "networkpolicies.networking.k8s.io",
+        "sys",
+        {"metadata": {"name": "let"}, "spec": {"podSelector": {}, "ingress": [{"from": [block]}]}},
+    )
+    world.run_for(20 * SECOND)
+    assert run(world, "again") == "pod/again created\n"

@@ -63,7 +63,8 @@ class Resolver:
         addresses = self._look_up(origin, host)[1]
         for node in origin.nodes:
             rules = self._network.rules.get(node)
-            ports = sorted(key.port for key in rules.backends if key.address in addresses) if rules else []
+            keys = rules.backends if rules else ()
+            ports = sorted(key.port for key in keys if key.address in addresses and key.protocol == "TCP")
             if ports:
                 return ports[0]
         return 80

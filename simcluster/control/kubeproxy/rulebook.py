@@ -105,12 +105,20 @@ def _rules(service: ApiObject, slices: list[ApiObject], node: str, zone: str = "
         everywhere = Rule(backends_of(slices, port, zone=zone), sticky=sticky)
         inside = _local(slices, port, everywhere, spec.get("internalTrafficPolicy"), node)
         outside = _local(slices, port, everywhere, spec.get("externalTrafficPolicy"), node)
-        rules[ServiceKey(address, port["port"])] = inside
+        protocol = port.get("protocol", "TCP")
+        rules[ServiceKey(address, port["port"], protocol)] = inside
         if port.get("nodePort"):
-            rules[ServiceKey("", port["nodePort"])] = outside
+            rules[ServiceKey("", port["nodePort"], protocol)] = outside
         for other in outer:
-            rules[ServiceKey(other, port["port"])] = outside
+            rules[ServiceKey(other, port["port"], protocol)] = outside
     return rules
+
+
+def _same(there: Json, port: Json) -> bool:
+    """Whether a port of a slice is that of the Service: by name and protocol (kube-proxy's ServicePortName)."""
+    return bool(
+        there.get("name", "") == port.get("name", "") and there.get("protocol", "TCP") == port.get("protocol", "TCP")
+    )
 
 
 def _local(slices: list[ApiObject], port: Json, everywhere: Rule, policy: str | None, node: str) -> Rule:
@@ -138,9 +146,7 @@ def backends_of(slices: list[ApiObject], port: Json, node: str = "", zone: str =
     all_hinted = bool(zone)
     serving: dict[Backend, None] = {}
     for entry in slices:
-        number = next(
-            (p.get("port") for p in entry.get("ports") or () if p.get("name", "") == port.get("name", "")), None
-        )
+        number = next((p.get("port") for p in entry.get("ports") or () if _same(p, port)), None)
         if number is None:
             continue
         for endpoint in entry.get("endpoints") or ():

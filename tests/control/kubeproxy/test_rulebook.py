@@ -9,7 +9,7 @@ from simcluster.api.request import ADMIN
 from simcluster.api.server import Api
 from simcluster.control.kubeproxy.rulebook import NO_RULES, SLICES, RuleBook
 from simcluster.engine import Simulation
-from simcluster.models.machine.network import ServiceKey
+from simcluster.models.machine.network import Network, ServiceKey
 
 ADDRESS = "10.96.0.77"
 KEY = ServiceKey(ADDRESS, 80)
@@ -71,3 +71,22 @@ def test_policy_local_differs_by_node() -> None:
     assert here.rules[KEY].backends == (("10.244.1.2", 8080),)
     assert elsewhere.rules[KEY].backends == ()
     assert elsewhere.rules[KEY].drop
+
+
+def test_a_rule_is_of_one_protocol() -> None:
+    ports = [{"name": "dns", "port": 80, "protocol": "UDP"}]
+    client, book = cluster(ports=ports)
+    slice_ports = {"ports": [{"name": "dns", "port": 8080, "protocol": "UDP"}]}
+    client.patch(SLICES, "default", "web-1", slice_ports, kind="merge")
+    rules = book.rules("default", "web", "n1").rules
+    assert KEY not in rules
+    udp = ServiceKey(ADDRESS, 80, "UDP")
+    assert rules[udp].backends == (("10.244.1.2", 8080), ("10.244.2.2", 8080))
+    network = Network()
+    network.set_rules("n1", udp, rules[udp].backends)
+    assert network.route("n1", ADDRESS, 80, protocol="UDP").outcome == "ok"
+    assert network.route("n1", ADDRESS, 80).outcome == "refused"
+    client.patch(
+        SLICES, "default", "web-1", {"ports": [{"name": "dns", "port": 8080, "protocol": "TCP"}]}, kind="merge"
+    )
+    assert book.rules("default", "web", "n1").rules[udp].backends == ()
