@@ -39,6 +39,7 @@ TRAITS = {
     "timed": "somebody waits for an answer with a time-out",
     "hedged": "a second attempt is made beside the first",
     "impatient": "attempts end by lost patience",
+    "withdrawing": "callers take requests back, or tell callees until when they wait",
     "guarded": "a breaker or an adaptive throttle refuses attempts",
     "budgeted": "a budget pays for retries",
     "retried": "failed attempts are made again",
@@ -108,7 +109,7 @@ STRATEGIES = {
         ),
         _strategy(
             "leap", "aggregate",
-            "contended cached ranked heaped rate_limited delay_limited untimed hedged guarded budgeted "
+            "contended cached ranked heaped rate_limited delay_limited untimed hedged withdrawing guarded budgeted "
             "closed bursty coarse",
             "every queue is an ordinary one or beyond hope, and two stretches were alike: the next is as the last",
             "aggregate.steady:Steady", "law",
