@@ -112,7 +112,7 @@ def _collapsed(world: World, users: UserLoad, pods: int, tell: Callable[[str], N
     snapshot, begin = Snapshot(world), world.sim.now
     world.run_for(30 * SECOND)
     seen = users.window(begin, world.sim.now)
-    failing = round(seen.failed / max(1, seen.sent), 3)
+    failing = round(seen.failed / max(1, seen.ended), 3)
     found = [
         Measurement(f"{pods} pods after a spike: share of requests that fail", "", failing, (), "> 0.5", failing > 0.5)
     ]

@@ -143,5 +143,5 @@ class Episode(Live):
 
     def answered(self, command: Command, effect: Effect) -> None:
         """Tag the record with what was done."""
-        if command.tool in ("kubectl", "node", "container"):
+        if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)

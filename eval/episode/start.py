@@ -146,7 +146,7 @@ def _healthy_world(place: Place, seed: int, latent: tuple[IncidentStep, ...], li
 def _served(users: UserLoad, now_ns: int) -> bool:
     """Whether the users of the last step came, and nearly all of them got what they asked for."""
     stats = users.window(now_ns - STEP_NS, now_ns)
-    return stats.sent >= min(REQUESTS_MIN, users.rps) and stats.ok >= HEALTHY_RATIO * stats.sent
+    return stats.sent >= min(REQUESTS_MIN, users.rps) and stats.ok >= HEALTHY_RATIO * stats.ended
 
 
 #: One per process: starting is the same for everybody, and the snapshots are immutable.

@@ -69,5 +69,5 @@ def _operations(world: World, folder: AppFolder, case: AppCase) -> Iterator[Find
     world.run_for(OPERATION_NS)
     for name, load in zip(users.mix, loads, strict=True):
         stats = load.window(began, world.sim.now)
-        passed = stats.sent > 0 and stats.ok >= case.ratio * stats.sent
-        yield Finding(f"users succeed with {name}", passed, f"{stats.ok} of {stats.sent} requests")
+        passed = stats.ended > 0 and stats.ok >= case.ratio * stats.ended
+        yield Finding(f"users succeed with {name}", passed, f"{stats.ok} of {stats.ended} requests")

@@ -192,6 +192,6 @@ def users_between(world: World, from_ns: int, to_ns: int) -> dict[str, Any]:
     sent = ok = 0
     for load in world.traffic.users.values():
         stats = load.window(from_ns, to_ns)
-        sent += stats.sent
+        sent += stats.ended  # those whose outcome became known
         ok += stats.ok
     return {"sent": sent, "ok": ok}

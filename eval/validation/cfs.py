@@ -13,6 +13,7 @@ from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
 from simcluster.models.machine.kernel import cfs
+from simcluster.models.machine.kernel.cgroups import group_of
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.program import Program
@@ -67,8 +68,8 @@ def _container(context: Context) -> None:
     """A busy container with a limit: it gets the limit and no more, and cpu.stat says so."""
     sim = Simulation()
     node = LinuxMachine(sim, MachineSpec("worker-1", "172.18.0.3"), Network(), ImageRegistry(sim), BusyPrograms())
-    sandbox = node.runtime.create_sandbox("default", "busy", "uid-busy")
     spec = ContainerSpec("default", "busy", "uid-busy", "c", "acme/busy:1", cpu_limit=1.0)
+    sandbox = node.runtime.create_sandbox("default", "busy", "uid-busy", group=group_of(spec))
     container = node.runtime.create_container(sandbox, spec, 0)
     node.runtime.start_container(container)
     node.report_demand(container, 4.0)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from simcluster.eval.validation.chart import Line, Panel, chart_svg, map_svg
 from simcluster.eval.validation.context import Context
-from simcluster.eval.validation.finding import proportion
 from simcluster.eval.validation.storms import storm_collapses, storm_graph, storm_recovers
 from simcluster.models.traffic.graph import GraphSpec, Result, spec_of
 from simcluster.models.traffic.graph.events import Event
@@ -87,7 +86,7 @@ def _recovery(context: Context) -> str:
         events = [{"at": "2.5s", "rate": {"name": "users", "rate": rate}}]
         graph = storm_graph(600.0, 100.0, 0.25, events=events)
         good = sum(storm_recovers(context, graph, seed) for seed in range(count))
-        points.append((rate, proportion(good, count).mean))
+        points.append((rate, good / count))
     panel = Panel(
         f"share of {count} runs whose queue is empty within 100 s",
         [Line("recovers", points)],

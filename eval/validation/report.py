@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from simcluster.eval.validation.finding import Finding
 from simcluster.eval.validation.run import ROWS, Measured
 
-SIGNS = {"both": "", "strict": "", "above": "≤ ", "below": "≥ "}
+SIGNS = {"both": "", "above": "≤ ", "below": "≥ "}
 
 
 def markdown(measured: Sequence[Measured]) -> str:
@@ -31,6 +31,11 @@ def markdown(measured: Sequence[Measured]) -> str:
         for name, row in ROWS.items()
         if name in shown
     ]
+    unmet = dict.fromkeys((one.row, one.quantity, one.engine, one.unmet) for row in measured for one in row.findings
+                          if one.verdict == "not met")  # fmt: skip
+    if unmet:
+        lines += ["", "Not met, and why:", ""]
+        lines += [f"- {row} on {engine}, {_safe(quantity)}: {_safe(why)}." for row, quantity, engine, why in unmet]
     return "\n".join(lines) + "\n"
 
 
@@ -38,7 +43,7 @@ def _cell(findings: Sequence[Finding], quantity: str) -> str:
     for one in findings:
         if one.quantity == quantity:
             half = f" ± {one.half:.2g}" if one.half else ""
-            return f"{one.measured:.4g}{half}{'' if one.holds else ' **fails**'} ({one.tolerance:.2g})"
+            return f"{one.measured:.4g}{half}{'' if one.holds else f' **{one.verdict}**'} ({one.tolerance:.2g})"
     return "–"
 
 

@@ -190,7 +190,7 @@ def k4(context: Context) -> None:
     # One sync (15 s) behind a window of metrics (15 s).
     context.note("twice the load to scaling up (s)", 30.0, (world.sim.now - began) / SECOND, 0.0, "above")
     world.run_for(2 * MINUTE)
-    context.note("replicas at twice the load", 8.0, float(_wanted(world)), 1.0)
+    context.note("replicas at twice the load", 8.0, float(_wanted(world)), 0.0)
     users.rps, began = 400.0, world.sim.now
     before = _wanted(world)
     _until(world, lambda: _wanted(world) < before, 12 * MINUTE)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from simcluster.engine.content import Content
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.machine.kernel.hostservice import MOST_WEIGHT, HostService
+from simcluster.models.machine.kernel.cgroups import MOST_WEIGHT
+from simcluster.models.machine.kernel.hostservice import HostService
 
 
 class NeighbourParams(Content):
-    """The service that comes: a systemd unit with its command, the cores it wants, and its CPUWeight."""
+    """The service that comes: a systemd unit with its command, the cores it wants, its Slice and its CPUWeight."""
 
     unit: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")
     description: str
     command: str = Field(min_length=1)
     cores: float = Field(gt=0.0)
     weight: int = Field(default=100, ge=1, le=MOST_WEIGHT)
+    slice: Literal["system.slice", "-.slice"] = "system.slice"
     memory_mib: int = Field(default=64, ge=0)
 
     @property
@@ -28,6 +32,9 @@ class NeighbourParams(Content):
 
 class NeighbourProcess(HostMechanism):
     """A service is installed on a node beside the kubelet, and its threads want all cores with a large CPUWeight.
+
+    In system.slice it takes at most what that has against kubepods.slice (on 4 cores 1.6 of them), whatever its
+    weight; directly under the root (`Slice=-.slice`) its weight counts against all pods together.
 
     Symptoms: the pods of the node get what is left; their queues grow and their callers time out; probes
     with short time-outs may fail. Nothing is throttled by a quota, and no object is changed.
@@ -64,6 +71,7 @@ class NeighbourProcess(HostMechanism):
             params.command,
             cores=params.cores,
             weight=params.weight,
+            group=params.slice,
             memory_bytes=params.memory_mib << 20,
         )
         machine.control("start", params.unit)

@@ -65,6 +65,11 @@ class RequestLog(Part):
     error: tuple[Line, ...] = ()
     degraded: tuple[Line, ...] = ()
 
+    @property
+    def opening(self) -> tuple[Line, ...]:
+        """`begin`, which is printed then."""
+        return tuple(line.model_copy(update={"at": "begin"}) for line in self.begin)
+
 
 class AppOperation(Operation):
     """One kind of request, in the words of bare graphs, and its skin.
@@ -112,7 +117,7 @@ class _Dresser:
             text = line.text
             for mark, value in {**self._marks, **marks}.items():
                 text = text.replace("{" + mark + "}", value)
-            found.append(LogTemplate(text, line.stream))
+            found.append(LogTemplate(text, line.stream, line.at == "begin"))
         return tuple(found)
 
     def call(self, site: Site) -> CallSpec:
@@ -145,7 +150,7 @@ class _Dresser:
         around = self._around
         lines = call.log
         if not lines and call.required:
-            lines = (*around.begin, *around.error, *around.end) if call.error else ()
+            lines = (*around.opening, *around.error, *around.end) if call.error else ()
         elif not lines:
             lines = around.degraded
         json_error = json_text(call.error).replace("{cause}", "{cause_json}")
@@ -309,7 +314,7 @@ class Behaviour(Service):
     def _compiled(self, name: str, operation: AppOperation) -> OperationSpec:
         around = self.request_log
         dresser = _Dresser(self.client, around, operation)
-        log = dresser.templates((*around.begin, *operation.log, *around.end))
+        log = dresser.templates((*around.opening, *operation.log, *around.end))
         spec = compiled(name, operation, self.speed, dresser.call)
         return replace(spec, path=operation.path, status=operation.status, log=log)
 

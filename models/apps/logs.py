@@ -1,244 +1,210 @@
 """Log lines of a server's requests, worded when somebody reads them.
 
-One small object per container and tick holds counts and a key; its lines are a pure
-function of it. Marks a template may use: `{time}` (RFC 3339 with nanoseconds),
-`{time_ms}` (with milliseconds), `{epoch_ms}`, `{epoch_s}`, `{pod}`, `{request_id}`, `{session}`, `{product}`,
-`{products}`, `{currency}`, `{user}`, `{email}`, `{order}`, `{tracking}`, `{amount}`,
-`{whole_amount}`, `{category}`, `{bytes}`, `{latency_ms}`, `{status}`, `{time_clf}` (as nginx prints it),
-`{latency_s}`, `{request_hex}`, `{time_s}` (RFC 3339), `{hotel}`, `{hotels}`, `{cause}` (why a call failed),
-`{grpc_code}` (of that) and
-`{cause_json}` (the same inside a JSON string).
+Every request prints what its operation says: lines at its begin, lines at its end, with the duration that it has
+taken by then. What is kept of a tick are counts and laws (`Began`: of requests that began in it or before) or, where
+queues are followed, instants (`Passed`); lines are a pure function of them. A line stands in the entry of the tick in
+which its instant lies: what has not happened is in no log, and a process that dies leaves no end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
-from simcluster.engine import MILLISECOND, SECOND, format_rfc3339, parse_rfc3339
+from simcluster.engine import Shared
+from simcluster.engine.arithmetic import exp
 from simcluster.engine.streams import mix, uniform_at
-from simcluster.models.apps.behaviour import json_text
-from simcluster.models.apps.wording import describe
+from simcluster.models.apps.marks import Spoken, fill, value_of
 from simcluster.models.traffic.cluster.causes import Cause
-from simcluster.models.traffic.cluster.distribution import Latency, quantile
+from simcluster.models.traffic.cluster.distribution import Latency, law_of
 from simcluster.models.traffic.cluster.operations import LogTemplate
 from simcluster.models.traffic.cluster.server import Failed, Served
-from simcluster.telemetry.logs import LazyLines, LogLine
+from simcluster.telemetry.logs import FRAME_BYTES, LazyLines, LogLine
 
-#: Requests worded per operation and tick. A reader looks at some tens of lines; at thousands
-#: of requests a second, wording them all would cost him seconds and tell him nothing more.
-SPOKEN_PER_OPERATION = 8
-_UNIX_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
-
-#: The nine products of Online Boutique's catalogue, its currencies and typical customers.
-_PRODUCTS = (
-    *("OLJCESPC7Z", "66VCHSJNUP", "1YMWWN1N4O", "L9ECAV7KIM", "2ZYFJ3GM2N"),
-    *("0PUK6V6EV0", "LS4PSXUNUM", "9SIQT8TOJO", "6E92ZMYYFZ"),
-)
-_CURRENCIES = ("EUR", "USD", "JPY", "CAD", "GBP", "TRY")
-_CATEGORIES = ("accessories", "clothing, tops", "footwear", "hair, beauty", "decor, home", "kitchen")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_FIRST = ("john", "mary", "david", "susan", "kevin", "linda", "jason", "karen", "eric", "amy", "brian", "laura")
-_LAST = ("smith", "jones", "brown", "davis", "miller", "wilson", "moore", "taylor", "clark", "lewis", "young", "hall")
-_DOMAINS = ("example.com", "example.net", "example.org")
+#: A duration is at most so many standard deviations above the mean: waits and services have exponential tails,
+#: a log-normal law that stands for them is heavier far out (of an exponential law 2e-6 lie beyond).
+LONGEST = 12.0
+#: Between two lines that a program prints one after the other.
+STEP_NS = 20_000
 
 
-class _Spoken(NamedTuple):
-    """One request that is worded."""
+class Moment(NamedTuple):
+    """A line that is not worded yet."""
 
     t_ns: int
-    took_ns: int
-    key: int
+    template: LogTemplate
+    spoken: Spoken
+
+
+class Wording(Shared):
+    """How a program words its lines; `pod` is where it runs."""
+
+    __slots__ = ("pod",)
+
+    def __init__(self, pod: str) -> None:
+        self.pod = pod
+
+    def __reduce__(self) -> tuple[type[Wording], tuple[str]]:
+        return (Wording, (self.pod,))
+
+    def text(self, template: LogTemplate, spoken: Spoken) -> str:
+        """A template with what its marks stand for."""
+        return fill(template.text, partial(value_of, spoken))
+
+
+def _instant(moment: Moment) -> int:
+    return moment.t_ns
+
+
+class _Group(NamedTuple):
+    """Requests alike: how many, what they print, how long they take at random and then for certain."""
+
+    requests: int
     templates: tuple[LogTemplate, ...]
     status: int
     cause: Cause | None
-    pod: str
+    law: Latency
+    after_ns: int
+
+
+class Began(NamedTuple):
+    """Requests that began in the `span_ns` before an instant; `key` is that of their draws."""
+
+    t_ns: int
+    span_ns: int
+    key: int
+    served: tuple[Served, ...]
+    failed: tuple[Failed, ...]
+
+    @property
+    def last_ns(self) -> int:
+        """When the last of them has ended."""
+        took = [longest(each.latency) for each in self.served if each.log]
+        took += [longest(each.before) + each.after_ns for each in self.failed]
+        return self.t_ns + math.ceil(max(took, default=0.0))
+
+    def groups(self) -> Iterator[_Group]:
+        """Those that print something."""
+        for s in self.served:
+            yield _Group(s.requests, s.log, s.status, None, s.latency, 0)
+        for f in self.failed:
+            status = f.call.status if f.call.required else f.operation.status
+            yield _Group(f.calls, f.call.log, status, f.cause, f.before, int(f.after_ns))
+
+
+def longest(law: Latency) -> float:
+    """No request takes longer."""
+    return law.mean + LONGEST * math.sqrt(law.variance)
+
+
+class Passed(NamedTuple):
+    """Requests that began, or ended, in a tick in which queues were followed: 64-bit integers, one for each.
+
+    Attributes:
+        templates: what they print: that of the begin if there are no `ends`.
+        numbers: of the requests, since the process began.
+    """
+
+    templates: tuple[LogTemplate, ...]
+    status: int
+    cause: Cause | None
+    starts: bytes
+    ends: bytes
+    numbers: bytes
 
 
 class RequestLines(LazyLines):
-    """What one server's log says about one tick.
+    """What a server prints in a tick, (`since_ns`, `t_ns`].
 
     Args:
-        t_ns: end of the tick; `span_ns` its length.
-        key: from which all details follow; `pod` is the pod's name.
-        served, failed: what happened.
+        began: ticks whose requests may print something now.
+        key: of the details of requests that were followed; `passed`: those.
     """
 
-    __slots__ = ("_failed", "_key", "_pod", "_served", "_span_ns", "_t_ns")
+    __slots__ = ("_began", "_key", "_passed", "_since_ns", "_t_ns", "_wording")
 
     def __init__(
-        self, t_ns: int, span_ns: int, key: int, pod: str, served: Sequence[Served], failed: Sequence[Failed]
-    ) -> None:
-        self._t_ns = t_ns
-        self._span_ns = span_ns
-        self._key = key
-        self._pod = pod
-        self._served = tuple(served)
-        self._failed = tuple(failed)
-
-    def __reduce__(
         self,
-    ) -> tuple[type[RequestLines], tuple[int, int, int, str, tuple[Served, ...], tuple[Failed, ...]]]:
-        return (RequestLines, (self._t_ns, self._span_ns, self._key, self._pod, self._served, self._failed))
+        since_ns: int,
+        t_ns: int,
+        wording: Wording,
+        began: tuple[Began, ...],
+        key: int = 0,
+        passed: tuple[Passed, ...] = (),
+    ) -> None:
+        self._since_ns = since_ns
+        self._t_ns = t_ns
+        self._wording = wording
+        self._began = began
+        self._key = key
+        self._passed = passed
+
+    def __reduce__(self):  # type: ignore[no-untyped-def]  # a tuple of all arguments
+        return (
+            RequestLines,
+            (self._since_ns, self._t_ns, self._wording, self._began, self._key, self._passed),
+        )
 
     @property
-    def count(self) -> int:
-        """How many lines there are."""
-        served = sum(min(s.requests, SPOKEN_PER_OPERATION) * len(s.log) for s in self._served)  # integers
-        return served + sum(min(f.calls, SPOKEN_PER_OPERATION) * len(f.call.log) for f in self._failed)  # integers
+    def size_bytes(self) -> int:
+        """Of the requests whose ends are not known those that begin now stand for those that end."""
+        size = sum(_size_of(each.templates) * (len(each.numbers) // 8) for each in self._passed)  # integers
+        newest = self._began[-1] if self._began and self._began[-1].t_ns == self._t_ns else None
+        if newest is not None:
+            size += sum(each.requests * _size_of(each.log) for each in newest.served)  # integers
+            size += sum(each.calls * _size_of(each.call.log) for each in newest.failed)  # integers
+        return size
 
-    def lines(self) -> list[LogLine]:
-        """The lines, in order of time."""
-        found: list[LogLine] = []
-        for spoken in self._spoken():
-            last = max(1, len(spoken.templates) - 1)
-            for position, template in enumerate(spoken.templates):
-                t_ns = spoken.t_ns + spoken.took_ns * position // last
-                found.extend(
-                    LogLine(t_ns, template.stream, text) for text in _worded(spoken._replace(t_ns=t_ns), template)
-                )
-        return sorted(found, key=_instant)
-
-    def _spoken(self) -> Iterator[_Spoken]:
-        position = 0
-        none = Latency(0.0, 0.0)
-        happened: list[tuple[int, tuple[LogTemplate, ...], int, Latency, Cause | None]] = [
-            (s.requests, s.log, s.status, s.latency, None) for s in self._served
+    def lines(self, last: int | None = None) -> list[LogLine]:
+        """The lines, in order of time; or at least the `last` ones."""
+        moments = sorted(chain(self._drawn(), self._known()), key=_instant)
+        if last is not None:
+            moments = moments[max(0, len(moments) - last) :]
+        return [
+            LogLine(moment.t_ns, moment.template.stream, text)
+            for moment in moments
+            for text in self._wording.text(moment.template, moment.spoken._replace(t_ns=moment.t_ns)).split("\n")
         ]
-        happened += [(f.calls, f.call.log, _status(f), none, f.cause) for f in self._failed]
-        for count, templates, status, latency, cause in happened:
-            for _ in range(min(count, SPOKEN_PER_OPERATION)):
-                position += 1
-                key = mix(self._key, position)
-                start = self._t_ns - self._span_ns + int(uniform_at(key, 0) * self._span_ns)
-                took = int(quantile(latency, uniform_at(key, 50))) if latency.mean else MILLISECOND
-                took = min(took, self._t_ns - 1 - start)  # the lines of a tick stay inside it
-                yield _Spoken(start, took, key, templates, status, cause, self._pod)
+
+    def _drawn(self) -> Iterator[Moment]:
+        """Every request is drawn; what it prints in this tick counts."""
+        for began in self._began:
+            position = 0
+            for group in began.groups():
+                yield from self._of(began, group, position)
+                position += group.requests
+
+    def _of(self, began: Began, group: _Group, position: int) -> Iterator[Moment]:
+        law, limit = group.law, longest(group.law)
+        lasts = law_of(law) if law.mean > 0.0 else None
+        since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
+        first = began.t_ns - began.span_ns
+        for number in range(position + 1, position + 1 + group.requests):
+            key = mix(began.key, number)
+            start = first + 1 + int(uniform_at(key, 0) * began.span_ns)
+            took = group.after_ns
+            if lasts is not None:
+                took += int(min(exp(lasts.quantile(uniform_at(key, 50))), limit))
+            for place, template in enumerate(group.templates):
+                at = start + (min(place * STEP_NS, took) if template.begins else took)
+                if since_ns < at <= t_ns and took > template.above_ns:
+                    yield Moment(at, template, Spoken(at, took, key, group.status, group.cause, pod))
+
+    def _known(self) -> Iterator[Moment]:
+        """Lines of the begin of those that began, lines of the end of those that ended."""
+        for group in self._passed:
+            starts, numbers = array("q", group.starts), array("q", group.numbers)
+            ends = array("q", group.ends) if group.ends else starts
+            for start, end, number in zip(starts, ends, numbers, strict=True):
+                spoken = Spoken(end, end - start, mix(self._key, number), group.status, group.cause, self._wording.pod)
+                for place, template in enumerate(group.templates):
+                    yield Moment(end if group.ends else min(start + place * STEP_NS, self._t_ns), template, spoken)
 
 
-def _status(failed: Failed) -> int:
-    """HTTP status of a request one of whose calls failed."""
-    return failed.call.status if failed.call.required else failed.operation.status
-
-
-def _instant(line: LogLine) -> int:
-    return line.t_ns
-
-
-def _worded(spoken: _Spoken, template: LogTemplate) -> list[str]:
-    return fill(template.text, partial(_value, spoken)).split("\n")
-
-
-def fill(text: str, value: Callable[[str], str]) -> str:
-    """Replace every `{mark}` for which `value(mark)` gives something."""
-    if "{" not in text:
-        return text
-    parts, rest = [], text
-    while True:
-        before, opening, after = rest.partition("{")
-        parts.append(before)
-        if not opening:
-            return "".join(parts)
-        mark, closing, tail = after.partition("}")
-        if closing and mark.isidentifier():
-            parts.append(value(mark))
-            rest = tail
-        else:
-            parts.append("{")
-            rest = after
-
-
-def _pick(spoken: _Spoken, counter: int, items: Sequence[str]) -> str:
-    return items[int(uniform_at(spoken.key, counter) * len(items))]
-
-
-def _uuid(key: int, counter: int) -> str:
-    """A random UUID (version 4)."""
-    digits = f"{mix(key, counter):016x}{mix(key, counter + 1):016x}"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-
-
-def _email(spoken: _Spoken) -> str:
-    number = str(10 + int(uniform_at(spoken.key, 33) * 90))
-    return f"{_pick(spoken, 30, _FIRST)}{_pick(spoken, 31, _LAST)}{number}@{_pick(spoken, 32, _DOMAINS)}"
-
-
-def _tracking(spoken: _Spoken) -> str:
-    a, b, c = (int(uniform_at(spoken.key, counter) * n) for counter, n in ((40, 26), (41, 26), (42, 10**8)))
-    return f"{chr(65 + a)}{chr(65 + b)}-{c:08d}-{c * 7 % 10**9:09d}"
-
-
-def _amount(spoken: _Spoken) -> str:
-    return f"{8 + int(uniform_at(spoken.key, 60) * 120)}.{int(uniform_at(spoken.key, 61) * 100):02d}"
-
-
-def _reason(spoken: _Spoken) -> str:
-    """Why the call failed; the answers of programs in between have marks of their own."""
-    return fill(describe(spoken.cause), partial(_value, spoken)) if spoken.cause is not None else ""
-
-
-def _value(spoken: _Spoken, mark: str) -> str:
-    """What a mark stands for in one request."""
-    match mark:
-        case "time":
-            return format_rfc3339(spoken.t_ns, digits=9)
-        case "time_ms":
-            return format_rfc3339(spoken.t_ns, digits=3)
-        case "time_s":
-            return format_rfc3339(spoken.t_ns)
-        case "epoch_ms":
-            return str((spoken.t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
-        case "epoch_s":
-            whole, fraction = divmod((spoken.t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
-            return f"{whole}.{fraction:06d}"
-        case "request_id":
-            return _uuid(spoken.key, 10)
-        case "session" | "user":
-            return _uuid(spoken.key, 14)
-        case "order":
-            return _uuid(spoken.key, 18)
-        case "product":
-            return _pick(spoken, 22, _PRODUCTS)
-        case "products":
-            return ", ".join(f"'{_PRODUCTS[(mix(spoken.key, 23) + 2 * i) % len(_PRODUCTS)]}'" for i in range(5))
-        case "currency":
-            return _pick(spoken, 29, _CURRENCIES)
-        case "email":
-            return _email(spoken)
-        case "tracking":
-            return _tracking(spoken)
-        case "amount":
-            return _amount(spoken)
-        case "whole_amount":
-            return _amount(spoken).partition(".")[0]
-        case "bytes":
-            return str(2_000 + int(uniform_at(spoken.key, 70) * 9_000)) if spoken.status == 200 else "2354"
-        case "category":
-            return _pick(spoken, 71, _CATEGORIES)
-        case "latency_ms":
-            return str(max(1, spoken.took_ns // MILLISECOND))
-        case "status":
-            return str(spoken.status)
-        case "cause":
-            return _reason(spoken)
-        case "cause_json":
-            return json_text(_reason(spoken))
-        case "grpc_code":
-            return _reason(spoken).partition("code = ")[2].partition(" ")[0] or "Unknown"
-        case "hotel":
-            return str(1 + int(uniform_at(spoken.key, 72) * 80))
-        case "hotels":
-            first = 1 + int(uniform_at(spoken.key, 72) * 76)
-            return " ".join(str(first + n) for n in range(5))
-        case "pod":
-            return spoken.pod
-        case "time_clf":
-            stamp = format_rfc3339(spoken.t_ns)
-            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
-        case "latency_s":
-            return f"{spoken.took_ns // SECOND}.{spoken.took_ns // MILLISECOND % 1000:03d}"
-        case "request_hex":
-            return f"{mix(spoken.key, 90):016x}{mix(spoken.key, 91):016x}"
-        case _:
-            return "{" + mark + "}"
+def _size_of(templates: Sequence[LogTemplate]) -> int:
+    """Bytes of the lines of one request: what marks stand for is about as long as they are, stamps are longer."""
+    return sum(len(template.text) + 2 * FRAME_BYTES for template in templates)  # integers

@@ -7,13 +7,12 @@ retries: attempts over requests. Left out: latencies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.engine import SECOND, Timer, format_rfc3339
 from simcluster.models.apps.behaviour import Report
-from simcluster.models.apps.logs import fill
-from simcluster.models.traffic.cluster.server import Failed, Served
+from simcluster.models.apps.marks import fill
+from simcluster.models.traffic.cluster.server import Happened
 
 if TYPE_CHECKING:
     from simcluster.models.machine.container import Container
@@ -29,14 +28,29 @@ class SelfReport:
         self._report = report
         self._requests = 0
         self._errors = 0
+        self._ends: list[tuple[int, int, int]] = []  # when requests end, how many, and how many of them with an error
         self._since_ns = container.sim.now
         self._timer: Timer | None = container.sim.after(report.every, self._tell)
 
-    def count(self, served: Sequence[Served], failed: Sequence[Failed]) -> None:
-        """What was finished in a tick."""
-        lost = sum(each.calls for each in failed if each.call.required)  # integers
-        self._requests += sum(each.requests for each in served) + lost  # integers
-        self._errors += lost
+    def count(self, t_ns: int, happened: Happened) -> None:
+        """Requests that began in a tick, or ended: they count when they have ended."""
+        for each in happened.served:
+            self._ends.append((t_ns + int(each.latency.mean), each.requests, 0))
+        for lost in happened.failed:
+            if lost.call.required:
+                self._ends.append((t_ns + int(lost.before.mean + lost.after_ns), lost.calls, lost.calls))
+        for known in happened.followed:
+            errors = sum(failed.calls for failed in known.failed if failed.call.required)  # integers
+            self._ends.append((t_ns, known.served + errors, errors))
+        self._settle(t_ns)
+
+    def _settle(self, now: int) -> None:
+        """Count those that have ended by now."""
+        for end_ns, requests, errors in self._ends:
+            if end_ns <= now:
+                self._requests += requests
+                self._errors += errors
+        self._ends = [each for each in self._ends if each[0] > now]
 
     def stop(self) -> None:
         """The process is gone."""
@@ -46,6 +60,7 @@ class SelfReport:
 
     def _tell(self) -> None:
         now = self._container.sim.now
+        self._settle(now)
         hosts: dict[str, list[int]] = {}
         spec = self._container.spec
         for edge in self._traffic.history.between(self._since_ns, now):
@@ -53,7 +68,7 @@ class SelfReport:
             if key.pod == spec.pod_name and key.container == spec.name and key.namespace == spec.namespace:
                 counts = hosts.setdefault(f"{key.host}:{key.port}", [0, 0, 0])
                 counts[0] += edge.sent
-                counts[1] += edge.sent - edge.ok
+                counts[1] += sum(edge.errors.values())  # integers
                 counts[2] += edge.errors.get("deadline", 0) + edge.errors.get("timeout", 0)
         for host, (attempts, failed, timeouts) in hosts.items():
             marks = {

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.behaviour import Behaviour
-from simcluster.models.apps.logs import RequestLines, fill
+from simcluster.models.apps.logs import Wording
+from simcluster.models.apps.marks import fill
+from simcluster.models.apps.requestwriter import RequestWriter
 from simcluster.models.apps.selfreport import SelfReport
 from simcluster.models.apps.settings import WrongSetting, configured
 from simcluster.models.apps.shortage import accept_failed, last_words
@@ -21,9 +23,9 @@ from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
-from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
+from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
-from simcluster.models.traffic.cluster.server import Failed, Served, Server
+from simcluster.models.traffic.cluster.server import Happened, Server
 from simcluster.models.traffic.graph.skin import Line
 
 #: Start-up work is accounted in slices of at most this, because the machine's speed changes.
@@ -68,6 +70,7 @@ class ServerProgram(Program):
         self._judged: tuple[object, bool] = (None, False)  # queue and CPU, and whether checks are prompt then
         spec = container.spec
         self._key = container.sim.streams.key("server", spec.pod_uid, spec.name, container.container_id)
+        self._writer = RequestWriter(container.log, self._key)
 
     @property
     def comm(self) -> str:
@@ -168,12 +171,15 @@ class ServerProgram(Program):
         fate = self._traffic.fate(server, index)
         return fate is None or (not fate.failures and fate.latency.mean <= PROMPT_NS)
 
-    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
+    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
         """Keep what happened in a tick until somebody reads the log."""
-        key = mix(self._key, t_ns)
         if self._self_report is not None:
-            self._self_report.count(served, failed)
-        self.container.log.write_lazily(RequestLines(t_ns, TICK_NS, key, self.container.spec.pod_name, served, failed))
+            self._self_report.count(t_ns, happened)
+        return self._writer.write(t_ns, span_ns, self.wording(), happened)
+
+    def wording(self) -> Wording:
+        """How it words its lines."""
+        return Wording(self.container.spec.pod_name)
 
     def short_of_descriptors(self, errno: str) -> None:
         """Say that connections cannot be accepted, as such a program does."""

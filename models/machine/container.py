@@ -10,6 +10,7 @@ from simcluster.engine import SECOND, Parted, Simulation
 from simcluster.models.machine.containerspec import ContainerSpec, Mount
 from simcluster.models.machine.host import EXIT_SIGKILL, Host
 from simcluster.models.machine.kernel.cfs import CpuStat, statistics
+from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup, scope_of
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.process import Process
@@ -36,6 +37,7 @@ class Sandbox(Parted):
     volumes: dict[str, Layer] = field(default_factory=dict)  # what was written to each emptyDir
     names: ResolverConfig | None = None  # its resolv.conf; None: what dnsPolicy ClusterFirst gives
     hosts: str = ""  # what hostAliases add to /etc/hosts
+    group: PodGroup = NO_REQUESTS  # its control group
 
     def container_on(self, port: int) -> Container | None:
         """The running container that listens on the port."""
@@ -152,6 +154,11 @@ class Container(Parted):
     @mounts.setter
     def mounts(self, mounts: tuple[Mount, ...]) -> None:
         self._mounts = mounts
+
+    @property
+    def control_group(self) -> str:
+        """Its control group as the host sees it: a path without a slash in front."""
+        return f"{self.sandbox.group.path(self.spec.pod_uid)}/{scope_of(self.container_id)}"
 
     @property
     def running(self) -> bool:

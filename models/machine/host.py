@@ -12,6 +12,15 @@ from typing import NamedTuple
 
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hardware import HEX, Hardware, uuid_of
+from simcluster.models.machine.kernel.cgroups import (
+    BEST_EFFORT,
+    DEFAULT_WEIGHT,
+    GUARANTEED,
+    MOST_WEIGHT,
+    ROOT_SLICE,
+    SYSTEM,
+    scope_of,
+)
 from simcluster.models.machine.kernel.group import Group
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.processes import HostProcess
@@ -96,14 +105,28 @@ class Host(Hardware):
             else:
                 self.kernel(*(f"CPU{n}: Core temperature/speed normal" for n in range(self.cpu_cores)))
 
-    def burden(self, name: str, cores: float, *, weight: int = 1024, memory_bytes: int = 0, user: str = "root") -> None:
+    def burden(
+        self,
+        name: str,
+        cores: float,
+        *,
+        weight: int = DEFAULT_WEIGHT,
+        group: str = SYSTEM,
+        memory_bytes: int = 0,
+        user: str = "root",
+    ) -> None:
         """A process of the host that is not ours wants so many cores and holds so much memory.
+
+        Args:
+            weight: CPUWeight of its unit; group: the slice of that: `system.slice`, or `-.slice` for the root.
 
         Raises:
             ValueError: magnitudes that no process has here.
         """
-        if cores < 0.0 or memory_bytes < 0 or not 2 <= weight <= 262144:
-            raise ValueError("a process uses no negative amounts, and its weight is between 2 and 262144")
+        if cores < 0.0 or memory_bytes < 0 or not 1 <= weight <= MOST_WEIGHT:
+            raise ValueError(f"a process uses no negative amounts, and its weight is between 1 and {MOST_WEIGHT}")
+        if group not in (SYSTEM, ROOT_SLICE):
+            raise ValueError(f"{self.name} has no slice {group}")
         if memory_bytes > self.memory_bytes:
             raise ValueError(f"{self.name} has no {memory_bytes} bytes of memory")
         process = self.processes.get(name)
@@ -113,7 +136,7 @@ class Host(Hardware):
             self.processes[name] = process
         self.host_memory += memory_bytes - process.memory_bytes
         process.cores, process.weight, process.memory_bytes = cores, weight, memory_bytes
-        self.cpu.burden(f"host/{name}", int(cores * NANOCORES), weight)
+        self.cpu.burden(f"host/{name}", int(cores * NANOCORES), weight, group)
         process.settle(self.sim.now, self.cpu.granted(f"host/{name}"))
         self.network.version += 1
         self.check_memory()
@@ -123,7 +146,7 @@ class Host(Hardware):
         process = self.processes.pop(name, None)
         if process is not None:
             self.host_memory -= process.memory_bytes
-            self.cpu.burden(f"host/{name}", 0, 0)
+            self.cpu.forget(f"host/{name}")
             self.retired_host_ns += process.used_ns(self.sim.now)
             self.network.version += 1
 
@@ -139,8 +162,8 @@ class Host(Hardware):
 
     def out_of_memory(self, container: Group) -> None:
         """The container exceeded its limit: the kernel kills its largest process."""
-        uid, scope = container.spec.pod_uid.replace("-", "_"), f"cri-containerd-{container.container_id}.scope"
-        group = f"/kubepods.slice/kubepods-pod{uid}.slice/{scope}"
+        group = f"/{container.control_group}"
+        scope = scope_of(container.container_id)
         where = f"MEMCG,nodemask=(null),cpuset={scope},mems_allowed=0,oom_memcg={group},task_memcg={group}"
         self._say_killed(container, where, self.oom_score(container), "Memory cgroup out of memory")
         self.os.count_kill(container)
@@ -178,7 +201,7 @@ class Host(Hardware):
 
     def _kill_for_all(self, container: Group) -> None:
         comm, pid = container.comm, container.pid
-        self._say_killed(container, f"{_GLOBAL}/kubepods.slice", self.oom_score(container))
+        self._say_killed(container, f"{_GLOBAL}/{container.control_group}", self.oom_score(container))
         self.os.count_kill(container)
         container.exit(EXIT_SIGKILL, "OOMKilled")
         if self.on_oom is not None:
@@ -197,16 +220,9 @@ class Host(Hardware):
         Source: Kubernetes docs, node-pressure eviction: Guaranteed -997, BestEffort 1000,
         Burstable min(max(2, 1000 - 1000 * request / node memory), 999).
         """
-        spec = container.spec
-        if not spec.memory_request and not spec.cpu_request and spec.memory_limit is None:
-            return 1000
-        if (
-            spec.memory_limit is not None
-            and spec.memory_limit == spec.memory_request
-            and (spec.cpu_limit is not None and spec.cpu_limit == spec.cpu_request)
-        ):
-            return -997
-        return min(max(2, 1000 - 1000 * spec.memory_request // self.memory_bytes), 999)
+        fixed = {BEST_EFFORT: 1000, GUARANTEED: -997}.get(container.sandbox.group.qos)
+        request = container.spec.memory_request
+        return fixed if fixed is not None else min(max(2, 1000 - 1000 * request // self.memory_bytes), 999)
 
 
 def _held(process: HostProcess) -> int:

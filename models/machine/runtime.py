@@ -17,6 +17,7 @@ from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.host import Host
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.imagetools.execute import Executed
+from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
@@ -111,8 +112,9 @@ class Runtime:
         memory_limit: int | None = None,
         names: ResolverConfig | None = None,
         hosts: str = "",
+        group: PodGroup = NO_REQUESTS,
     ) -> Sandbox:
-        """Create the pod's network namespace and give it an address. Raises RuntimeFailure."""
+        """Create the pod's network namespace and control group, and give it an address. Raises RuntimeFailure."""
         self._require_up()
         sandbox_id = self._new_id()
         if memory_limit is not None and memory_limit < INIT_MEMORY_BYTES:
@@ -127,7 +129,8 @@ class Runtime:
         sandbox = Sandbox(
             namespace, pod_name, pod_uid, self.machine.name, address, host_network=host_network, sandbox_id=sandbox_id
         )
-        sandbox.names, sandbox.hosts = names, hosts
+        sandbox.names, sandbox.hosts, sandbox.group = names, hosts, group
+        self.machine.cpu.admit(pod_uid, group)
         self.sandboxes[pod_uid] = sandbox
         if not host_network:
             self.network.attach(address, sandbox)
@@ -139,6 +142,7 @@ class Runtime:
         sandbox = self.sandboxes.pop(pod_uid, None)
         if sandbox is None:
             return
+        self.machine.cpu.dismiss(pod_uid)
         if not sandbox.host_network:
             self.network.detach(sandbox.address)
             self._addresses.pop(sandbox.address, None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from simcluster.engine import SECOND, Parted, Simulation
 from simcluster.models.machine.journal import Journal
+from simcluster.models.machine.kernel.cgroups import DEFAULT_WEIGHT, ROOT_SLICE, SYSTEM
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Unit(Parted):
         changed_ns: instant since which it is in this state.
         pid: main PID while active, else 0.
         command: command line of the main process.
+        slice: of its control group; cpu_weight: CPUWeight of that.
         on_start, on_stop: called after the process started or ended.
     """
 
@@ -33,8 +35,15 @@ class Unit(Parted):
     enabled: bool = True
     changed_ns: int = 0
     pid: int = 0
+    slice: str = SYSTEM
+    cpu_weight: int = DEFAULT_WEIGHT
     on_start: Callable[[], None] | None = None
     on_stop: Callable[[], None] | None = None
+
+    @property
+    def control_group(self) -> str:
+        """Its control group."""
+        return f"/{self.name}" if self.slice == ROOT_SLICE else f"/{self.slice}/{self.name}"
 
 
 #: name, description, command line, PID of the first start.

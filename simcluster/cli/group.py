@@ -23,6 +23,8 @@ COMMANDS = {
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",
     "run": "Run one agent on one task and explain the grade.",
     "score": "Score a recorded run directory again.",
+    "serve": "Serve a cluster on loopback to kubectl and any other client.",
+    "ssh": "Run a command on a node of a served cluster.",
     "shell": "Be the operator: a prompt with kubectl, ssh, wait, fork, back.",
     "traffic": "Run a call graph: queues, retries, collapse.",
     "validate": "Check the traffic models against theory and published experiments.",

@@ -99,6 +99,11 @@ class AppendLog(Flat, Generic[T]):
         if isinstance(self._blocks, FlatList) and self._blocks:
             self.dropped += len(self._blocks.pop(0))
 
+    def clear(self) -> None:
+        """Drop all entries."""
+        self.dropped = self.end
+        self._blocks, self._tail, self._open = (), None, 0
+
     def __len__(self) -> int:
         """Entries held now (dropped ones not counted)."""
         return len(self._blocks) * self._block + self._open

@@ -55,6 +55,11 @@ def uniform_rows(keys: NDArray[np.uint64], counters: Sequence[int]) -> NDArray[n
     return _units(keys + steps[:, None])
 
 
+def uniform_run(key: int, count: int) -> NDArray[np.float64]:
+    """`uniform_at(key, n)` of every n from 0 to below `count`, same bits."""
+    return _units(np.arange(count, dtype=np.uint64) * np.uint64(_GAMMA) + np.uint64(key & _MASK))
+
+
 def _units(z: NDArray[np.uint64]) -> NDArray[np.float64]:
     """SplitMix64's last steps, and what they give in (0, 1)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

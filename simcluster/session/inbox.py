@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Protocol
 
-from simcluster.engine import AppendLog
+from simcluster.engine import AppendLog, Digest
 from simcluster.session import plainjson
 from simcluster.session.clock import Budget, Clock
 from simcluster.session.kinds import KINDS, Effect, Executor, Kind, Request
@@ -46,6 +47,8 @@ class Inbox:
         budget: how many commands and how much time may be used.
         opened_ns: the instant from which the budget counts.
         commands: every outside command so far.
+        used: how many of them the budget counts.
+        chain: commands and their answers; the world's own digest knows nothing of them.
     """
 
     def __init__(self, world: World, policy: Clock, budget: Budget, owner: Owner, tools: tuple[str, ...]) -> None:
@@ -54,6 +57,8 @@ class Inbox:
         self.budget = budget
         self.opened_ns = world.sim.now
         self.commands: AppendLog[Command] = AppendLog(block=64)
+        self.used = 0
+        self.chain = Digest()
         self.executor = Executor(world)
         self._owner = owner
         self._tools = tools
@@ -62,6 +67,13 @@ class Inbox:
     def ends_ns(self) -> int:
         """The instant at which the budget of time is used up."""
         return self.opened_ns + self.budget.time_ns
+
+    @property
+    def digest(self) -> str:
+        """The digest of the run: what was committed in the world, what was asked and what was answered."""
+        run = Digest()
+        run.add(self.world.sim.now, "run", self.world.sim.digest.state + self.chain.state)
+        return run.hex()
 
     def submit(self, request: Request) -> CommandResult:
         """Let one request take effect and give its answer.
@@ -76,8 +88,27 @@ class Inbox:
             self._check_budget(self.world.sim.now if request.at_ns is None else request.at_ns)
         return self._served(kind, request)
 
+    def follow(self, seen: Callable[[], bool], step_ns: int, limit_ns: int) -> bool:
+        """Let time pass until somebody has news of what he follows; logged as one request of kind `follow`.
+
+        Args:
+            step_ns: how far the clock moves between two looks.
+            limit_ns: how long at most, simulated.
+
+        Returns:
+            Whether there is news; not if the limit or the budget ends it.
+        """
+        clock, begun_ns = self.executor.clock, self.world.sim.now
+        ends_ns = min(begun_ns + limit_ns, self.ends_ns)
+        while not (found := seen()) and clock.now < ends_ns:
+            clock.advance(min(step_ns, ends_ns - clock.now))
+        if clock.now > begun_ns:
+            request = Request("follow", f"{clock.now - begun_ns}ns")
+            self._log(begun_ns, request, KINDS["follow"].effect(self.world, request), CommandResult(""))
+        return found
+
     def _check_budget(self, arrives_ns: int) -> None:
-        if len(self.commands) >= self.budget.commands:
+        if self.used >= self.budget.commands:
             raise BudgetExceeded(f"the {self.budget.commands} commands of this episode are used up")
         if arrives_ns >= self.ends_ns:
             raise self.out_of_time()
@@ -131,7 +162,10 @@ class Inbox:
         """Keep a command and chain it with its answer into the digest."""
         tool, text, target, stdin, identity, _ = request
         command = Command(at_ns, tool, target, text, stdin, identity, result.exit_code, answer_digest(result))
-        self.world.sim.record("command", json.dumps(command, ensure_ascii=False))
-        command = command._replace(digest=self.world.sim.digest.hex())
+        self.chain.add(
+            self.world.sim.now, "command", json.dumps(command, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
+        command = command._replace(digest=self.digest)
         self.commands.append(command)
+        self.used += effect.counts
         self._owner.answered(command, effect)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from simcluster.api.authentication.identity import service_account
+from simcluster.api.encoding.wire import Encoder
 from simcluster.api.request import ADMIN, User
 from simcluster.engine import SECOND, parse_duration
+from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
 from simcluster.session.looks import kubectl_charge, only_looks
@@ -17,6 +19,7 @@ from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import World
+from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
 #: The longest single wait that is accepted; longer ones are typing errors more often than wishes.
 WAIT_LIMIT_NS = 24 * 3600 * SECOND
@@ -28,9 +31,11 @@ class Request(NamedTuple):
 
     Attributes:
         tool: the kind, a key of `KINDS`.
-        text: the command line; of a wait the duration, of load the requests a second, of a diagnosis its JSON.
-        target: the node; `NAMESPACE/POD` or `NAMESPACE/POD/CONTAINER`; of load `NAMESPACE/SERVICE`.
-        stdin: what it reads.
+        text: the command line; of a wait the duration; of a deployed graph the name of its file; of load and of a
+            diagnosis their JSON.
+        target: the node; `NAMESPACE/POD` or `NAMESPACE/POD/CONTAINER`; of load `NAMESPACE/SERVICE`; of a graph
+            the namespace.
+        stdin: what it reads; the text of a graph.
         identity: in whose name (a user of the API server); empty for the cluster's administrator.
         at_ns: simulated instant at which it arrives, under a `realtime` clock, and under no other.
     """
@@ -54,6 +59,7 @@ class Executor:
         self.world = world
         self.clock = DeadlineClock(world)
         self.submission: str | dict[str, Any] | None = None
+        self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
         for machine in world.machines.values():
             machine.login_shell = NodeShell(machine, self.clock)
@@ -61,6 +67,10 @@ class Executor:
     def kubectl(self, request: Request) -> CommandResult:
         """`kubectl TEXT`, without a shell."""
         return self._kubectl_of(request.identity).run(request.text, request.stdin)
+
+    def http(self, request: Request) -> CommandResult:
+        """One exchange with the API server, as `session.http` writes it."""
+        return http.execute(self, request.text, self._encoder)
 
     def node(self, request: Request) -> CommandResult:
         """`ssh TARGET TEXT`, as root."""
@@ -90,10 +100,16 @@ class Executor:
         self.clock.advance(parse_duration(request.text))
         return CommandResult("")
 
+    def deploy(self, request: Request) -> CommandResult:
+        """Apply the manifests of a call graph; prints the names of its Deployments."""
+        spec = graph_in(request.stdin, Path(request.text) if request.text else UNNAMED)
+        names = deploy_graph(self.world, spec, request.target)
+        return CommandResult("".join(f"{name}\n" for name in names))
+
     def load(self, request: Request) -> CommandResult:
         """Send users to a Service."""
         namespace, _, service = request.target.partition("/")
-        self.world.add_users(namespace, service, float(request.text))
+        add_users(self.world, namespace, service, _habits(request.text))
         return CommandResult("")
 
     def diagnose(self, request: Request) -> CommandResult:
@@ -119,15 +135,26 @@ def _user(identity: str) -> User:
 
 
 class Effect(NamedTuple):
-    """What a request is to the clock and to the record. `writes`: it may change the world."""
+    """What a request is to the clock and to the record.
+
+    Attributes:
+        writes: it may change the world.
+        counts: the budget of commands counts it; what belongs to the command before does not.
+    """
 
     charge: Charge
     writes: bool = False
+    counts: bool = True
 
 
 def _of_kubectl(world: World, request: Request) -> Effect:
     charge = kubectl_charge(request.text)
     return Effect(charge, charge == "write")
+
+
+def _of_http(world: World, request: Request) -> Effect:
+    call = http.read(request.text)
+    return Effect(call["charge"], http.changes(call), bool(call["counts"]))
 
 
 def _of_node(world: World, request: Request) -> Effect:
@@ -143,12 +170,20 @@ def _free(world: World, request: Request) -> Effect:
     return Effect("free")
 
 
+def _following(world: World, request: Request) -> Effect:
+    return Effect("free", counts=False)
+
+
 def _changing(world: World, request: Request) -> Effect:
     return Effect("free", writes=True)
 
 
 def _anything(world: World, request: Request) -> None:
     """Whatever is wrong with it, the tool itself says."""
+
+
+def _check_http(world: World, request: Request) -> None:
+    http.read(request.text)
 
 
 def _check_container(world: World, request: Request) -> None:
@@ -162,15 +197,24 @@ def _check_wait(world: World, request: Request) -> None:
         raise ValueError(f"wait takes a duration from 0s to 24h, not {request.text}")
 
 
+def _check_deploy(world: World, request: Request) -> None:
+    graph_in(request.stdin, Path(request.text) if request.text else UNNAMED)
+    if world.api.store.get("namespaces", "", request.target) is None:
+        raise ValueError(f'namespaces "{request.target}" not found')
+
+
 def _check_load(world: World, request: Request) -> None:
     namespace, _, service = request.target.partition("/")
-    rps = float(request.text)
-    if not 0 < rps < math.inf:
-        raise ValueError(f"rps must be above zero, not {request.text}")
-    if world.api.store.get("services", namespace, service) is None:
-        raise ValueError(f'services "{service}" not found in namespace {namespace}')
-    if request.target in world.traffic.users:
-        raise ValueError(f"users {request.target} exist already")
+    habits_of(world, namespace, service, _habits(request.text))
+
+
+def _habits(text: str) -> dict[str, Any]:
+    """What a load says: JSON of a map, or the requests a second alone."""
+    try:
+        return {"rps": float(text)}
+    except ValueError:
+        given: dict[str, Any] = json.loads(text)
+        return given
 
 
 def _check_diagnosis(world: World, request: Request) -> None:
@@ -200,9 +244,12 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "kubectl": Kind(Executor.kubectl, _of_kubectl, patient=True, answerable=True),
+    "http": Kind(Executor.http, _of_http, _check_http, patient=True),
     "node": Kind(Executor.node, _of_node, patient=True),
     "container": Kind(Executor.container, _of_container, _check_container, patient=True, answerable=True),
     "wait": Kind(Executor.wait, _free, _check_wait),
+    "follow": Kind(Executor.wait, _following, _check_wait),
+    "deploy": Kind(Executor.deploy, _changing, _check_deploy),
     "load": Kind(Executor.load, _changing, _check_load),
     "diagnose": Kind(Executor.diagnose, _free, _check_diagnosis, budgeted=False),
 }

@@ -36,7 +36,7 @@ class Live:
         tools: kinds of requests that are taken, of `session.kinds.KINDS`.
     """
 
-    tools: tuple[str, ...] = ("kubectl", "node", "container", "wait")
+    tools: tuple[str, ...] = ("kubectl", "http", "follow", "node", "container", "wait")
 
     def __init__(self, world: World, policy: Clock, budget: Budget = UNLIMITED) -> None:
         self.world = world
@@ -50,6 +50,11 @@ class Live:
     @property
     def digest(self) -> str:
         """The digest of everything committed and answered so far."""
+        return self.inbox.digest
+
+    @property
+    def world_digest(self) -> str:
+        """The digest of the world alone: writes, transitions and samples, whatever was asked and answered."""
         return self.world.sim.digest.hex()
 
     @property

@@ -1,18 +1,24 @@
-"""`simcluster.sandbox()`: a healthy empty cluster for manifests of your own."""
+"""`simcluster.sandbox()`: a healthy empty cluster for manifests, call graphs and users of your own."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from simcluster.session import plainjson
 from simcluster.session.clock import Clock
 from simcluster.session.live import Live
-from simcluster.world import UserLoad, World, bootstrap
+from simcluster.session.load import Load
+from simcluster.world import World, bootstrap
+from simcluster.world.graphs import graph_in
 
 
 class Sandbox(Live):
     """A cluster without a task: nothing is injected and nothing is graded."""
 
-    tools = (*Live.tools, "load")
+    tools = (*Live.tools, "deploy", "load")
 
     def __init__(self, nodes: int, seed: int, policy: Clock) -> None:
         world = World(seed, workers=nodes)
@@ -25,17 +31,58 @@ class Sandbox(Live):
         """Nobody was paged."""
         return ""
 
-    def load(self, service: str, rps: float, *, namespace: str = "default") -> UserLoad:
-        """Send users to a Service, `rps` requests a second.
+    def deploy(
+        self, graph: str | Path | Mapping[str, Any], *, namespace: str = "default", ready_within: str = "5m"
+    ) -> list[str]:
+        """Put a call graph of `simcluster traffic` into the cluster: for each service a Deployment and a Service.
+
+        Time passes until all of them are rolled out. A graph that is deployed again, changed, rolls out anew. Its
+        `load`, `run` and `events` are left out: see `load`.
+
+        Args:
+            graph: its file, or the same keys as a mapping.
+            ready_within: how long to wait for the pods; `0s` does not wait.
 
         Returns:
-            The load; its `window(from_ns, to_ns)` tells how the users fared.
+            The names of the Services.
 
         Raises:
-            ValueError: there is no such Service, it has users already, or the rate is not above zero.
+            ValueError: the graph is wrong (file, line, and what would be right), there is no such namespace, or the API
+                server refused a manifest; nothing has happened then.
+            TimeoutError: the pods were not available in time; the message is what kubectl printed.
         """
-        self.submit("load", repr(float(rps)), f"{namespace}/{service}")
-        return self.world.traffic.users[f"{namespace}/{service}"]
+        name, text = _text_of(graph)
+        graph_in(text, Path(name))
+        deployed = self.submit("deploy", name, namespace, text).stdout.split()
+        for each in deployed if ready_within != "0s" else ():
+            rolled_out = self.kubectl(f"rollout status deployment/{each} -n {namespace} --timeout={ready_within}")
+            if rolled_out.exit_code:
+                raise TimeoutError(f"{each}: {rolled_out.stdout}{rolled_out.stderr}".strip())
+        return deployed
+
+    def load(self, service: str, rps: float = 1.0, *, namespace: str = "default", **habits: Any) -> Load:
+        """Send users to a Service, `rps` requests a second, as a Poisson stream.
+
+        Args:
+            habits: how they call, by the keys of a graph's `call:` (`timeout="1s"`, `retries={"attempts": 3}`,
+                `deadline`, `cancel`, `hedge`, `breaker`, ...), and `users` (a closed loop of so many, who send `rps`
+                in all while answers come at once), `mix` (operation -> weight), `clients` (programs among which they
+                are spread), `node` (through which they enter). Without `timeout` they give up after 10 s.
+
+        Returns:
+            The load; its `window("10m")` tells how the users fared.
+
+        Raises:
+            ValueError: there is no such Service, it has users already, or a key or its value makes no sense.
+        """
+        given = {"rps": rps, **habits}
+        self.submit("load", plainjson.dumps(given, "the load"), f"{namespace}/{service}")
+        return self.loads[f"{namespace}/{service}"]
+
+    @property
+    def loads(self) -> dict[str, Load]:
+        """All users by `NAMESPACE/SERVICE`, those of a fork too."""
+        return {name: Load(self.world, users) for name, users in self.world.traffic.users.items()}
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
@@ -54,3 +101,15 @@ def sandbox(nodes: int = 3, *, seed: int = 0, clock: Clock | None = None) -> San
     if nodes < 0:
         raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
     return Sandbox(nodes, seed, clock or Clock())
+
+
+def _text_of(graph: str | Path | Mapping[str, Any]) -> tuple[str, str]:
+    """A name for messages, and YAML."""
+    if isinstance(graph, Mapping):
+        return "graph.yaml", json.dumps(dict(graph))
+    try:
+        return str(graph), Path(graph).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{graph}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{graph}: cannot be read: not UTF-8 text") from None

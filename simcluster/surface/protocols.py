@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from simcluster.api.encoding.wire import Wire
 from simcluster.api.request import Request, Response
 
 
@@ -17,6 +18,24 @@ class CommandResult(NamedTuple):
 
     def __str__(self) -> str:
         return self.stdout + self.stderr
+
+
+class HttpAnswer(CommandResult):
+    """What came of an HTTP exchange.
+
+    Attributes:
+        wire: what goes over the socket.
+        response: what the API server gave; None if it was not asked.
+    """
+
+    wire: Wire
+    response: Response | None
+
+    def __new__(cls, stdout: str, stderr: str, exit_code: int, wire: Wire, response: Response | None) -> HttpAnswer:
+        """A command's result with what an exchange has beside."""
+        made = super().__new__(cls, stdout, stderr, exit_code)
+        made.wire, made.response = wire, response
+        return made
 
 
 class ApiEndpoint(Protocol):
@@ -110,6 +129,12 @@ class Unit(Protocol):
     changed_ns: int  # since when it is in this state
     pid: int
     command: str
+    slice: str  # of its control group
+    cpu_weight: int
+
+    @property
+    def control_group(self) -> str:
+        """Its control group."""
 
 
 class Host(Protocol):

@@ -3,7 +3,7 @@
 from simcluster.engine.loading import loading
 
 with loading():
-    from simcluster.models.traffic.cluster.users import UserLoad
+    from simcluster.models.traffic.cluster.users import UserLoad, UserStats
     from simcluster.world.world import World
 
-__all__ = ["UserLoad", "World"]
+__all__ = ["UserLoad", "UserStats", "World"]

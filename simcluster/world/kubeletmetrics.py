@@ -122,7 +122,7 @@ def _labels(run: Container) -> Labels:
     spec = run.spec
     return (
         ("container", spec.name),
-        ("id", f"/kubepods.slice/cri-containerd-{run.container_id}.scope"),
+        ("id", f"/{run.control_group}"),
         ("image", spec.image),
         ("name", run.container_id),
         ("namespace", spec.namespace),

@@ -1,6 +1,6 @@
 """The pager: what wakes an operator, over signals that users and the API really give.
 
-Three rules: users of an entry succeed in less than 95 % of their requests over 60 s; a pod
+Three rules: of the requests of an entry's users that ended in 60 s less than 95 % succeeded; a pod
 has not been Ready for 60 s; a node is not Ready. The pager only reads.
 """
 
@@ -44,8 +44,8 @@ class Pager:
         pages = []
         for load in self.world.traffic.users.values():
             stats = load.window(now - WINDOW_NS, now)
-            if stats.sent >= REQUESTS_MIN and stats.ok < SUCCESS_RATIO * stats.sent:
-                share = f"{100.0 * stats.ok / stats.sent:.1f} % of {stats.sent} requests of users succeeded"
+            if stats.ended >= REQUESTS_MIN and stats.ok < SUCCESS_RATIO * stats.ended:
+                share = f"{100.0 * stats.ok / stats.ended:.1f} % of {stats.ended} requests of users succeeded"
                 page = Alert(now, "EntrySuccessLow", f"{load.namespace}/{load.service}", f"{share} in the last 60 s")
                 pages.append(page)
         return pages

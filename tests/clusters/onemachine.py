@@ -9,6 +9,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.kernel.cgroups import group_of
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.network import Network
@@ -27,8 +28,8 @@ def one_machine(
 def start(machine: Machine, name: str, **spec: Any) -> Container:
     """A running container in a pod of its own."""
     uid = f"uid-{name}"
-    sandbox = machine.runtime.create_sandbox("shop", name, uid)
     full = ContainerSpec("shop", name, uid, "c", "acme/app:1.0", **spec)
+    sandbox = machine.runtime.create_sandbox("shop", name, uid, group=group_of(full))
     container = machine.runtime.create_container(sandbox, full, 0)
     machine.runtime.start_container(container)
     return container

@@ -1,14 +1,18 @@
 """`make mutants`: changes the program in small wrong ways and counts how many the tests notice.
 
-Each mutant stands in a copy of the tree of its own; the tests that mirror its file run, the nearest first, until one
-fails. A mutant that no test of its room notices has survived.
+The suite is run once, one file after the other under `coverage`, to learn which tests execute which line; that is kept
+for the same tree. Each mutant stands in a copy of the tree, in which the tests that execute its line run until one
+fails. A mutant that none of them notices has survived, and so has one on a line that no test executes.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
+import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -19,18 +23,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants.mirror import ROOMS, stages
-from tests.mutants.sample import Mutant, drawn
+from tests.mutants.reach import Reach
+from tests.mutants.sample import ROOMS, Mutant, drawn
+from tests.mutants.watch import OUT, Found
 
 ROOT = Path(__file__).resolve().parents[2]
+#: What the tests reach is kept here.
+KEPT = ROOT / ".mutants_cache"
 #: A mutant that makes its tests run longer than this hangs, which is noticed.
-LIMIT_S = 600
-#: Bytecode is kept in the copies: most of a trial is the start.
-_ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-#: Tests that were seen to pass without a mutant: others notice none by failing.
-_SOUND: set[tuple[str, ...]] = set()
+LIMIT_S = 300
 #: Share that has to be killed.
 GOAL = 0.8
+_PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+#: Bytecode is kept in the copies.
+_ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
 
 
 def main() -> int:
@@ -48,50 +54,88 @@ def main() -> int:
         trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(options.jobs):
             trees.put(_copy(Path(scratch) / str(number)))
-        verdicts = list(_shown(pool.map(lambda mutant: _try(mutant, trees), mutants), mutants, options.json))
-    return _summary(mutants, verdicts, sys.stderr if options.json else sys.stdout)
+        reach = _reach(trees, pool)
+        verdicts = pool.map(lambda one: _try(*one, reach, trees), enumerate(mutants))
+        killers = list(_shown(verdicts, mutants, options.json))
+    return _summary(mutants, killers, sys.stderr if options.json else sys.stdout)
+
+
+def _names() -> list[str]:
+    """The files of the tree that git knows or would."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    return sorted(name for name in listed.split("\0") if (ROOT / name).is_file())
 
 
 def _copy(tree: Path) -> Path:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, check=True,
-    ).stdout.decode()  # fmt: skip
-    for name in filter(None, listed.split("\0")):
+    for name in _names():
         target = tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).exists():
-            shutil.copy2(ROOT / name, target, follow_symlinks=False)
+        shutil.copy2(ROOT / name, target)
+    for link in (ROOT / "simcluster").iterdir():
+        if link.is_symlink():
+            (tree / "simcluster" / link.name).symlink_to(link.readlink())
     return tree
 
 
-def _try(mutant: Mutant, trees: SimpleQueue[Path]) -> str:
-    """The test stage that noticed the mutant; empty if it survived."""
+def _reach(trees: SimpleQueue[Path], pool: ThreadPoolExecutor) -> Reach:
+    """Which tests execute which line of this tree, as was found before or is now."""
+    names = _names()
+    digest = hashlib.sha256(b"".join(name.encode() + (ROOT / name).read_bytes() for name in names)).hexdigest()
+    kept = KEPT / f"{digest[:16]}.pickle"
+    if not kept.exists():
+        reach = Reach()
+        for found in pool.map(lambda name: _watched(name, trees), filter(re.compile("tests/.*/test_").match, names)):
+            reach.add(found)
+        shutil.rmtree(KEPT, ignore_errors=True)
+        KEPT.mkdir()
+        kept.write_bytes(pickle.dumps(reach))
+    found = pickle.loads(kept.read_bytes())
+    assert isinstance(found, Reach)
+    return found
+
+
+def _watched(name: str, trees: SimpleQueue[Path]) -> Found:
+    tree = trees.get()
+    out = tree / "reach.pickle"
+    try:
+        command = [*_PYTEST, "-p", "tests.mutants.watch", name]
+        run = subprocess.run(command, cwd=tree, env=_ENVIRONMENT | {OUT: str(out)}, capture_output=True, check=False)
+        if run.returncode:
+            print(f"{name} fails as it is:\n{run.stdout.decode()[-2000:]}", file=sys.stderr)
+        found: Found = pickle.loads(out.read_bytes())
+        return found
+    finally:
+        out.unlink(missing_ok=True)
+        trees.put(tree)
+
+
+def _try(number: int, mutant: Mutant, reach: Reach, trees: SimpleQueue[Path]) -> str:
+    """The test that noticed the mutant; empty if it survived."""
     tree = trees.get()
     path = tree / mutant.path
     before = path.read_text()
-    path.write_text(mutant.source(before))
     try:
-        for tests in stages(tree, mutant.path):
-            if not _passes(tree, tests):
-                path.write_text(before)
-                if tests not in _SOUND and not _passes(tree, tests):
-                    raise RuntimeError(f"{' '.join(tests)} fail as they are: mend them first")
-                _SOUND.add(tests)
-                return " ".join(tests)
-        return ""
+        path.write_text(mutant.source(before))
+        os.utime(path, (number, number))  # no two share their bytecode
+        return _failing(tree, reach.tests_of(mutant.path, before, mutant.line))
     finally:
         path.write_text(before)
         trees.put(tree)
 
 
-def _passes(tree: Path, tests: tuple[str, ...]) -> bool:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
+def _failing(tree: Path, tests: list[str]) -> str:
+    """The first of these tests that fails, run in this order; empty if all pass."""
+    if not tests:
+        return ""
+    (tree / "tests.txt").write_text("\n".join(tests))
+    command = [*_PYTEST, "-x", "@tests.txt"]
     try:
         run = subprocess.run(command, cwd=tree, env=_ENVIRONMENT, capture_output=True, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
-        return False
-    return run.returncode in (0, 5)  # 5: there is no such test
+        return "a test that hangs"
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout.decode(), re.M)
+    return "" if run.returncode == 0 else failed[1] if failed else "tests that cannot run"
 
 
 def _shown(verdicts: Iterator[str], mutants: list[Mutant], as_json: bool) -> Iterator[str]:

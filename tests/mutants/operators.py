@@ -22,6 +22,7 @@ Position = tuple[tuple[int, int], tuple[int, int]]
 _EVENT_CALLS = frozenset(("event", "eventf", "record", "record_event", "normal", "warning", "emit"))
 #: A reason or a type of a condition or an Event, as Kubernetes spells them.
 _CAMEL = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]*)+")
+_SPEAKS_OF_CODES = re.compile("code|status|error|answer|respon|refus|http|fail", re.I)
 _WORD = re.compile(r"[A-Za-z][\w./-]{2,}")
 
 
@@ -44,7 +45,18 @@ def _called(node: Any) -> str:
     return str(getattr(name, "value", ""))
 
 
-class _Statement(Operator):
+class _Ours(Operator):
+    """Base: an operator with one example."""
+
+    example: tuple[str, str]
+
+    @classmethod
+    def examples(cls) -> tuple[Example, ...]:
+        """For cosmic-ray's own checks."""
+        return (Example(*cls.example),)
+
+
+class _Statement(_Ours):
     """Base: a statement that is a call is left out."""
 
     @abstractmethod
@@ -65,31 +77,27 @@ class _Statement(Operator):
 class DropEvent(_Statement):
     """An Event that is not recorded."""
 
+    example = ("self.recorder.event(pod, 'Killing')\n", "pass\n")
+
     def chosen(self, name: str) -> bool:
         """Calls that record."""
         return name in _EVENT_CALLS
-
-    @classmethod
-    def examples(cls) -> tuple[Example, ...]:
-        """For cosmic-ray's own checks."""
-        return (Example("self.recorder.event(pod, 'Killing')\n", "pass\n"),)
 
 
 class DropCall(_Statement):
     """An effect that does not happen."""
 
+    example = ("queue.add(key)\n", "pass\n")
+
     def chosen(self, name: str) -> bool:
         """All others."""
         return name not in _EVENT_CALLS and name != "__init__"
 
-    @classmethod
-    def examples(cls) -> tuple[Example, ...]:
-        """For cosmic-ray's own checks."""
-        return (Example("queue.add(key)\n", "pass\n"),)
 
-
-class WrongWord(Operator):
+class WrongWord(_Ours):
     """Another word where Kubernetes has one of its own: a reason, a condition, a field, a tool's name."""
+
+    example = ("reason = 'MinimumReplicasAvailable'", "reason = 'ReplicasAvailableMinimum'")
 
     def mutation_positions(self, node: Any) -> Iterator[Position]:
         """Strings of one word that are no docstrings."""
@@ -104,18 +112,15 @@ class WrongWord(Operator):
         wrong = "".join([*parts[1:], parts[0]]) if parts else text[1:] + text[0]
         return String(repr(wrong if wrong != text else f"not-{text}"), node.start_pos, prefix=node.prefix)
 
-    @classmethod
-    def examples(cls) -> tuple[Example, ...]:
-        """For cosmic-ray's own checks."""
-        return (Example("reason = 'MinimumReplicasAvailable'", "reason = 'ReplicasAvailableMinimum'"),)
 
-
-class WrongCode(Operator):
+class WrongCode(_Ours):
     """Another status code of HTTP."""
 
+    example = ("code = 404", "code = 405")
+
     def mutation_positions(self, node: Any) -> Iterator[Position]:
-        """Whole numbers from 200 to 599 of which HTTP makes use."""
-        if isinstance(node, Number) and node.value in _CODES:
+        """Whole numbers from 200 to 599 of which HTTP makes use, where the statement speaks of such."""
+        if isinstance(node, Number) and node.value in _CODES and _SPEAKS_OF_CODES.search(_statement(node)):
             yield node.start_pos, node.end_pos
 
     def mutate(self, node: Any, index: int) -> Any:
@@ -123,30 +128,16 @@ class WrongCode(Operator):
         code = _CODES[(_CODES.index(node.value) + 1) % len(_CODES)]
         return Number(code, node.start_pos, prefix=node.prefix)
 
-    @classmethod
-    def examples(cls) -> tuple[Example, ...]:
-        """For cosmic-ray's own checks."""
-        return (Example("code = 404", "code = 405"),)
-
 
 _CODES = (
-    "200",
-    "201",
-    "202",
-    "400",
-    "401",
-    "403",
-    "404",
-    "405",
-    "409",
-    "410",
-    "413",
-    "415",
-    "422",
-    "429",
-    "500",
-    "503",
-)
+    "200", "201", "202", "400", "401", "403", "404", "405", "409", "410", "413", "415", "422", "429", "500", "503",
+)  # fmt: skip
+
+
+def _statement(node: Any) -> str:
+    while node.parent is not None and not node.type.endswith("stmt"):
+        node = node.parent
+    return str(node.get_code())
 
 
 def _text(node: Any) -> str | None:

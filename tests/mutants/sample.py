@@ -25,6 +25,14 @@ from cosmic_ray.operators.operator import Operator
 
 from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines, tree_of
 
+#: Folders of the rooms' sources.
+ROOMS = {
+    **{
+        name: f"simcluster/{name}"
+        for name in ("api", "apps", "cli", "control", "engine", "session", "surface", "telemetry", "world")
+    },
+    **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
+}
 #: Changes that change nothing: what is identical here (None, a type, a value of an Enum) is equal.
 _SAME = ("Is_Eq", "IsNot_NotEq")
 #: Kinds of mistakes, each as likely as the others in a file that has places for it.
@@ -146,9 +154,17 @@ def _is_another_program(before: str, after: str) -> bool:
 
 
 def _program(source: str) -> str:
-    """The syntax tree without the annotations of functions."""
+    """The syntax tree without what changes nothing in a sound program.
+
+    These are the annotations of functions, how their arguments have to be given, and whether a `zip` has to fit.
+    """
     tree = ast.parse(source)
     for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.posonlyargs, node.kwonlyargs = [], []
+        elif isinstance(node, ast.Call):
+            node.keywords = [one for one in node.keywords if one.arg != "strict"]
         if isinstance(node, ast.arg):
             node.annotation = None
         elif isinstance(node, ast.FunctionDef):

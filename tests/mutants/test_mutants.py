@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("cosmic_ray")
+pytest.importorskip("coverage")
 
 from cosmic_ray.mutating import mutate_code
 
-from tests.mutants.mirror import ROOMS, stages
 from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines
-from tests.mutants.sample import drawn
+from tests.mutants.reach import Reach
+from tests.mutants.sample import ROOMS, drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,8 +42,30 @@ def test_docstrings_and_annotations_are_left_alone() -> None:
     assert silent_lines(source) == {1, 2, 5, 6, 7}
 
 
-def test_the_nearest_tests_come_first() -> None:
-    found = stages(ROOT, "simcluster/engine/simulation.py")
-    assert found[0] == ("tests/engine/test_simulation.py",)
-    assert found[1] == ("tests/engine",)
-    assert found[-1] == ("tests/world/test_scenes.py",)
+def test_a_change_meets_the_tests_that_execute_its_line_the_nearest_first() -> None:
+    reach = Reach()
+    reach.add(({"tests/a/test_x.py::one": 2.0, "tests/a/test_x.py::two": 1.0}, set(), {"simcluster/a/b.py": LINES}))
+    reach.add(({"tests/c/test_y.py::bad": 0.1, "tests/c/test_y.py::far": 0.1}, {"tests/c/test_y.py::bad"}, {
+        "simcluster/a/b.py": {2: [""], 5: ["tests/c/test_y.py::bad", "tests/c/test_y.py::far"]},
+    }))  # fmt: skip
+    near = ["tests/a/test_x.py::two", "tests/a/test_x.py::one"]
+    expected = {1: [*near, "tests/c/test_y.py::far"], 4: near[1:], 5: [*near, "tests/c/test_y.py::far"], 8: []}
+    assert {line: reach.tests_of("simcluster/a/b.py", SOURCE, line) for line in expected} == expected
+
+
+SOURCE = """WORD = 1
+
+def f(a, b):
+    if a:
+        a = (b,
+             b)
+        return g(a)
+    return 2
+"""
+LINES = {
+    1: [""],
+    3: [""],
+    4: ["tests/a/test_x.py::one"],
+    5: ["tests/a/test_x.py::one"],
+    6: ["shared"],
+}

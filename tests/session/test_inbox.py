@@ -249,7 +249,10 @@ def test_requests_are_done_in_the_name_that_is_given(box: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("request_", "complaint"),
     [
-        (Request("telepathy", "x"), "unknown tool 'telepathy'; there are kubectl, node, container, wait, load"),
+        (
+            Request("telepathy", "x"),
+            "unknown tool 'telepathy'; there are kubectl, http, follow, node, container, wait, deploy, load",
+        ),
         (Request("diagnose", '"x"'), "unknown tool 'diagnose'"),
         (Request("kubectl", "get \ud800"), "text of kubectl holds a lone surrogate at character 4"),
         (Request("node", "ls", "\udfff"), "target of node holds a lone surrogate"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simcluster.engine import SECOND, fork
 from simcluster.telemetry.alerts import Alert, AlertStore
-from simcluster.telemetry.logs import LogFile
+from simcluster.telemetry.logs import MAX_BYTES, LazyLines, LogFile, LogLine
 from simcluster.telemetry.series import Series
 
 
@@ -71,3 +71,37 @@ def test_a_log_is_read_from_its_end_and_since_an_instant() -> None:
     copy = log.copy()
     copy.write(9 * SECOND, "other")
     assert log.read(tail=1)[0].text == "more 5"
+
+
+def test_the_kubelet_rotates_a_log_of_more_than_ten_mebibytes_when_it_looks() -> None:
+    log = LogFile()
+    for second in range(25):
+        log.write(second * SECOND, f"{second} " + "x" * (MAX_BYTES // 8))
+    # full after eight seconds, seen at ten; full again after eighteen, seen at twenty
+    assert [line.text.partition(" ")[0] for line in log.read()] == ["20", "21", "22", "23", "24"]
+    copy = log.copy()
+    assert copy.read() == log.read()
+    log.write(100 * SECOND, "later")
+    assert len(log.read()) == 6
+
+
+class Pair(LazyLines):
+    """Two lines of the second before an instant."""
+
+    def __init__(self, t_ns: int) -> None:
+        self.t_ns = t_ns
+
+    @property
+    def size_bytes(self) -> int:
+        return 2
+
+    def lines(self, last: int | None = None) -> list[LogLine]:
+        return [LogLine(self.t_ns - SECOND // 2, "stdout", "early"), LogLine(self.t_ns, "stdout", "late")]
+
+
+def test_stamps_do_not_run_backwards_where_a_line_was_written_within_a_tick() -> None:
+    log = LogFile()
+    log.write(7 * SECOND // 10, "within")
+    log.write_lazily(SECOND, Pair(SECOND))
+    assert [(line.t_ns * 10 // SECOND, line.text) for line in log.read()] == [(7, "within"), (7, "early"), (10, "late")]
+    assert log.read(tail=2) == log.read()[1:]

@@ -37,7 +37,7 @@ class UsersSucceed(Check):
         for load in ctx.world.traffic.users.values():
             if load.service == self.args.entry and load.namespace == ctx.namespace:
                 stats = load.window(end - self.args.for_ns, end)
-                sent += stats.sent
+                sent += stats.ended
                 ok += stats.ok
         if sent < REQUESTS_MIN:
             return f"only {sent} requests of users of {self.args.entry} were made"

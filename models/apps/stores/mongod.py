@@ -19,7 +19,7 @@ from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet
 from simcluster.models.apps.stores.folder import DataFolder
-from simcluster.models.apps.stores.mongolog import MongoLog, slow_attributes
+from simcluster.models.apps.stores.mongolog import MongoLog, line_of, slow_attributes
 from simcluster.models.apps.stores.mongorights import allows
 from simcluster.models.apps.stores.mongoshell import MongoShell, script_of
 from simcluster.models.apps.stores.pagecache import PageCache
@@ -28,7 +28,7 @@ from simcluster.models.apps.stores.settings import file_text, number_of, options
 from simcluster.models.apps.stores.storage import Rules, Storage, Trouble
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.machine.storage import IoOutcome
-from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, ServiceSpec
 from simcluster.models.traffic.cluster.server import Server
 
 #: Pages of 4 KiB blocks up; a leaf page on disk is 32 KiB at most before compression.
@@ -326,24 +326,18 @@ class MongodProgram(StoreProgram):
         self.container.exit(EXIT_ABRUPT)
         return 0
 
-    def work(self, tick_ns: int, counts: list[int]) -> None:  # type: ignore[override]
-        """A tick; slow commands are logged (slowms 100)."""
-        super().work(tick_ns, counts)
-        if not self.container.running or self.server is None or self.contents is None:
-            return
-        for index, count in enumerate(counts):
-            operation = self.server.spec.operations[index]
-            if count and operation.latency_ns > SLOW_NS:
-                self._slow(index, operation.latency_ns)
-
-    def _slow(self, index: int, took_ns: int) -> None:
+    def slow_line(self, index: int) -> LogTemplate | None:
+        """Commands that took longer than slowms (100) are logged when they have ended."""
         io = self.io_models()[index]
         database = io.data or (self.storage.default if self.storage is not None else "test")
         command = io.command or list(self.behaviour.operations)[index].partition("-")[0]
         table = self.table_of(io.table, database)
         described = self.behaviour.data.get(database) or DataSet()
-        attr = slow_attributes(command, f"{database}.{table}", described, io, took_ns)
-        self.log.say("I", "COMMAND", 51803, f"conn{12 + index}", "Slow query", attr)
+        attr = slow_attributes(command, f"{database}.{table}", described, io)
+        text = line_of("{time_mongo}", "I", "COMMAND", 51803, f"conn{12 + index}", "Slow query", attr)
+        for mark in ("latency_us", "latency_ms"):  # numbers, not texts
+            text = text.replace(f'"{{{mark}}}"', f"{{{mark}}}")
+        return LogTemplate(text, above_ns=SLOW_NS)
 
     def table_of(self, table: str, database: str) -> str:
         """A collection's name."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from simcluster.engine import MILLISECOND, format_rfc3339, parse_rfc3339
+from simcluster.engine import format_rfc3339, parse_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.apps.stores.demand import DataSet, IoModel
 from simcluster.models.machine.container import Container
@@ -37,9 +37,7 @@ class MongoLog:
     ) -> None:
         """One line."""
         when = format_rfc3339(self._container.sim.now, digits=3).replace("Z", "+00:00")
-        head = f'"s":"{level}",  "c":{json.dumps(component) + ",":<12}"id":{str(number) + ",":<9}"ctx":"{context}"'
-        tail = "" if attr is None else f',"attr":{json.dumps(attr, separators=(",", ":"))}'
-        self._container.write(f'{{"t":{{"$date":"{when}"}},{head},"msg":{json.dumps(message)}{tail}}}')
+        self._container.write(line_of(when, level, component, number, context, message, attr))
 
     def wired(self, context: str, error: int, text: str) -> None:
         """What WiredTiger reports by its error handler."""
@@ -100,8 +98,23 @@ class MongoLog:
         self.say("F", "CONTROL", 4757800, context, "Writing fatal message", attr)
 
 
-def slow_attributes(command: str, space: str, described: DataSet, io: IoModel, took_ns: int) -> dict[str, Any]:
-    """The `attr` of a slow operation's line, as 4.4 prints it; values of clients are not known and are left out."""
+def line_of(
+    when: str,
+    level: str,
+    component: str,
+    number: int,
+    context: str,
+    message: str,
+    attr: Mapping[str, Any] | None,
+) -> str:
+    """One line of the log."""
+    head = f'"s":"{level}",  "c":{json.dumps(component) + ",":<12}"id":{str(number) + ",":<9}"ctx":"{context}"'
+    tail = "" if attr is None else f',"attr":{json.dumps(attr, separators=(",", ":"))}'
+    return f'{{"t":{{"$date":"{when}"}},{head},"msg":{json.dumps(message)}{tail}}}'
+
+
+def slow_attributes(command: str, space: str, described: DataSet, io: IoModel) -> dict[str, Any]:
+    """The `attr` of a slow operation's line, as 4.4 prints it, durations as marks; without values of clients."""
     database, _, table = space.partition(".")
     attr: dict[str, Any] = {"type": "command", "ns": space, "command": {command: table, "$db": database}}
     documents = max(1, round(io.reads))
@@ -119,5 +132,5 @@ def slow_attributes(command: str, space: str, described: DataSet, io: IoModel, t
     attr["locks"] = {name: {"acquireCount": {"r" if name == "Mutex" else intent: 1}} for name in _LOCKS}
     if io.writes:
         attr["flowControl"] = {"acquireCount": 1, "timeAcquiringMicros": 1}
-    attr["storage"] = {"data": {"bytesRead": documents * _PAGE, "timeReadingMicros": took_ns // 1000}}
-    return attr | {"protocol": "op_query", "durationMillis": took_ns // MILLISECOND}
+    attr["storage"] = {"data": {"bytesRead": documents * _PAGE, "timeReadingMicros": "{latency_us}"}}
+    return attr | {"protocol": "op_query", "durationMillis": "{latency_ms}"}

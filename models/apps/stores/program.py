@@ -13,15 +13,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from simcluster.engine import MICROSECOND, SECOND
-from simcluster.models.apps.logs import fill
+from simcluster.engine.streams import mix
+from simcluster.models.apps.logs import longest
+from simcluster.models.apps.marks import fill
+from simcluster.models.apps.requestwriter import RequestWriter
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.startup import StartupWords
 from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.demand import IoModel
 from simcluster.models.apps.stores.folder import DataFolder
 from simcluster.models.apps.stores.storage import Cost, Storage, Trouble
-from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec, ServiceSpec
-from simcluster.models.traffic.cluster.server import Observed, Server
+from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.traffic.cluster.server import Happened, Observed, Served, Server
 
 #: A change of an operation's time that callers notice: a quarter of it and 200 us.
 NOTICEABLE_SHARE, NOTICEABLE_NS = 0.25, 200.0 * MICROSECOND
@@ -107,6 +111,7 @@ class StoreProgram(ServerProgram):
     def start(self) -> None:
         """Configure, then as every server."""
         self.connections = {}
+        self._slow, self._lasting = RequestWriter(self.container.log, mix(self._key, 1)), False
         self._costs: list[Cost] = []
         self._at_rest: tuple[OperationSpec, ...] = ()
         self._known: dict[int, tuple[object, ...]] = {}  # of what operations were worked out last
@@ -159,6 +164,7 @@ class StoreProgram(ServerProgram):
 
     def work(self, tick_ns: int, counts: Sequence[int]) -> None:
         """Operations of one tick: their I/O, and what came of it."""
+        self._tell_slow(tick_ns, counts)
         storage = self.storage
         if storage is None or (not any(counts) and not storage.busy):
             return
@@ -174,6 +180,25 @@ class StoreProgram(ServerProgram):
                 return
         self._publish(costs, counts)
         self._hold(storage)
+
+    def _tell_slow(self, tick_ns: int, counts: Sequence[int]) -> None:
+        """Operations that may last so long that the log tells of them; those that are still under way, too."""
+        server, slow = self.server, []
+        for index, count in enumerate(counts if server is not None else ()):
+            operation = server.spec.operations[index]
+            law = Latency(
+                server.wait.mean_ns + server.service_ns(operation),
+                server.wait.variance + server.service_variance(operation),
+            )
+            line = self.slow_line(index) if count else None
+            if line is not None and longest(law) > line.above_ns:
+                slow.append(Served((line,), operation.status, count, law))
+        if slow or self._lasting:
+            self._lasting = self._slow.write(self.container.sim.now, tick_ns, self.wording(), Happened(slow))
+
+    def slow_line(self, index: int) -> LogTemplate | None:
+        """What the log says of an operation that took long; None: nothing."""
+        return None
 
     def _strike(self, trouble: Trouble) -> None:
         """A read has failed after all the drive's tries."""

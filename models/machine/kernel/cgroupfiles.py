@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import memory
+from simcluster.models.machine.kernel.cgroups import weight_of
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
 from simcluster.models.machine.kernel.pressure import group_text
 
@@ -61,9 +62,7 @@ def _cpu(container: Container, name: str) -> str:
         return "max 100000\n" if limit is None else f"{int(limit * 100_000)} 100000\n"
     if name == "cpu.stat":
         return container.cpu_stat().text()
-    # cpu.weight; kubelet: shares 2..262144 to weight 1..10000.
-    shares = max(2, int(container.spec.cpu_request * 1024))
-    return f"{1 + (shares - 2) * 9999 // 262142}\n"
+    return f"{weight_of(container.spec.cpu_request)}\n"
 
 
 def _io(container: Container) -> str:

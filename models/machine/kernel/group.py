@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from simcluster.models.machine.containerspec import ContainerSpec, Mount
+from simcluster.models.machine.kernel.cgroups import PodGroup
 from simcluster.models.machine.shell.files import Layer
 
 
@@ -13,6 +14,7 @@ class Namespaces(Protocol):
     """What the containers of a pod share."""
 
     host_network: bool
+    group: PodGroup
 
     @property
     def containers(self) -> Mapping[str, Group]:
@@ -45,6 +47,10 @@ class Group(Protocol):
     @property
     def running(self) -> bool:
         """Whether the main process lives."""
+
+    @property
+    def control_group(self) -> str:
+        """Its control group as the host sees it: a path without a slash in front."""
 
     @property
     def comm(self) -> str:

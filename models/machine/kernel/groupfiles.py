@@ -1,7 +1,7 @@
-"""The tree of cgroups as somebody on the node sees it: /sys/fs/cgroup with its slices, pods and containers.
+"""The tree of cgroups as somebody on the node sees it: /sys/fs/cgroup with its slices, pods, containers and units.
 
-Groups between the root and a container add up what is in them. Left out: the slices of quality of service below
-kubepods.slice (a pod lies in it directly), groups of user sessions, files that nobody reads.
+Groups between the root and a container add up what is in them. Left out: groups of user sessions, files that nobody
+reads, limits that the kubelet sets on slices.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import cgroupfiles, pressure
 from simcluster.models.machine.kernel.cgroupfiles import CGROUP
+from simcluster.models.machine.kernel.cgroups import PODS, SYSTEM
 from simcluster.models.machine.machine import Machine
 
-PODS, SYSTEM = "kubepods.slice", "system.slice"
 _SUMS = ("cpu.stat", "memory.current", "memory.events", "pids.current")
 _ROOT = ("cgroup.controllers", "cpu.pressure", "cpu.stat", "io.pressure", "memory.pressure")
+_TIERS = tuple(f"{PODS}/kubepods-{tier}.slice" for tier in ("besteffort", "burstable"))
 
 
 def read(machine: Machine, path: str) -> str | None:
@@ -21,13 +22,16 @@ def read(machine: Machine, path: str) -> str | None:
     group, _, name = path.rpartition("/")
     if not group:
         return _root(machine, name)
+    if name == "cpu.weight":
+        weight = _weight(machine, group)
+        return None if weight is None else f"{weight}\n"
     members = _members(machine, group)
-    if members is None or not members:
+    if not members:
         return None
     if group.endswith(".scope"):
         return cgroupfiles.read(members[0], name)
     if name == "pids.max":
-        limit = machine.os.pids.limit(members[0].spec.pod_uid) if "/" in group else None
+        limit = machine.os.pids.limit(members[0].spec.pod_uid) if _is_pod(group) else None
         return "max\n" if limit is None else f"{limit}\n"
     return _sum(members, name) if name in _SUMS else None
 
@@ -35,42 +39,47 @@ def read(machine: Machine, path: str) -> str | None:
 def names(machine: Machine, folder: str) -> list[str] | None:
     """What is in a folder below /sys/fs/cgroup; None if there is no such folder."""
     folder = folder.strip("/")
+    units = [unit.control_group[1:] for unit in machine.unit_list() if unit.active]
     if not folder:
-        return sorted([*_ROOT, SYSTEM, *([PODS] if _members(machine, PODS) else [])])
-    units = [unit.name for unit in machine.unit_list() if unit.active]
+        beside = [name for name in units if "/" not in name]
+        return sorted([*_ROOT, SYSTEM, *beside, *([PODS] if _members(machine, PODS) else [])])
     if folder == SYSTEM:
-        return units
-    if folder.startswith(SYSTEM + "/") and folder[len(SYSTEM) + 1 :] in units:
-        return []
+        return ["cpu.weight", *(name.partition("/")[2] for name in units if name.startswith(f"{SYSTEM}/"))]
+    if folder in units:
+        return ["cpu.weight"]
     members = _members(machine, folder)
     if not members:
         return None
     if folder.endswith(".scope"):
         return sorted(CGROUP)
-    if folder == PODS:
-        return sorted([*_SUMS, "pids.max", *dict.fromkeys(_pod(each) for each in members)])
-    return sorted([*_SUMS, "pids.max", *(_scope(each) for each in members)])
+    inner = [each.control_group[len(folder) + 1 :].partition("/")[0] for each in members]
+    return sorted([*_SUMS, "cpu.weight", "pids.max", *dict.fromkeys(inner)])
 
 
-def _pod(container: Container) -> str:
-    return f"kubepods-pod{container.spec.pod_uid.replace('-', '_')}.slice"
+def _is_pod(group: str) -> bool:
+    return group != PODS and group not in _TIERS
 
 
-def _scope(container: Container) -> str:
-    return f"cri-containerd-{container.container_id}.scope"
+def _weight(machine: Machine, group: str) -> int | None:
+    """`cpu.weight` of a group; None if there is none."""
+    for unit in machine.unit_list():
+        if unit.active and unit.control_group[1:] == group:
+            return unit.cpu_weight
+    weight = machine.cpu.weights().get(group)
+    members = _members(machine, group)
+    if weight is not None or not members:
+        return weight
+    if group.endswith(".scope"):
+        return int(cgroupfiles.read(members[0], "cpu.weight") or 0)
+    return members[0].sandbox.group.weight
 
 
 def _members(machine: Machine, group: str) -> list[Container] | None:
     """Running containers in a group of pods; None if it is none of these."""
-    parts = group.split("/")
-    if parts[0] != PODS or len(parts) > 3:
+    if group.partition("/")[0] != PODS:
         return None
-    living = [container for container in machine.runtime.containers() if container.running]
-    if len(parts) > 1:
-        living = [container for container in living if _pod(container) == parts[1]]
-    if len(parts) > 2:
-        living = [container for container in living if _scope(container) == parts[2]]
-    return living
+    inside = f"{group}/"
+    return [each for each in machine.containers() if each.running and f"{each.control_group}/".startswith(inside)]
 
 
 def _root(machine: Machine, name: str) -> str | None:

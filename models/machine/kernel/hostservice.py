@@ -8,12 +8,8 @@ the weight of its cgroup. Left out: what it does besides, units with several pro
 from __future__ import annotations
 
 from simcluster.models.machine.host import Host
+from simcluster.models.machine.kernel.cgroups import DEFAULT_WEIGHT, MOST_WEIGHT, SYSTEM
 from simcluster.models.machine.units import Unit
-
-#: systemd.resource-control(5): CPUWeight=100 is the default and counts as 1024 shares; 1 to 10000.
-DEFAULT_WEIGHT, MOST_WEIGHT = 100, 10_000
-SHARES_OF_DEFAULT = 1024
-_LEAST_SHARES, _MOST_SHARES = 2, 262_144
 
 
 class HostService:
@@ -22,8 +18,8 @@ class HostService:
     Args:
         name: of the unit, without `.service`; description, command: as systemctl shows them. The process is
             called by its program.
-        cores: how many cores its threads want; weight: CPUWeight of the unit; memory_bytes: what it holds.
-        user: who runs it.
+        cores: how many cores its threads want; memory_bytes: what it holds.
+        weight: CPUWeight of the unit; group: its slice (`-.slice` puts it beside system.slice and kubepods.slice).
 
     Raises:
         ValueError: the node has such a unit, or the magnitudes are none of a process here.
@@ -38,8 +34,8 @@ class HostService:
         *,
         cores: float,
         weight: int = DEFAULT_WEIGHT,
+        group: str = SYSTEM,
         memory_bytes: int = 0,
-        user: str = "root",
     ) -> None:
         if machine.units.find(name) is not None:
             raise ValueError(f"{machine.name} has a unit {name} already")
@@ -50,20 +46,26 @@ class HostService:
         if memory_bytes > machine.memory_bytes:
             raise ValueError(f"{machine.name} has no {memory_bytes} bytes of memory")
         self._machine = machine
-        self._cores, self._memory_bytes, self._user = cores, memory_bytes, user
-        self._shares = min(_MOST_SHARES, max(_LEAST_SHARES, weight * SHARES_OF_DEFAULT // DEFAULT_WEIGHT))
+        self._cores, self._memory_bytes = cores, memory_bytes
+        self._weight, self._group = weight, group
         self.name = name
         self.process = command.split(maxsplit=1)[0].rpartition("/")[2]
         if self.process in machine.processes:
             raise ValueError(f"{self.process} runs on {machine.name} already")
-        unit = Unit(f"{name}.service", description, command, active=False, enabled=True)
+        unit = Unit(f"{name}.service", description, command, active=False, enabled=True, slice=group, cpu_weight=weight)
         unit.on_start, unit.on_stop = self.started, self.ended
         machine.units.units[unit.name] = unit
 
     def started(self) -> None:
         """The process runs."""
         machine = self._machine
-        machine.burden(self.process, self._cores, weight=self._shares, memory_bytes=self._memory_bytes, user=self._user)
+        machine.burden(
+            self.process,
+            self._cores,
+            weight=self._weight,
+            group=self._group,
+            memory_bytes=self._memory_bytes,
+        )
         unit, process = machine.units.find(self.name), machine.processes.get(self.process)
         if unit is not None and process is not None:
             process.pid = unit.pid

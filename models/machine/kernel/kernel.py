@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.engine import SECOND, Timer
+from simcluster.engine.streams import mix
 from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.kernel import watchdog
 from simcluster.models.machine.kernel.clock import UNIT, WallClock
@@ -119,10 +120,7 @@ class Kernel:
         error = self.pids.fork(uid, main, self._running(), count)
         if error and self.pids.rejected(uid) == 1:
             # kernel/cgroup/pids.c says so once for each group.
-            group = f"/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice"
-            self.machine.kernel(
-                f"cgroup: fork rejected by pids controller in {group}/cri-containerd-{container.container_id}.scope"
-            )
+            self.machine.kernel(f"cgroup: fork rejected by pids controller in /{container.control_group}")
         return error
 
     def litter(self, container: Group, count: int) -> str:
@@ -324,7 +322,11 @@ class Kernel:
             self._announced = lost
             self.machine.network.version += 1
         if lost > 0.0:
-            self.limited("net_ratelimit", TABLE_FULL, max(1, int(self.conntrack.drops_per_s * WATCH_NS / SECOND)))
+            # The packet that is dropped, and told of, is one of the next ones.
+            sim, dropped = self.machine.sim, max(1, int(self.conntrack.drops_per_s * WATCH_NS / SECOND))
+            key = sim.streams.key("dropped", self.machine.name, now)
+            soon_ns = 1 + mix(key, 0) % max(1, min(SECOND, int(SECOND / max(self.conntrack.drops_per_s, 1.0))))
+            sim.after(soon_ns, self.limited, "net_ratelimit", TABLE_FULL, dropped)
         return lost
 
     def _keep_looking(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from simcluster.engine import SECOND
+from simcluster.engine.streams import mix
 from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.kernel import usage
@@ -70,6 +71,7 @@ class LoadHistory:
     __slots__ = (
         "_hanging",
         "_machine",
+        "_phase_ns",
         "_sysctls",
         "_tell",
         "_throttled",
@@ -85,6 +87,8 @@ class LoadHistory:
         self._machine = machine
         self._sysctls = sysctls
         self._tell = tell
+        # khungtaskd goes to sleep when it is started, not at a full second.
+        self._phase_ns = mix(machine.sim.streams.key("khungtaskd", machine.name), 0) % STEP_NS
         self._throttled: dict[str, int] = {}
         self._hanging: dict[str, int] = {}  # container id -> since when it waits for a drive that answers nobody
         self.averages = (0.0, 0.0, 0.0)
@@ -162,7 +166,8 @@ class LoadHistory:
             waited = machine.sim.now - began
             container = next((c for c in machine.containers() if c.container_id == owner), None)
             if container is not None and limit_ns and waited >= limit_ns and waited % limit_ns < STEP_NS:
-                self._tell(container.comm, container.pid, waited // limit_ns * limit_ns // SECOND)
+                words = (container.comm, container.pid, waited // limit_ns * limit_ns // SECOND)
+                machine.sim.after(self._phase_ns, self._tell, *words)
 
     def _fold(self, resource: str, some: float, full: float) -> None:
         if some or self.some[resource].averages[2] > 0.0:

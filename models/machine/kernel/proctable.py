@@ -197,11 +197,10 @@ def score(machine: Machine, process: Process, container: Container | None) -> in
 def group_of(machine: Machine, process: Process, container: Container | None) -> str:
     """Its cgroup."""
     if container is not None:
-        from_pod = container.spec.pod_uid.replace("-", "_")
-        return f"/kubepods.slice/kubepods-pod{from_pod}.slice/cri-containerd-{container.container_id}.scope"
+        return f"/{container.control_group}"
     unit = next((unit for unit in machine.unit_list() if unit.active and unit.pid == process.pid), None)
     if unit is not None:
-        return f"/system.slice/{unit.name}"
+        return unit.control_group
     return "/init.scope" if process.pid == 1 else "/"
 
 

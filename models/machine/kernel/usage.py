@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from simcluster.models.machine.cpu import NANOCORES, SPINNING
+from simcluster.models.machine.cpu import NANOCORES
 from simcluster.models.machine.hardware import Hardware
 from simcluster.models.machine.kernel.group import Group
 
@@ -51,7 +51,7 @@ def wanted(container: Group, demand: int) -> int:
 def runnable(machine: Hardware) -> int:
     """Nanocores that tasks want which nothing but a lack of CPUs keeps from running."""
     cpu = machine.cpu
-    total = cpu.system + cpu.demand_of(SPINNING)
+    total = cpu.system + cpu.spinning
     total += cpu.asked
     for process in machine.processes.values():
         total += int(process.cores * NANOCORES)

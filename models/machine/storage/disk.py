@@ -104,7 +104,7 @@ class Disk:
         self._retrying_until_ns = 0
         self._work = Workload(sim.now, serial=model.channels == 1)
         self._waiting: dict[str, float] = {}
-        self._coming: dict[str, tuple[Counters, int, int]] = {}  # what loads do in their ticks, counted beforehand
+        self._coming: dict[str, _Coming] = {}  # requests of loads that have not ended, counted beforehand
         self._request_errors = kernellines.RateLimit("blk_print_req_error")
         self._buffer_errors = kernellines.RateLimit("buffer_io_error")
 
@@ -390,7 +390,8 @@ class Disk:
         self._cut_short(owner)
         counted = _counted(rates, answer, tick_ns, served, delay)
         self.counters.add(counted, 1.0)
-        self._coming[owner] = (counted, now, now + tick_ns)
+        late = round(delay)
+        self._coming[owner] = _Coming(counted, now + late, now + tick_ns + late, late)
         reads = rates.random_reads + rates.sequential_reads
         stays = reads * answer.read.mean_ns + rates.fsyncs * answer.fsync.mean_ns + (reads + rates.fsyncs) * delay
         self._waiting[owner] = min(float(rates.depth), stays / SECOND) if not dead else float(rates.depth)
@@ -421,10 +422,20 @@ class Disk:
         return min(stalled, tick_ns), False
 
     def _cut_short(self, owner: str) -> None:
-        """What a load has not done yet it does not do any more."""
-        counted, begun, until = self._coming.pop(owner, (None, 0, 0))
-        if counted is not None and until > self.sim.now:
-            self.counters.add(counted, -(until - self.sim.now) / (until - begun))
+        """What a load has not asked for yet it does not ask for any more; what is under way ends when it does."""
+        coming, now = self._coming.pop(owner, None), self.sim.now
+        for name in [name for name, each in self._coming.items() if each.until <= now and name not in self._loads]:
+            del self._coming[name]
+        if coming is None or coming.until <= now:
+            return
+        unasked = max(0, coming.until - coming.late - now)
+        share = unasked / (coming.until - coming.begun)
+        self.counters.add(coming.counted, -share)
+        if coming.late and share < 1.0:
+            under_way = Counters()
+            under_way.add(coming.counted, 1.0 - share)
+            under_way.busy_ns = 0.0
+            self._coming[f"{owner} {coming.until}"] = _Coming(under_way, coming.begun, coming.until - unasked, 0)
 
     def settle(self) -> None:
         """Bring the backlog up to now."""
@@ -452,9 +463,9 @@ class Disk:
         """The kernel's counters at this moment, the host's own small writes among them."""
         found, now = self.counters.copy(), self.sim.now
         found.busy_ns += self._work.busy(now)
-        for counted, begun, until in self._coming.values():
-            if until > now:
-                found.add(counted, -(until - now) / (until - begun))
+        for coming in self._coming.values():
+            if coming.until > now:
+                found.add(coming.counted, -(coming.until - max(now, coming.begun)) / (coming.until - coming.begun))
         writes, flushes = self.background
         if writes:
             # What booting read, and journald, the kubelet (and etcd) since then.
@@ -548,6 +559,15 @@ class Disk:
     def _log_request(self, what: str, lba: int, operation: str) -> None:
         text = kernellines.request_error(what, self.name, lba, operation)
         self.host.kernel(*self._request_errors.lines(self.sim.now, text))
+
+
+class _Coming(NamedTuple):
+    """What the kernel will have counted of a load between two instants; `late`: how long its requests take."""
+
+    counted: Counters
+    begun: int
+    until: int
+    late: int
 
 
 def _counted(rates: Rates, answer: Answer, tick_ns: int, served: float, delay: float) -> Counters:

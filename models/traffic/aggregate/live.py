@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 #: Latencies are drawn as if windows were so long.
 WINDOW_NS = 5_000_000_000
 _FOREVER_NS = 1 << 60
+#: Requests are looked at when they are so many times as old as requests live now.
+RIPE = 1.5
 
 
 @dataclass
@@ -93,13 +95,15 @@ class Taken:
 @dataclass
 class Tally:
     """The same as arrays: a row for each field of `EdgeCounts` and `PodCounts`, a column for each edge and pod
-    of the engine.
+    of the engine. Of every service and load the durations met (ticks) and for how many requests each stands.
     """
 
     seconds: float
     edges: Array
     pods: Array
     loads: dict[str, LoadCounts]
+    sojourns: dict[str, Array] = field(default_factory=dict)
+    latencies: dict[str, Array] = field(default_factory=dict)
 
 
 _EDGE_FIELDS = tuple(each.name for each in fields(EdgeCounts))
@@ -218,6 +222,7 @@ class LiveTraffic:
         last = until_ns // self.tick_ns
         while self.engine.tick < last:
             self.engine.step(last)
+        self.engine.refresh()  # whoever looks now sees the waits of now
 
     # --- what may be changed between two ticks --------------------------------------------
 
@@ -327,9 +332,13 @@ class LiveTraffic:
         return Taken(tally.seconds, edges, pods, tally.loads, self._times_taken(run.layout, sums))
 
     def tally(self) -> Tally:
-        """What happened since the last call, as arrays; times at services are left out."""
-        tally, _ = self._tally()
+        """What happened since the last call, as arrays; waits at services are left out."""
         recorder = self.engine.recorder
+        self._walk(self.engine)
+        latencies = _parts_of(recorder.names, recorder.latency)
+        sojourns = _parts_of(self.engine.graph.service_names, recorder.sojourn)
+        tally, _ = self._tally()
+        tally.latencies, tally.sojourns = latencies, sojourns
         for rows in (*recorder.wait, *recorder.sojourn):
             rows.clear()
         return tally
@@ -338,7 +347,7 @@ class LiveTraffic:
         run = self.engine
         recorder = run.recorder
         assert isinstance(recorder, _Counter)
-        run.sampler.finish(run.tick)
+        self._walk(run)
         sums = recorder.drain()
         seconds = (self.now_ns - self._taken_ns) / 1e9
         self._taken_ns = self.now_ns
@@ -347,6 +356,16 @@ class LiveTraffic:
              np.add.reduce(sums.final, axis=0))
         )  # fmt: skip
         return Tally(seconds, edges, self._pods_taken(sums), self._loads_taken(sums)), sums
+
+    def _walk(self, run: AggregateRun) -> None:
+        """Let requests walk that began so long ago that most of them have ended: what they waited is known.
+
+        Who waits in turn has begun before all who come now, so that the waits of now say how long ago that was.
+        """
+        roots = run.recorder.roots
+        took = float(np.max(run.outcomes.latency[roots])) if len(roots) else 0.0
+        longest = float(np.max(run.layout.distribution._top))
+        run.sampler.finish(max(0, run.tick - math.ceil(RIPE * took + longest)), run.tick)
 
     def mean_waits_ns(self) -> Array:
         """How long who arrives now waits for a worker, by pod."""
@@ -399,3 +418,13 @@ class LiveTraffic:
                 fill(histogram, [part for samples in rows.values() for part in samples], count, self.tick_ns)
                 rows.clear()
         return found
+
+
+def _parts_of(names: Sequence[str], tables: Sequence[Mapping[int, list[Array]]]) -> dict[str, Array]:
+    """All samples by name: durations in the first row, in the second how many requests each stands for."""
+    found = {}
+    for name, rows in zip(names, tables, strict=True):
+        parts = [part for samples in rows.values() for part in samples if part.shape[1]]
+        if parts:
+            found[name] = np.concatenate(parts, axis=1)
+    return found

@@ -36,6 +36,9 @@ _TARGETS, _BATCH = 2, 400
 _CURVED_NS = 1_000_000_000
 #: Numbers that the rings of a batch hold at most.
 _NUMBERS = 20_000
+#: A walk costs by the calls of the graph, not by the requests: for every so many calls a window more is walked at
+#: once, up to so long and so many numbers.
+_CALLS, _LONG_NS, _MOST_NUMBERS = 24, 10_000_000_000, 400_000
 #: Ticks waited at least before a request's wait is read.
 _LAG = 32
 #: A load that succeeds less often than this is not walked.
@@ -48,11 +51,14 @@ def lag_of(layout: Layout) -> int:
 
 
 def batch_of(layout: Layout, spec: GraphSpec) -> int:
-    """Ticks of a batch: a window, or part of it."""
-    longest = min(
-        spec.run.window, _CURVED_NS if any(load.is_curved() for load in spec.load.values()) else spec.run.window
-    )
-    return int(max(1, min(_BATCH, longest // layout.tick_ns, max(16, _NUMBERS // layout.pods))))
+    """Ticks of a batch: a window, or part of it; of large graphs several windows."""
+    curved = any(load.is_curved() for load in spec.load.values())
+    longest = min(spec.run.window, _CURVED_NS if curved else spec.run.window)
+    usual = int(max(1, min(_BATCH, longest // layout.tick_ns, max(16, _NUMBERS // layout.pods))))
+    if curved or layout.edges < 2 * _CALLS:
+        return usual
+    several = min(usual * (layout.edges // _CALLS), _LONG_NS // layout.tick_ns, _MOST_NUMBERS // layout.pods)
+    return int(max(usual, several))
 
 
 def ring_of(layout: Layout, spec: GraphSpec) -> int:
@@ -242,12 +248,13 @@ class Sampler:
         if tick + 1 - self._lag - self._done >= self._batch:
             self._walk(self._done + self._batch, tick)
 
-    def finish(self, ticks: int) -> None:
-        """Walk all that began before a tick."""
+    def finish(self, ticks: int, now: int | None = None) -> None:
+        """Walk all that began before a tick; `now`: the tick whose queues are known, by default the same."""
         if self._calm_begin >= 0 and ticks != self._calm_end:
             self.flush()
+        newest = (ticks if now is None else now) - 1
         while self._done < ticks:
-            self._walk(min(ticks, self._done + self._batch), ticks - 1)
+            self._walk(min(ticks, self._done + self._batch), newest)
 
     def _walk(self, until: int, newest: int) -> None:
         begin, self._done = self._done, until

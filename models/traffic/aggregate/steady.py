@@ -6,7 +6,8 @@ the averages of the last stretch go on for many ticks at once: the load is drawn
 them, long queues grow by what they get too much, and attempts in flight stay as they are.
 
 A queue is beyond hope if it is longer than what is served in twice the longest timeout of its
-callers. If less comes than it can serve, the leap ends before it is shorter than that.
+callers. If less comes than it can serve, the leap ends before it is shorter than that. One that
+stands at its bound and refuses the rest stays as it is, too.
 Some ticks between the leaps check that nothing has moved.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine import arithmetic
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import normals
 from simcluster.models.traffic.aggregate.grid import turned
@@ -44,6 +46,8 @@ _REQUESTS = 200.0
 _FEWEST = 20
 #: The utilisation of a queue beyond hope.
 _HOPELESS = 1.05
+#: A queue that stands at its bound is filled to this part; so many services tell its rate within 3 %.
+_FILLED, _SERVICES = 0.9, 1111.0
 #: The utilisation of a queue that nobody needs any more.
 _FORSAKEN = 0.02
 #: The mean length of a queue in a stretch, in its scale, if it was an ordinary one.
@@ -67,6 +71,8 @@ class Steady:
         memory = int(np.max(layout.attempts * run.callers.period)) + 1
         self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
         self._tries = layout.attempts.astype(np.float64)
+        # of many edges the one that differs most differs by more: the maximum of n normals is below sqrt(2 ln n) + 2
+        self._deviations = _DEVIATIONS + math.sqrt(2.0 * arithmetic.log(max(layout.edges, 1)))
         longest = np.zeros(layout.pods)
         np.maximum.at(longest, layout.lane_pod, layout.timeout[layout.lane_edge])
         self._patience = 2.0 * longest + 2.0
@@ -76,7 +82,8 @@ class Steady:
         self._rate: Array = longest
         self._arrived: Array = longest
         self._gamma: Array = longest
-        self._ordinary = self._forsaken = np.zeros(layout.pods, dtype=bool)
+        self._ordinary = self._forsaken = self._full = np.zeros(layout.pods, dtype=bool)
+        self._places = np.minimum(layout.bound, layout.in_flight_max)
         self.forget(run)
 
     def forget(self, run: RunState) -> None:
@@ -124,8 +131,9 @@ class Steady:
         self._early = run.early.copy()
 
     def _alike(self, first: Array, second: Array, ticks: int) -> bool:
-        allowed = _SHARE * second + _DEVIATIONS * np.sqrt(self._tries * np.maximum(second, 1e-9) / ticks)
-        return bool((np.abs(first - second) <= allowed).all())
+        """Whether two stretches differ by no more than chance; one request more or less is chance on any edge."""
+        spread = np.sqrt(self._tries * (np.maximum(first, second) * ticks + 1.0)) / ticks
+        return bool((np.abs(first - second) <= _SHARE * second + self._deviations * spread).all())
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks may be leapt over now; 1 if none."""
@@ -159,7 +167,8 @@ class Steady:
         if bool((self._were_long != self._long).any()):
             self.forget(run)
             return 1
-        if not bool((ordinary | self._long | self._forsaken | layout.infinite | (queues.up == 0.0)).all()):
+        full = self._full & (queues.waiting >= _FILLED * self._places)
+        if not bool((ordinary | full | self._long | self._forsaken | layout.infinite | (queues.up == 0.0)).all()):
             self._restless += 1
             if self._restless > self._stretch // 4:
                 self.forget(run)
@@ -196,6 +205,11 @@ class Steady:
         self._gamma, self._decay = laws[:, 2], laws[:, 3] * np.minimum(queues.rate, 1e9)
         # an ordinary queue was one in the stretch, too: one that was only just run empty has another past
         self._ordinary = (rho < 0.97) & self._is_known(run, rho) & (averages.pods[0] * self._gamma <= _USUAL)
+        # one that refuses what it cannot serve stands at its bound
+        refused = np.bincount(layout.lane_pod, averages.lanes[1] * layout.relative, layout.pods)
+        self._full = (rho + refused / np.maximum(queues.rate, 1e-12) > _HOPELESS) & np.isfinite(self._places)
+        self._full &= queues.rate * self._stretch >= _SERVICES
+        self._full &= averages.pods[0] >= _FILLED * np.where(self._full, self._places, 0.0)
         # a queue to which hardly anybody comes any more runs empty, and nothing else changes by that
         self._forsaken = rho <= _FORSAKEN
 

@@ -137,34 +137,43 @@ class Walker:
         result: Array = values[low] + np.minimum(np.maximum(at - low, 0.0), 1.0) * (values[low + 1] - values[low])
         return result
 
-    def call(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Calls on an edge at instants (ticks): how long they take, and whether they succeed."""
+    def call(self, edge: int, at: Array, limit: Array | None = None) -> tuple[Array, NDArray[np.bool_]]:
+        """Calls on an edge at instants (ticks): how long they take, and whether they succeed.
+
+        Args:
+            limit: how long anybody waits for them; what would take longer is followed no further than that.
+        """
         layout = self._layout
         count = len(at)
+        if limit is None:
+            limit = np.full(count, np.inf)
         spent, ok = np.zeros(count), np.zeros(count, dtype=bool)
         left = np.arange(count)
         tries = min(_TRIES, int(layout.attempts[edge]))
         for number in range(tries):
             if number == 1:
                 edge = self._later.get(edge, edge)
-            took, good = self._attempt(edge, at[left] + spent[left])
+            patient = limit[left] - spent[left]
+            if layout.timed[edge]:
+                patient = np.minimum(patient, layout.timeout[edge])
+            took, good = self._attempt(edge, at[left] + spent[left], patient)
             refused = self._refused(edge, at[left] + spent[left])
             if refused is not None:
                 away = self.uniform(len(left)) < refused
                 took, good = np.where(away, 0.0, took), good & ~away
             hedge = layout.graph.edges[edge].policy.hedge
             if hedge is not None:
-                took, good = self._hedge(edge, at[left] + spent[left], took, good, hedge)
+                took, good = self._hedge(edge, at[left] + spent[left], took, good, hedge, patient)
             patience = layout.graph.edges[edge].policy.patience
             if patience is not None:
-                limit = self._draw(self._limits[edge], len(left))
-                took, good = np.minimum(took, limit), good & (took <= limit)
+                until = self._draw(self._limits[edge], len(left))
+                took, good = np.minimum(took, until), good & (took <= until)
             if layout.timed[edge]:
                 good &= took <= layout.timeout[edge]
                 took = np.minimum(took, layout.timeout[edge])
             spent[left] += took
             ok[left[good]] = True
-            left = left[~good]
+            left = left[~good & (spent[left] < limit[left])]
             if edge in self._paid_for and len(left):
                 left = left[self.uniform(len(left)) < self._callers.paid[edge]]
             if not len(left):
@@ -182,7 +191,7 @@ class Walker:
         return usual if usual > 1e-4 and not self._queues.limits.has_delay else None
 
     def _hedge(
-        self, edge: int, at: Array, took: Array, good: NDArray[np.bool_], hedge: Hedge
+        self, edge: int, at: Array, took: Array, good: NDArray[np.bool_], hedge: Hedge, limit: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Attempts beside those that have no answer yet; the first answer counts."""
         after = hedge.after / self._layout.tick_ns
@@ -194,7 +203,7 @@ class Walker:
             late = np.nonzero(took > copy * after)[0]
             if not len(late):
                 break
-            second, fine = self._attempt(edge, at[late] + copy * after)
+            second, fine = self._attempt(edge, at[late] + copy * after, limit[late] - copy * after)
             if behind > 0.0:
                 fine &= self.uniform(len(late)) >= behind
             total = second + copy * after
@@ -203,7 +212,7 @@ class Walker:
             good[late] |= fine
         return took, good
 
-    def _attempt(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _attempt(self, edge: int, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         layout = self._layout
         node = int(layout.child[edge])
         network = self._network[edge]
@@ -212,9 +221,11 @@ class Walker:
         wait, own = self.visit(node, at + there)
         late = self._late
         took = there + wait + own
-        more, good = self._steps(self._plans[node], at + took)
+        more, good = np.zeros(len(at)), took <= limit  # the calls of the others are nobody's any more
         if late is not None:
-            more, good = np.where(late, 0.0, more), good & ~late
+            good &= ~late
+        here = np.nonzero(good)[0]
+        more[here], good[here] = self._steps(self._plans[node], (at + took)[here], (limit - took)[here])
         return took + more + back, good
 
     def visit(self, node: int, at: Array) -> tuple[Array, Array]:
@@ -255,7 +266,7 @@ class Walker:
         taken = self.uniform(count) < alike
         return [np.where(taken, one, own) for one, own in zip(together, drawn, strict=True)]
 
-    def _arms(self, step: Branching, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _arms(self, step: Branching, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Calls side by side: the longest counts.
 
         Arms begin together, so that the queues they meet were filled by the same arrivals. An arm takes the wait that
@@ -266,7 +277,7 @@ class Walker:
         together = [self.uniform(len(at)) for _ in range(3)]
         for arm in step.children:
             self._common = (float(self._alike[arm.edge]), together) if arm.edge >= 0 else None
-            more, good = self._step(arm, at)
+            more, good = self._step(arm, at, limit)
             self._common = None
             took, ok = np.maximum(took, more), ok & good
         return took, ok
@@ -303,28 +314,28 @@ class Walker:
             result = np.where(queues.lifo[pod], np.where(prompt, rest, waits[0] + rest), result)
         return result
 
-    def _steps(self, plan: list[Branching], at: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _steps(self, plan: list[Branching], at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         """What the calls of a visit take, and whether all required ones succeed."""
         took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
         for step in plan:
-            alive = np.nonzero(ok)[0]
+            alive = np.nonzero(ok & (took <= limit))[0]
             if not len(alive):
                 break
-            more, good = self._step(step, at[alive] + took[alive])
+            more, good = self._step(step, at[alive] + took[alive], limit[alive] - took[alive])
             took[alive] += more
             ok[alive] &= good
         return took, ok
 
-    def _step(self, step: Branching, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _step(self, step: Branching, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         if step.edge >= 0:
-            return self._times(step.edge, at)
+            return self._times(step.edge, at, limit)
         if step.parallel:
-            return self._arms(step, at)
+            return self._arms(step, at, limit)
         if step.choices:
-            return self._choose(step, at)
-        return self._steps(step.children, at)
+            return self._choose(step, at, limit)
+        return self._steps(step.children, at, limit)
 
-    def _choose(self, step: Branching, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _choose(self, step: Branching, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
         u, low = self.uniform(len(at)), 0.0
         for probability, steps in step.choices:
@@ -332,13 +343,13 @@ class Walker:
             chosen = np.nonzero((u >= low) & (u < low + p))[0]
             low += p
             if len(chosen):
-                took[chosen], ok[chosen] = self._steps(steps, at[chosen])
+                took[chosen], ok[chosen] = self._steps(steps, at[chosen], limit[chosen])
         return took, ok
 
-    def _times(self, edge: int, at: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _times(self, edge: int, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
         for _ in range(int(self._layout.times[edge])):
-            more, good = self.call(edge, at + took)
+            more, good = self.call(edge, at + took, limit - took)
             took, ok = took + more, ok & good
         return took, ok | (not self._layout.required[edge])
 

@@ -24,9 +24,9 @@ Index = NDArray[np.int64]
 #: Attributes of a server that are kept here, in the order of the rows of `AverageTable.numbers`.
 AVERAGES = (
     *("_carry_ns", "_arrivals", "_offered", "_work", "_square", "_age", "in_flight", "cores"),
-    *("_reported", "_judged_work", "_judged_cores"),
+    *("_reported", "_judged_cores"),
 )
-CARRY, ARRIVALS, OFFERED, WORK, SQUARE, AGE, INSIDE, CORES, REPORTED, JUDGED_WORK, JUDGED_CORES = range(len(AVERAGES))
+CARRY, ARRIVALS, OFFERED, WORK, SQUARE, AGE, INSIDE, CORES, REPORTED, JUDGED_CORES = range(len(AVERAGES))
 _all_of = attrgetter(*AVERAGES)
 
 

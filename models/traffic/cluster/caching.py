@@ -9,6 +9,7 @@ What is left out: that two replicas of one workload hold different items.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -118,22 +119,15 @@ class CacheRoom:
 
     # --- time passes ----------------------------------------------------------------------
 
-    def step(self, plan: Plan, sent: Sequence[int], failures: Sequence[tuple[int, int, int]], ticks: int) -> bool:
-        """Ticks in which so many calls were sent on every edge and so many of them failed; as `refresh`."""
+    def step(self, plan: Plan, ok: Sequence[int], ticks: int) -> bool:
+        """Ticks in which so many calls of every edge were answered well; as `refresh`."""
         if not self._behind:
             return False
-        lost: dict[int, int] = {}
-        for index, _, count in failures:
-            lost[index] = lost.get(index, 0) + count
         for key, kept in self._kept.items():
-            stored, delay = 0.0, 0.0
-            for index in self._fillers.get(key, ()):
-                edge = plan.edges[index]
-                good = sent[index] - lost.get(index, 0)
-                stored += max(0, good) / max(1.0, edge.call.count)
-                delay = max(delay, edge.latency.mean / self._tick_ns)
+            fillers = self._fillers.get(key, ())
+            stored = math.fsum(ok[index] / max(1.0, plan.edges[index].call.count) for index in fillers)
             for number in range(ticks):
-                kept.items.step(self._tick + number, stored / ticks, delay)
+                kept.items.step(self._tick + number, stored / ticks, 0.0)
         self._tick += ticks
         return self.refresh(plan)
 

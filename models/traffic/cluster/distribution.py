@@ -1,8 +1,10 @@
-"""Latencies as log-normal distributions given by mean and variance, and mixtures of them.
+"""Latencies as laws given by mean and variance, and mixtures of them.
 
-Response times of services are skewed and positive; means and variances add along a chain
-of calls, so two numbers travel through the call graph, and quantiles are read off at the
-end. What is left out: two humps within one outcome (cache hit or miss).
+Response times are skewed and positive; means and variances add along a chain of calls, so two numbers travel through
+the call graph, and quantiles are read off at the end. Up to a coefficient of variation of 1 the law is a gamma
+distribution, which sums of service times and waits in queues are (exactly, if all have the same exponential law), by
+the approximation of Wilson and Hilferty 1931: its cube root is normal, within 1.5 per cent. Beyond it is log-normal.
+What is left out: two humps within one outcome (cache hit or miss).
 """
 
 from __future__ import annotations
@@ -11,12 +13,17 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simcluster.engine import arithmetic
 
 _INV_SQRT_2PI = 0.3989422804014327
 # Abramowitz & Stegun 26.2.17, absolute error below 7.5e-8.
 _T = 0.2316419
 _P = (0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429)
+#: Quantiles that stand for a law from which many durations are drawn.
+LAW_POINTS = 200
 
 
 class Latency(NamedTuple):
@@ -24,6 +31,41 @@ class Latency(NamedTuple):
 
     mean: float
     variance: float
+
+
+class Durations(NamedTuple):
+    """Durations in nanoseconds, ascending, with the share of requests that are no longer."""
+
+    values: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def weighed(cls, values: NDArray[np.float64], weights: NDArray[np.float64]) -> Durations:
+        """Each stands for so many requests; at least one does."""
+        order = np.argsort(values, kind="stable")
+        total = np.cumsum(weights[order])
+        return cls(values[order], (total - 0.5 * weights[order]) / total[-1])
+
+    @classmethod
+    def of(cls, latency: Latency) -> Durations:
+        """A law by its quantiles."""
+        points = (np.arange(LAW_POINTS) + 0.5) / LAW_POINTS
+        if latency.mean <= 0.0:
+            return cls(np.zeros(LAW_POINTS), points)
+        law = law_of(latency)
+        normal = law.middle + law.spread * arithmetic.normal_quantile_array(points)
+        if not law.is_gamma:
+            return cls(arithmetic.exp_array(law.log_mean + normal), points)
+        root = np.maximum(normal, _LEAST)
+        return cls(latency.mean * (root * root * root), points)
+
+    def drawn(self, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Durations of requests, one for each draw."""
+        return np.interp(uniforms, self.shares, self.values)
+
+    def scaled(self, factor: float) -> Durations:
+        """All so many times as long."""
+        return Durations(self.values * factor, self.shares)
 
 
 class Component(NamedTuple):
@@ -44,10 +86,47 @@ def normal_cdf(z: float) -> float:
     return 1.0 - _INV_SQRT_2PI * arithmetic.exp(-0.5 * z * z) * poly
 
 
-def parameters(latency: Latency) -> tuple[float, float]:
-    """mu and sigma of the log-normal with that mean (> 0) and variance."""
-    squared = arithmetic.log(1.0 + latency.variance / (latency.mean * latency.mean))
-    return arithmetic.log(latency.mean) - 0.5 * squared, math.sqrt(squared)
+class _Law(NamedTuple):
+    """A law whose transform is normal: the logarithm, or the cube root of a duration over its mean.
+
+    Attributes:
+        log_mean: logarithm of the scale; `middle` and `spread` of the normal law.
+    """
+
+    is_gamma: bool
+    log_mean: float
+    middle: float
+    spread: float
+
+    def below(self, log_x: float) -> float:
+        """P(X <= x), by the logarithm of x."""
+        if self.spread == 0.0:
+            return float(log_x >= self.log_mean)
+        transformed = log_x - self.log_mean
+        if self.is_gamma:
+            transformed = arithmetic.exp(transformed / 3.0)
+        return normal_cdf((transformed - self.middle) / self.spread)
+
+    def quantile(self, p: float) -> float:
+        """The logarithm of the duration that a share `p` stays below."""
+        transformed = self.middle + self.spread * arithmetic.normal_quantile(p) if self.spread else self.middle
+        if self.is_gamma:
+            transformed = 3.0 * arithmetic.log(max(transformed, _LEAST))
+        return self.log_mean + transformed
+
+
+#: Cube root of the shortest duration over its mean: the approximation has nothing below zero.
+_LEAST = 1e-3
+
+
+def law_of(latency: Latency) -> _Law:
+    """The law with that mean (> 0) and variance."""
+    squared = latency.variance / (latency.mean * latency.mean)
+    log_mean = arithmetic.log(latency.mean)
+    if squared <= 1.0:
+        return _Law(True, log_mean, 1.0 - squared / 9.0, math.sqrt(squared) / 3.0)
+    log_squared = arithmetic.log(1.0 + squared)
+    return _Law(False, log_mean - 0.5 * log_squared, 0.0, math.sqrt(log_squared))
 
 
 def probability_above(latency: Latency, limit: float) -> float:
@@ -61,18 +140,14 @@ def probability_above(latency: Latency, limit: float) -> float:
     # Cantelli: P(X - mean >= a) <= v / (v + a^2). Below one in ten thousand nobody notices.
     if excess > 0.0 and excess * excess > 10_000.0 * variance:
         return 0.0
-    mu, sigma = parameters(latency)
-    if sigma == 0.0:
-        return 1.0 if mean > limit else 0.0
-    return 1.0 - normal_cdf((arithmetic.log(limit) - mu) / sigma)
+    return 1.0 - law_of(latency).below(arithmetic.log(limit))
 
 
 def quantile(latency: Latency, p: float) -> float:
     """The latency that a share `p` of the requests stays below, in nanoseconds."""
     if latency.mean <= 0.0:
         return 0.0
-    mu, sigma = parameters(latency)
-    return arithmetic.exp(mu + sigma * arithmetic.normal_quantile(p))
+    return arithmetic.exp(law_of(latency).quantile(p))
 
 
 def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) -> list[float]:
@@ -87,17 +162,15 @@ def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) 
         return [0.0 for _ in shares]
     if len(live) == 1:
         return [quantile(live[0].latency, p) for p in shares]
-    fitted = [(c.requests, *parameters(c.latency)) for c in live]
-    lowest = min(mu - 6.0 * sigma for _, mu, sigma in fitted)
-    highest = max(mu + 6.0 * sigma for _, mu, sigma in fitted)
-    return [arithmetic.exp(_log_quantile(fitted, total * p, lowest, highest)) for p in shares]
+    laws = [(c.requests, law_of(c.latency)) for c in live]
+    lowest = min(law.quantile(1e-9) for _, law in laws)
+    highest = max(law.quantile(1.0 - 1e-9) for _, law in laws)
+    return [arithmetic.exp(_log_quantile(laws, total * p, lowest, highest)) for p in shares]
 
 
-def _log_quantile(fitted: Sequence[tuple[int, float, float]], wanted: float, low: float, high: float) -> float:
+def _log_quantile(laws: Sequence[tuple[int, _Law]], wanted: float, low: float, high: float) -> float:
     for _ in range(40):  # 40 halvings of at most ~30 in the logarithm: far below a nanosecond
         middle = 0.5 * (low + high)
-        below = math.fsum(
-            n * (normal_cdf((middle - mu) / sigma) if sigma > 0.0 else float(middle >= mu)) for n, mu, sigma in fitted
-        )
+        below = math.fsum(n * law.below(middle) for n, law in laws)
         low, high = (middle, high) if below < wanted else (low, middle)
     return high

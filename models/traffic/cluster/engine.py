@@ -4,15 +4,14 @@ Each tick covers the half second before it: users' requests arrive, run through 
 graph, queue, fail or succeed, and cost CPU. Changes of routes, servers or load take effect
 at the next grid point.
 
-While all is calm a tick is closed forms: waits from utilisation, and a request's outcome is credited
-to the tick in which it was sent. As soon as a deadline may be missed because of waits (`tension`), the
-ticks are filled by the `aggregate` engine (`hot`): queues, attempts in flight and retries then have a
-state that goes on from tick to tick, until all is calm again.
+While all is calm a tick is closed forms: waits from utilisation. As soon as a deadline may be missed because of
+waits (`tension`), the ticks are filled by the `aggregate` engine (`hot`): queues, attempts in flight and retries then
+have a state that goes on from tick to tick, until all is calm again. Either way an outcome is credited to the tick in
+which the request ends, and what has not ended is under way (`accounts`).
 """
 
 from __future__ import annotations
 
-from array import array
 from typing import Unpack
 
 import numpy as np
@@ -22,20 +21,22 @@ from simcluster.engine import MILLISECOND, Simulation
 from simcluster.engine.streams import mix
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import Answer
+from simcluster.models.traffic.cluster.accounts import Accounts, Ended, Requests
 from simcluster.models.traffic.cluster.caching import CacheRoom
 from simcluster.models.traffic.cluster.causes import KINDS
+from simcluster.models.traffic.cluster.demand import expected, mean_square
+from simcluster.models.traffic.cluster.distribution import Component
 from simcluster.models.traffic.cluster.evaluation import evaluate
 from simcluster.models.traffic.cluster.fleet import Arrived, Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow, FlowWalk
 from simcluster.models.traffic.cluster.hot import HotTraffic
 from simcluster.models.traffic.cluster.margins import Margins
-from simcluster.models.traffic.cluster.nodes import Node
-from simcluster.models.traffic.cluster.operations import OperationSpec
+from simcluster.models.traffic.cluster.nodes import Layout, Node
 from simcluster.models.traffic.cluster.plain import CHARGED, LARGE, PERIODS, Ledger, PlainFlow, stride_of
 from simcluster.models.traffic.cluster.plan import Plan, PlanBuilder
 from simcluster.models.traffic.cluster.reevaluation import Reevaluation
 from simcluster.models.traffic.cluster.request import send_request
-from simcluster.models.traffic.cluster.server import Server
+from simcluster.models.traffic.cluster.server import Happened, Server
 from simcluster.models.traffic.cluster.statistics import (
     Detail,
     History,
@@ -66,6 +67,8 @@ LOOK_TICKS = 10
 LARGE_LOOKS = 4
 #: Periods of a large plan are so many times longer in a storm that stands still.
 STILL = 2
+#: Nothing began at a server.
+NOTHING = Happened()
 #: What single requests meet is worked out anew after so many hot ticks.
 HOT_EVALUATION = 20
 
@@ -78,6 +81,7 @@ class TrafficEngine:
         servers: running servers by container id.
         users: user loads by `namespace/name`.
         history: what happened on every edge, tick by tick.
+        accounts: calls under way; requests: those of users.
         hot: the engine of fine ticks, while deadlines can be missed; None while all is calm.
     """
 
@@ -87,6 +91,7 @@ class TrafficEngine:
         self.servers: dict[str, Server] = {}
         self.users: dict[str, UserLoad] = {}
         self.history = History()
+        self.accounts, self.requests = Accounts(), Requests()
         self._plan = Plan([])
         self._latencies = Latencies()
         self._wired = (-1, -1)  # versions of the network and of the servers the plan was made for
@@ -112,6 +117,7 @@ class TrafficEngine:
         self.strategies = possible("cluster", ())
         self.caches = CacheRoom(TICK_NS)
         self._unlooked = 0  # ticks since kernels were told of connections
+        self._printing: list[Server] = []  # those whose requests will print something later
         sim.every(TICK_NS, self._tick)
 
     def join(self, server: Server) -> None:
@@ -228,6 +234,7 @@ class TrafficEngine:
         now = self._sim.now
         if rewired or rates != self._rates:
             self._unlooked = LOOK_TICKS * LARGE_LOOKS
+            self._stale = True
         self._rates = rates
         behind = self._ticks - self._accounted
         if behind > 1 and rewired:  # until now all went on as it was
@@ -241,17 +248,30 @@ class TrafficEngine:
     def _wire(self) -> None:
         """Make the plan of now."""
         self._settle_all()
+        before = self._plan.layout
         self._planned = list(self.users.values())
         self._plan = PlanBuilder(self._sim.streams, self.network, self.servers.values(), self._planned).build()
+        self._let_go(before)
         self.caches.wire(self._plan)
         self._stride = stride_of(self._plan)
         self._plain, self._ledger = None, Ledger(self._plan)
         self._fleet.release()
         self._fleet = Fleet(self._plan.servers)
         self._fragile = fragile_edges(self._plan)
+        self._expect()
         self._reevaluation = self._margins = None
         if self.hot is not None:
             self._rewire()
+
+    def _let_go(self, before: Layout) -> None:
+        """Calls of edges that are gone, and requests of users who are, end with them."""
+        gone = self.accounts.rewire(self._plan)
+        names = [_name(load) for load in self._planned]
+        if gone or any(name not in names for name in self.requests.open):
+            none = bytes(4 * len(before))
+            latencies = Latencies([0.0] * len(before), [0.0] * len(before))
+            detail = Detail(self.requests.rewire(names))
+            self.history.append(SharedTick(self._sim.now, before, latencies, none, none, packed(gone), detail))
 
     def _advance(self, now: int, ticks: int) -> None:
         """So many ticks pass, the last of which ends at `now`."""
@@ -275,7 +295,8 @@ class TrafficEngine:
                 self._rewire()
 
     def _evaluate(self) -> None:
-        """Work out what single requests meet now."""
+        """Work out what single requests meet now, at servers of which so much is wanted as users' rates imply."""
+        self._expect()
         if self._stale or self._reevaluation is None:
             self._latencies = evaluate(self._plan)
             if self._reevaluation is not None:
@@ -284,8 +305,13 @@ class TrafficEngine:
                 self._reevaluation = Reevaluation(self._plan)
         else:
             self._latencies = self._reevaluation.again(self._plan)
-        self._stale = self._heard = False
+        self._heard = False
+        self._stale = self._expect()  # who waits for his answers, or tries again, asks otherwise now
         self._evaluated += 1
+
+    def _expect(self) -> bool:
+        """Tell servers what is wanted of them; whether what they say to that has changed."""
+        return self._fleet.expect(expected(self._plan, self._planned), TICK_NS)
 
     def _calm_tick(self, now: int, ticks: int) -> None:
         settled = (self._ticks // self._stride) % PERIODS == 1
@@ -301,19 +327,17 @@ class TrafficEngine:
             self._plain_tick(now, ticks, self._plain, users)
             return
         flow = FlowWalk(self._plan, self._ticks).run(users, ticks * TICK_NS)
-        if self.caches and self.caches.step(self._plan, flow.sent, flow.failures, ticks):
+        ended = self._record(now, np.array(flow.sent, dtype=np.int64), flow, ticks)
+        if self.caches and ended is not None and self.caches.step(self._plan, ended.ok.tolist(), ticks):
             self._stale = True
-        self._record(now, flow)
         self._work_off(flow, ticks)
-        self._write_logs(now, flow)
+        self._write_logs(now, ticks, flow)
 
     # --- a large plan without failures ----------------------------------------------------
 
     def _plain_tick(self, now: int, ticks: int, plain: PlainFlow, users: list[UserLoad]) -> None:
         sent, arrived, work = plain.run(users, self._ticks, ticks, ticks * TICK_NS)
-        if sent.any():
-            calls = sent.tobytes()
-            self.history.append(SharedTick(now, self._plan.layout, self._latencies, calls, b""))
+        self._record(now, sent.astype(np.int64), _NO_FLOW, ticks)
         fleet, ledger = self._fleet, self._ledger
         period = self._ticks // self._stride
         ledger.add(arrived, ticks)
@@ -361,7 +385,7 @@ class TrafficEngine:
         plan = self._plan
         if self._stride > 1:
             self._margins = self._margins or Margins(plan, self._fragile)
-            return self._margins.smallest(plan, self._fleet, TICK_NS) < exponent
+            return self._margins.smallest(plan, self._fleet) < exponent
         return any(margin_of(plan, plan.edges[edge], TICK_NS) < exponent for edge in self._fragile)
 
     # --- deadlines may be missed ----------------------------------------------------------
@@ -399,13 +423,15 @@ class TrafficEngine:
             self._evaluate()
         if self._stride > 1:
             self._fleet.meter()
-        counted = hot.run(self._plan, now, self._plan.keys, self._ticks)
+        counted = hot.run(self._plan, now, self._ticks, (self.accounts, self.requests))
         if self.caches:
             owners = hot.wiring.first_servers()
             self._stale = self.caches.take_back(self._plan, hot.live.engine.caches, owners) or self._stale
         detail = Detail(counted.loads, counted.pods)
         layout = self._plan.layout
-        self.history.append(SharedTick(now, layout, counted.latencies, counted.sent, counted.failures, detail))
+        self.history.append(
+            SharedTick(now, layout, counted.latencies, counted.sent, counted.ok, counted.failures, detail)
+        )
         alive = np.array([server.accepting for server in self._plan.servers], dtype=bool)
         known = alive[counted.rows]
         changed, tense = self._fleet.observe(
@@ -415,7 +441,7 @@ class TrafficEngine:
         alive[counted.rows] = False
         for row in np.nonzero(alive)[0].tolist():
             self._stale = self._plan.servers[row].settle(ticks * TICK_NS, ticks) or self._stale
-        self._write_logs(now, counted.flow)
+        self._write_logs(now, ticks, counted.flow)
         self._cool(hot, tense or bool(counted.failures), ticks)
 
     def _cool(self, hot: HotTraffic, tense: bool, ticks: int) -> None:
@@ -427,24 +453,34 @@ class TrafficEngine:
 
     # --- the calm path --------------------------------------------------------------------
 
-    def _record(self, now: int, flow: Flow) -> None:
-        if any(flow.sent):
-            sent = array("i", flow.sent).tobytes()
-            detail = Detail(self._requests(flow)) if flow.requests else None
-            failures = packed(flow.failures)
-            self.history.append(SharedTick(now, self._plan.layout, self._latencies, sent, failures, detail))
+    def _record(self, now: int, sent: NDArray[np.int64], flow: Flow, ticks: int) -> Ended | None:
+        """Write down a period: calls that began, and those that ended in it; None if there was nothing."""
+        accounts, plan = self.accounts, self._plan
+        if accounts.is_idle and not sent.any():
+            return None
+        ended = accounts.pass_calm(plan, self._ticks, sent, flow.failures, self._latencies, ticks, TICK_NS)
+        detail = Detail({_name(load): self._seen_by(index, sent, ended, flow) for index, load in self._loads()})
+        calls, ok = sent.astype(np.int32).tobytes(), ended.ok.astype(np.int32).tobytes()
+        failures = packed(ended.failures)
+        self.history.append(SharedTick(now, plan.layout, self._latencies, calls, ok, failures, detail))
+        return ended
 
-    def _requests(self, flow: Flow) -> dict[str, LoadRecord]:
-        """Loads that try again: requests are not attempts."""
-        records = {}
-        names = [f"{load.namespace}/{load.name}" for load in self._planned]
-        for index, (requests, lost) in flow.requests.items():
-            edges = dict.fromkeys(edge.index for edge in self._plan.roots[index])
-            kinds = [kind for edge, kind, _ in flow.failures if edge in edges]
-            failed = ((KINDS[kinds[0]], lost),) if lost and kinds else ()
-            attempts = sum(flow.sent[edge] for edge in edges)  # integers
-            records[names[index]] = LoadRecord(requests, attempts, requests - lost, failed)
-        return records
+    def _loads(self) -> list[tuple[int, UserLoad]]:
+        return list(enumerate(self._planned))
+
+    def _seen_by(self, index: int, sent: NDArray[np.int64], ended: Ended, flow: Flow) -> LoadRecord:
+        """What the users of a load saw; of those who try again requests are not attempts."""
+        edges = dict.fromkeys(edge.index for edge in self._plan.roots[index])
+        attempts = sum(int(sent[edge]) for edge in edges)  # integers
+        failed = [(KINDS[kind], count) for edge, kind, count in ended.failures if edge in edges]
+        requests = attempts
+        if index in flow.requests:
+            requests, lost = flow.requests[index]
+            failed = [(failed[0][0], lost)] if lost and failed else []
+        most = sum(int(self.accounts.good[edge] + self.accounts.bad[edge]) for edge in edges)  # integers
+        record = self.requests.settle(_name(self._planned[index]), requests, attempts, failed, most)
+        answers = [Component(int(ended.ok[edge]), self._latencies[edge]) for edge in edges]
+        return record._replace(laws=tuple(each for each in answers if each.requests > 0))
 
     def _work_off(self, flow: Flow, ticks: int) -> None:
         """Give every server its share of the tick. A server may die of it (out of memory)."""
@@ -463,7 +499,7 @@ class TrafficEngine:
                     if server.counts is not None:
                         server.counts[offset] += count
                     work += count * node.operation.cpu_ns
-                    square += count * _mean_square(node.operation)
+                    square += count * mean_square(node.operation)
                     busy += count * node.stay_ns
             refused = flow.refused.get(index, 0)
             if requests or refused:
@@ -474,13 +510,27 @@ class TrafficEngine:
             self._stale = self._stale or changed
         self._tense = tense or self._is_fragile(CALM_EXPONENT)
 
-    def _write_logs(self, now: int, flow: Flow) -> None:
-        for index in sorted(dict.fromkeys([*flow.served, *flow.failed])):
-            server = self._plan.servers[index]
-            if server.logger is not None and server.accepting:
-                server.logger.log_requests(now, flow.served.get(index, ()), flow.failed.get(index, ()))
+    def _write_logs(self, now: int, ticks: int, flow: Flow) -> None:
+        """Tell servers of the requests of this tick, and those of which earlier requests may print something now."""
+        servers = self._plan.servers
+        told = [
+            (servers[i], Happened(flow.served.get(i, ()), flow.failed.get(i, ()), flow.followed.get(i, ())))
+            for i in sorted(dict.fromkeys([*flow.served, *flow.failed, *flow.followed]))
+        ]
+        known = {server.container.container_id: None for server, _ in told}
+        told += [(server, NOTHING) for server in self._printing if server.container.container_id not in known]
+        self._printing = [
+            server
+            for server, happened in told
+            if server.logger is not None
+            and server.accepting
+            and server.logger.log_requests(now, ticks * TICK_NS, happened)
+        ]
 
 
-def _mean_square(operation: OperationSpec) -> float:
-    cost = float(operation.cpu_ns)
-    return cost * cost * (1.0 + operation.cpu_cv * operation.cpu_cv)
+#: A period in which no call fails and nobody tries again.
+_NO_FLOW = Flow([], [], [], {}, {}, {}, {}, {})
+
+
+def _name(load: UserLoad) -> str:
+    return f"{load.namespace}/{load.name}"

@@ -88,6 +88,19 @@ def evaluate_node(plan: Plan, node: Node) -> None:
     node.failures = _limited(failures)
     stay = alive * mean + math.fsum(f.probability * f.after_ns for f in node.failures)
     node.stay_ns = min(stay, float(node.patience_ns))
+    node.held_ns = max(0.0, node.stay_ns - server.wait.mean_ns)
+
+
+def time_before(plan: Plan, node: Node, step: int) -> Latency:
+    """How long a request of a node takes until it makes the calls of a step."""
+    server = plan.servers[node.server]
+    mean = server.wait.mean_ns + server.service_ns(node.operation)
+    variance = server.wait.variance + server.service_variance(node.operation)
+    for earlier in node.steps[:step]:
+        took = [_duration(edge, plan.made.get(edge.index, 1.0)) for edge in earlier if not edge.call.asynchronous]
+        slowest = max(took, default=(0.0, 0.0))
+        mean, variance = mean + slowest[0], variance + slowest[1]
+    return Latency(mean, variance)
 
 
 def _all_succeed(edge: Edge, made: float) -> float:

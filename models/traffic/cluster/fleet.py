@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import Shared
+from simcluster.engine import SECOND, Shared
 from simcluster.models.traffic.cluster.averages import (
     AGE,
     ARRIVALS,
@@ -21,19 +21,16 @@ from simcluster.models.traffic.cluster.averages import (
     CORES,
     INSIDE,
     JUDGED_CORES,
-    JUDGED_WORK,
     OFFERED,
     REPORTED,
     SQUARE,
     WORK,
     AverageTable,
 )
+from simcluster.models.traffic.cluster.demand import Expected
 from simcluster.models.traffic.cluster.queueing import Wait
 from simcluster.models.traffic.cluster.server import (
-    ALIKE,
-    CHANCE,
     HOPELESS_CORES,
-    KNOWN_REQUESTS,
     MEMORY_REQUESTS,
     MEMORY_STEP,
     MEMORY_TICKS,
@@ -126,6 +123,15 @@ class Fleet:
         self._marks: list[object] = [None] * len(self.facts.machines)
         self.averages = AverageTable(len(servers))
         self.is_metered = False
+        #: what is wanted of every server: a row for each field of `demand.Expected`
+        self.wanted = np.zeros((len(Expected._fields), len(servers)))
+
+    def expect(self, wanted: list[Expected], tick_ns: int) -> bool:
+        """So much is wanted of the servers from now on; whether what callers may count on has changed."""
+        if wanted:
+            self.wanted = np.array(wanted).T
+        changed = [server.expect(each, tick_ns) for server, each in zip(self.servers, wanted, strict=True)]
+        return any(changed)
 
     def cores(self) -> Array:
         """Cores that every server may use now; not to be changed."""
@@ -243,11 +249,10 @@ class Fleet:
     def _publish(self, rows: Index, seen: Seen, known: Array, tick_ns: int) -> bool:
         """Tell callers and probes how long they wait, where that has changed; whether it has."""
         averages = self.averages
-        allowed = np.maximum(ALIKE, CHANCE / np.sqrt(remembered(known[ARRIVALS], known[AGE]))) * known[JUDGED_WORK]
-        alike = (np.abs(known[WORK] - known[JUDGED_WORK]) <= allowed) & (known[CORES] == known[JUDGED_CORES])
+        alike = known[CORES] == known[JUDGED_CORES]
         for row in rows[~alike].tolist():
             server = self.servers[row]
-            server._judged_work, server._judged_cores = server._work, server.cores
+            server._judged_cores = server.cores
             server._judged_wait = server._current(tick_ns, server.cores)[0]
         self._lend(rows[~alike])
         calm, asleep = averages.judged[:, rows]
@@ -349,8 +354,7 @@ class Fleet:
         known[WORK], known[SQUARE], known[AGE] = work, known[SQUARE] * keep + came.square * new, age
         known[INSIDE], known[CORES] = inside, cores
         averages.numbers[:, rows] = known
-        allowed = np.maximum(ALIKE, CHANCE / np.sqrt(remembered(arrivals, age))) * known[JUDGED_WORK]
-        alike = (np.abs(work - known[JUDGED_WORK]) <= allowed) & (cores == known[JUDGED_CORES])
+        alike = cores == known[JUDGED_CORES]
         changed = False
         for row in rows[~alike].tolist():
             changed = self.servers[row].judge(tick_ns) or changed
@@ -388,8 +392,7 @@ class Fleet:
 
     def _is_any_tense(self, rows: Index, tick_ns: int, state: _State, busy: float) -> bool:
         """`Server.is_tense` of any whose averages are in the table."""
-        known = remembered(state.arrivals, self.averages.numbers[AGE, rows])
-        return self._is_tense(rows, tick_ns, state, busy, self.averages.rejected[rows], known)
+        return self._is_tense(rows, tick_ns, state, busy, self.averages.rejected[rows])
 
     # --- both -----------------------------------------------------------------------------
 
@@ -400,24 +403,18 @@ class Fleet:
         memory -= memory % MEMORY_STEP
         return memory
 
-    def _is_tense(self, rows: Index, tick_ns: int, state: _State, busy: float, rejected: Array, known: Array) -> bool:
-        """`Server.is_tense` of any; `known` is how many requests each remembers."""
+    def _is_tense(self, rows: Index, tick_ns: int, state: _State, busy: float, rejected: Array) -> bool:
+        """`Server.is_tense` of any."""
         facts, arrivals, backlog = self.facts, state.arrivals, state.backlog
         cost = np.where(arrivals > 0.0, state.work / np.where(arrivals > 0.0, arrivals, 1.0), 0.0)
         trouble = backlog > np.maximum(TENSE_BACKLOG_NS * state.cores, TENSE_REQUESTS * cost)
         trouble |= rejected > 0.0
         workers = facts.workers[rows]
-        full = state.work > busy * (state.cores - facts.idle[rows]) * tick_ns
-        full &= known >= KNOWN_REQUESTS
-        full |= (workers > 0.0) & (state.inside > busy * workers)
+        full = self.wanted[1, rows] > busy * (state.cores - facts.idle[rows]) * SECOND
+        full |= (workers > 0.0) & (self.wanted[3, rows] > busy * workers)
         tense = np.where(trouble, (arrivals > 1e-3) | (backlog > 0.0), full)
         tense |= facts.needy[rows] & (arrivals > 1e-3)
         return bool(tense.any())
-
-
-def remembered(arrivals: Array, age: Array) -> Array:
-    """Requests that averages of such an age remember."""
-    return np.maximum(np.maximum(arrivals * MEMORY_TICKS, np.minimum(MEMORY_REQUESTS, arrivals * age)), 1.0)
 
 
 def _kept(age: Array, arrivals: Array, ticks: Index, per_tick: Array) -> Array:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from simcluster.engine import SECOND
 from simcluster.engine.streams import binomial_from_uniform, poisson_from_uniform, uniform_at
 from simcluster.models.traffic.cluster.causes import KIND_INDEX
+from simcluster.models.traffic.cluster.evaluation import time_before
 from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node
 from simcluster.models.traffic.cluster.plan import Plan
-from simcluster.models.traffic.cluster.server import Failed, Served
+from simcluster.models.traffic.cluster.server import Failed, Followed, Served
 from simcluster.models.traffic.cluster.users import UserLoad
 
 #: Draws of one edge in one tick come from a block of so many counters.
@@ -26,19 +27,22 @@ class Flow(NamedTuple):
 
     Attributes:
         sent: calls on each edge.
-        failures: edge, kind, count of calls that failed for good or were repeated.
+        failures: edge, kind, count of calls that failed for good or were repeated, and how long after the call that
+            is known (nanoseconds).
         arrived: requests accepted by each node; `refused` those that found the queue full, by server.
         served, failed: per server index, what its log tells.
         requests: of loads that try again, by index: requests, and those that failed for good.
+        followed: in place of `served` and `failed`, where queues were followed.
     """
 
     sent: list[int]
-    failures: list[tuple[int, int, int]]
+    failures: list[tuple[int, int, int, float]]
     arrived: list[int]
     refused: dict[int, int]
     served: dict[int, list[Served]]
     failed: dict[int, list[Failed]]
     requests: dict[int, tuple[int, int]]
+    followed: dict[int, list[Followed]]
 
 
 class FlowWalk:
@@ -48,7 +52,8 @@ class FlowWalk:
         self._plan = plan
         self._counter = tick * DRAWS
         self._draws = 0
-        self._flow = Flow([0] * len(plan.edges), [], [0] * len(plan.nodes), {}, {}, {}, {})
+        self._step = 0  # of the node that makes calls now
+        self._flow = Flow([0] * len(plan.edges), [], [0] * len(plan.nodes), {}, {}, {}, {}, {})
 
     def run(self, users: list[UserLoad], tick_ns: int) -> Flow:
         """Let the users' requests of one tick run through the plan."""
@@ -69,12 +74,7 @@ class FlowWalk:
 
     def _arrive(self, index: int, load: UserLoad, edges: list[Edge], tick_ns: int) -> None:
         shares = [edge.call.count for edge in edges]
-        mean_ns = 0.0
-        if load.concurrency is not None:
-            for edge, share in zip(edges, shares, strict=True):
-                lost = math.fsum(f.probability * f.after_ns for f in edge.causes)
-                mean_ns += share * (edge.ok * edge.latency.mean + lost)
-        per_tick = load.rate(mean_ns) * tick_ns / SECOND
+        per_tick = load.rate(load.answer_ns(edges)) * tick_ns / SECOND
         for edge, share in zip(edges, shares, strict=True):
             self._draws = 0
             count = poisson_from_uniform(per_tick * share, self._uniform(edge))
@@ -87,7 +87,7 @@ class FlowWalk:
         alive = count
         plan = self._plan
         logger = plan.servers[node.server].logger
-        for step in node.steps:
+        for self._step, step in enumerate(node.steps):
             lost = 0
             for edge in step:
                 self._draws = 0
@@ -135,8 +135,8 @@ class FlowWalk:
                 flow.arrived[node] += calls
             return 0
         bad = calls
-        for _ in range(edge.call.retries + 1):
-            bad = self._attempt(edge, bad, caller)
+        for left in range(edge.call.retries, -1, -1):
+            bad = self._attempt(edge, bad, None if left else caller)
             if not bad:
                 break
         return bad
@@ -181,11 +181,13 @@ class FlowWalk:
             if not here:
                 continue
             kind = failure.cause.kind_at_caller
-            flow.failures.append((edge.index, KIND_INDEX[kind], here))
+            flow.failures.append((edge.index, KIND_INDEX[kind], here, failure.after_ns))
             if kind == "reset":
                 refused += here
             if caller is not None and edge.call.log:
-                record = Failed(caller.operation, edge.call, failure.cause, here)
+                after_ns = failure.after_ns * (1 + edge.call.retries)
+                before = time_before(self._plan, caller, self._step)
+                record = Failed(caller.operation, edge.call, failure.cause, here, before, after_ns)
                 flow.failed.setdefault(caller.server, []).append(record)
         return refused
 

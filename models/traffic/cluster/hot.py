@@ -12,18 +12,21 @@ What is left out: which pod of a workload made a call that is in flight; all of 
 from __future__ import annotations
 
 import math
+from array import array
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.engine.streams import uniforms_at
+from simcluster.engine.streams import uniform_at, uniforms_at
 from simcluster.models.traffic.aggregate.live import LiveTraffic, LoadCounts, Tally
+from simcluster.models.traffic.cluster.accounts import Accounts, Requests
 from simcluster.models.traffic.cluster.causes import (
     BROKEN,
     DEADLINE,
     DENIED,
+    DNS_TIMEOUT,
     KIND_INDEX,
     RESET,
     STATUS,
@@ -31,15 +34,18 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
+from simcluster.models.traffic.cluster.distribution import Component, Durations, Latency
+from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, time_before
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
 from simcluster.models.traffic.cluster.nodes import Edge, Node
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.queueing import service_time
-from simcluster.models.traffic.cluster.server import Failed, Served, Server
+from simcluster.models.traffic.cluster.server import Failed, Followed, Server
 from simcluster.models.traffic.cluster.statistics import Containers, Latencies, LoadRecord, PodTable, packed
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
+from simcluster.models.traffic.graph.histogram import Histogram
 
 Array = NDArray[np.float64]
 
@@ -47,23 +53,32 @@ Array = NDArray[np.float64]
 NOTICEABLE_CORES = 0.01
 #: A change of all latencies that nobody would notice.
 NOTICEABLE_LATENCY = 0.02
+#: Attempts that succeed as often as this all do.
+SURE = 0.999
 #: Requests walk through graphs of at most so many edges, to draw their latencies.
 WALKED = 60
+#: A drawn duration of so many ticks says that nobody ever served the request.
+ENDLESS = 1e9
 #: Causes are followed through so many calls.
 DEPTH = 6
+
+
+#: Of edges of the plan: kind and number of attempts that failed.
+Lost = dict[int, list[tuple[int, int]]]
 
 
 class HotFlow(NamedTuple):
     """A period, in the terms of the plan.
 
     Attributes:
-        sent, failures: as in a `Tick`; flow: what servers print.
+        sent, ok, failures: as in a `Tick`; flow: what servers print.
         loads, pods: what users saw, and queues.
         rows, seen: servers of the plan that serve, and what happened at them.
         latencies: those of the plan's edges.
     """
 
     sent: bytes
+    ok: bytes
     failures: bytes
     flow: Flow
     loads: dict[str, LoadRecord]
@@ -89,6 +104,7 @@ class HotTraffic:
         self.tick_ns = ticks_of(wiring.spec, period_ns, len(wiring.servers))
         self.live = LiveTraffic(wiring.spec, seed, self.tick_ns, wiring.pods, start_ns, prompt=True, walked=WALKED)
         self.calm_periods = 0
+        self.rests: dict[str, dict[str, float]] = {}  # parts of requests that are not counted yet, by load and kind
         self._index()
         self._apply()
 
@@ -120,8 +136,8 @@ class HotTraffic:
             count = waiting.get(name, 0.0)
             if count < 1.0 or layout.infinite[pod]:
                 continue
-            for array in (queues.number, queues.waiting, queues.queued, queues.inside, queues.position):
-                array[pod] = count
+            for counts in (queues.number, queues.waiting, queues.queued, queues.inside, queues.position):
+                counts[pod] = count
             lanes = np.nonzero(layout.lane_pod == pod)[0]
             queues.content[lanes] = count / len(lanes) / layout.relative[lanes]
 
@@ -170,7 +186,8 @@ class HotTraffic:
         for place in np.nonzero(np.abs(cores - known) > NOTICEABLE_CORES * known)[0].tolist():
             server, own = self.fleet.servers[rows[place]], float(cores[place])
             self._cores[pods[place]] = own
-            self.live.set_pod(server.container.container_id, cores=own, speed=own_speed(server, own))
+            speed = own_speed(server, own)  # of one request; so many of them at once use what the pod has
+            self.live.set_pod(server.container.container_id, cores=own / speed, speed=speed)
 
     def rates(self) -> None:
         """Tell the engine how many requests users send now."""
@@ -191,12 +208,12 @@ class HotTraffic:
                 return True
         return False
 
-    def run(self, plan: Plan, now_ns: int, keys: NDArray[np.uint64], tick: int) -> HotFlow:
-        """Run up to an instant and tell what happened since the last one."""
+    def run(self, plan: Plan, now_ns: int, tick: int, open_: tuple[Accounts, Requests]) -> HotFlow:
+        """Run up to an instant and tell what happened since the last one, `open_` being what is under way."""
         self.rates()
         self.speeds()
         self.live.advance(now_ns)
-        counted = _Telling(self, plan, self.live.tally(), keys, tick).flow()
+        counted = _Telling(self, plan, self.live.tally(), tick, open_).flow()
         self.latencies = counted.latencies
         return counted
 
@@ -296,24 +313,27 @@ def _tells(plan: Plan, node: Node) -> bool:
 class _Telling:
     """One period in the terms of the plan."""
 
-    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, keys: NDArray[np.uint64], tick: int) -> None:
+    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, tick: int, open_: tuple[Accounts, Requests]) -> None:
         self._hot = hot
         self._wiring = hot.wiring
         self._plan = plan
         self._tally = tally
-        self._keys = keys
         self._tick = tick
+        self._accounts, self._requests = open_
+        self._in_flight = hot.live.engine.callers.in_flight()
         pods = np.vstack((tally.pods, hot.live.mean_waits_ns()))[:, hot.table.pods]
         self._seen = Seen(pods[0], pods[1], pods[2], pods[5] * 1e9, pods[3], pods[4], pods[7])
 
     def flow(self) -> HotFlow:
         """Counts as whole numbers."""
         plan, seen = self._plan, self._seen
-        uniform = uniforms_at(self._keys, self._tick) if len(plan.edges) else np.zeros(0)
-        whole = np.floor(self._spread() + uniform).astype(np.int64)
-        sent = np.maximum(whole[0] + whole[5], 0)
-        failures = self._failures(whole[2:], sent)
-        flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {})
+        uniform = uniforms_at(plan.keys, self._tick) if len(plan.edges) else np.zeros(0)
+        whole = np.maximum(np.floor(self._spread() + uniform).astype(np.int64), 0)
+        self._whole = whole
+        sent, failed = whole[0] + whole[5], whole[2:6]
+        ok = self._accounts.pass_hot(sent, whole[1], failed, *self._bounds(sent))
+        failures = self._failures(failed)
+        flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
             self._serve(flow)
         loads = {name: self._load(name) for name in self._wiring.loads}
@@ -324,21 +344,22 @@ class _Telling:
             seen.busy.tobytes(),
             np.floor(seen.refused + 0.5).astype(np.int64).tobytes(),
         )
-        counts = sent.astype(np.int32).tobytes()
-        return HotFlow(counts, packed(failures), flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
+        told = packed([each[:3] for each in failures])
+        return HotFlow(counts, good, told, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
 
         Returns:
-            Of every edge of the plan: attempts, ok, time-outs, rejections, errors, not sent.
+            Of every edge of the plan: attempts, ok, time-outs, rejections, errors, not sent, calls given up.
         """
         table, tally = self._hot.table, self._tally
         served = np.append(tally.pods[1], 0.0)[table.pod_of_container]
         total = np.bincount(table.group_of, served, table.groups)[table.group_of]
         shares = np.where(total > 0.0, served / np.maximum(total, 1e-300), table.alike)
         keys = len(table.keys)
-        counts = [np.bincount(table.key_of, tally.edges[row], keys + 1)[:keys] for row in range(6)]
+        counts = [np.bincount(table.key_of, tally.edges[row], keys + 1)[:keys] for row in range(7)]
         arrivals = np.bincount(table.callee_of, counts[0], len(table.callees) + 1)
         flow = table.calls * np.where(table.inner, arrivals[table.caller_operation] * shares[table.container], 1.0)
         sums = np.bincount(table.key, flow, keys)[table.key]
@@ -346,65 +367,128 @@ class _Telling:
         edges = len(self._plan.edges)
         return np.vstack([np.bincount(table.edge, count[table.key] * part, edges) for count in counts])
 
-    def _failures(self, failed: NDArray[np.int64], sent: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-        """Edge, kind and count, of every edge no more than it sent."""
-        kinds, found = self._hot.table.kinds, []
-        left = sent.copy()
-        rows = []
-        for kind in range(4):
-            rows.append(np.minimum(np.maximum(failed[kind], 0), left))
-            left = left - rows[-1]
-        here = np.array(rows)
-        for edge, kind in np.argwhere(here.T).tolist():
-            found.append((edge, int(kinds[edge, kind]), int(here[kind, edge])))
-        return found
+    def _bounds(self, sent: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+        """How many calls of every edge of the plan can be under way, and where they rather fail than succeed.
+
+        The engine has attempts in flight until their time-outs expire. Where all succeed they are under way as long as
+        they take (Little's law).
+        """
+        table, engine, seconds = self._hot.table, self._hot.live.engine, max(self._tally.seconds, 1e-9)
+        keys = len(table.keys)
+        flying = np.bincount(table.key_of, self._in_flight, keys + 1)[:keys]
+        took = self._tally.edges[0] * engine.outcomes.latency * (engine.tick_ns * 1e-9 / seconds)
+        inside = np.bincount(table.key_of, took, keys + 1)[:keys]
+        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
+        troubled = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        most = np.where(troubled, flying, np.minimum(flying, np.ceil(inside)))
+        there = (self._accounts.open + sent)[table.edge].astype(np.float64)
+        sums = np.bincount(table.key, there, keys)[table.key]
+        part = most[table.key] * np.where(sums > 0.0, there / np.maximum(sums, 1e-300), 0.0)
+        edges = len(self._plan.edges)
+        doubtful: NDArray[np.bool_] = np.bincount(table.edge, troubled[table.key], edges) > 0.0
+        return np.bincount(table.edge, part, edges).astype(np.float64), doubtful
+
+    def _failures(self, failed: NDArray[np.int64]) -> list[tuple[int, int, int, float]]:
+        """Edge, kind and count; they are known now."""
+        kinds = self._hot.table.kinds
+        return [
+            (edge, int(kinds[edge, kind]), int(failed[kind, edge]), 0.0)
+            for edge, kind in np.argwhere(failed.T).tolist()
+        ]
 
     def _serve(self, flow: Flow) -> None:
         """Requests of every server, and what its log says."""
-        lost: dict[int, list[tuple[int, int]]] = {}
-        for index, kind, count in flow.failures:
-            lost.setdefault(index, []).append((kind, count))
-        into: dict[int, int] = {}
-        tells = self._hot.table.tells
-        for edge in self._plan.edges if tells else ():
+        engine, table = self._hot.live.engine, self._hot.table
+        latency = np.append(np.zeros(len(table.keys)), 0.0)
+        latency[table.key_of] = engine.outcomes.latency * engine.tick_ns
+        self._latency_of = dict(zip((callee for _, callee in table.keys), latency.tolist(), strict=False))
+        good = np.ones(len(table.keys) + 1)
+        good[table.key_of] = engine.call_ok
+        self._good = np.ones(len(self._plan.edges))
+        self._good[table.edge] = good[table.key]
+        lost: Lost = {}
+        failed, kinds = self._whole[2:6], table.kinds
+        for index, kind in np.argwhere(failed.T > 0).tolist():
+            lost.setdefault(index, []).append((int(kinds[index, kind]), int(failed[kind, index])))
+        tells = table.tells
+        into = dict.fromkeys(tells, 0)
+        keys: dict[int, int] = {}
+        for edge in self._plan.edges:
             calls = flow.sent[edge.index]
-            if not calls:
-                continue
             for target in edge.targets:
                 if target.node in tells:
-                    into[target.node] = into.get(target.node, 0) + math.floor(calls * target.weight + 0.5)
-        for index in sorted(into):
+                    keys[target.node] = edge.key
+                    into[target.node] += math.floor(calls * target.weight + 0.5)
+        for index in sorted(keys):
             self._count(index, into[index])
-            self._write(flow, index, into[index], lost)
+            ended = self._ended(self._plan.nodes[index], into[index])
+            ended += uniform_at(keys[index], -1 - self._tick)
+            self._write(flow, index, into[index], math.floor(ended), lost)
+
+    def _ended(self, node: Node, arrived: int) -> float:
+        """Requests of a node that ended well: what it has finished, though the caller may have gone, if the calls that
+        a request cannot do without are answered now.
+        """
+        place = self._hot.table.row_of.get(node.server)
+        if place is None:
+            return 0.0
+        came, operations = float(self._seen.arrived[place]), len(self._plan.servers[node.server].spec.operations)
+        ended = (arrived / came if came > 0.0 else 1.0 / operations) * float(self._seen.finished[place])
+        for step in node.steps:
+            for edge in step:
+                if edge.call.required and not edge.call.asynchronous:
+                    made = min(1.0, edge.call.count * self._plan.made.get(edge.index, 1.0))
+                    ended *= 1.0 - made * (1.0 - float(self._good[edge.index]))
+        return ended
 
     def _count(self, index: int, arrived: int) -> None:
         server = self._plan.servers[self._plan.nodes[index].server]
         if server.counts is not None:
             server.counts[index - self._plan.first_node[self._plan.nodes[index].server]] += arrived
 
-    def _write(self, flow: Flow, index: int, arrived: int, lost: dict[int, list[tuple[int, int]]]) -> None:
+    def _write(self, flow: Flow, index: int, arrived: int, ended: int, lost: Lost) -> None:
+        """What the log of a server says of one of its operations, of whose requests so many ended well."""
         node = self._plan.nodes[index]
         server = self._plan.servers[node.server]
         place = self._hot.table.row_of.get(node.server)
-        if server.logger is None or place is None or arrived <= 0:
+        if server.logger is None or place is None:
             return
-        inside = max(float(self._seen.arrived[place]), 1e-9)
-        alive = math.floor(arrived * min(1.0, float(self._seen.finished[place]) / inside) + 0.5)
-        for step in node.steps:
+        found: list[Failed] = []
+        for number, step in enumerate(node.steps):
             for edge in step:
-                for kind, count in lost.get(edge.index, ()):
-                    again = count if not edge.call.retries else max(1, count // (1 + edge.call.retries))
-                    if edge.call.log:
+                kinds = lost.get(edge.index, [])
+                attempts, left = sum(count for _, count in kinds), int(self._whole[6, edge.index])  # integers
+                for kind, count in kinds:
+                    calls = left * count // max(1, attempts)
+                    attempts, left = attempts - count, left - calls
+                    if calls and edge.call.log:
                         cause = self._cause(edge, kind, 0, lost)
-                        failed = Failed(node.operation, edge.call, cause, again)
-                        flow.failed.setdefault(node.server, []).append(failed)
-                    if edge.call.required:
-                        alive -= again
-        if alive > 0 and node.operation.log:
-            served = Served(node.operation.log, node.operation.status, alive, node.latency)
-            flow.served.setdefault(node.server, []).append(served)
+                        before = time_before(self._plan, node, number)
+                        found.append(Failed(node.operation, edge.call, cause, calls, before, failed_after(cause)))
+        took = self._durations(server, node)
+        flow.followed.setdefault(node.server, []).append(Followed(node.operation, max(0, arrived), ended, took, found))
 
-    def _cause(self, edge: Edge, kind: int, depth: int, lost: dict[int, list[tuple[int, int]]]) -> Cause:
+    def _durations(self, server: Server, node: Node) -> Durations:
+        """How long requests of a node take that succeed now: as those of its service, scaled to its operation."""
+        name = self._wiring.service_of[server.container.container_id]
+        own = f"{name}/{node.operation.name}"
+        parts = [p for load, p in self._tally.latencies.items() if self._enters(load, name)] or [
+            p for service, p in self._tally.sojourns.items() if service == name
+        ]
+        mean = self._latency_of.get(own, 0.0)
+        if not parts:
+            return Durations.of(Latency(mean, mean * mean) if mean else node.latency)
+        values, weights = np.concatenate(parts, axis=1)
+        known = (values < ENDLESS) & (weights > 0.0)
+        if not known.any():
+            return Durations.of(Latency(mean, mean * mean) if mean else node.latency)
+        return Durations.weighed(values[known] * float(self._hot.live.engine.tick_ns), weights[known])
+
+    def _enters(self, load: str, service: str) -> bool:
+        """Whether users enter by a service."""
+        return any(p.caller == load and p.callee.partition("/")[0] == service for p in self._wiring.parts)
+
+    def _cause(self, edge: Edge, kind: int, depth: int, lost: Lost) -> Cause:
         """Why a call failed; an error answer is traced to the call below that failed most."""
         name = _KIND_NAMES[kind]
         if name == STATUS and depth < DEPTH:
@@ -433,20 +517,39 @@ class _Telling:
         return [below for node in nodes for step in node.steps for below in step]
 
     def _load(self, name: str) -> LoadRecord:
-        counts: LoadCounts | None = self._tally.loads.get(name)
-        if counts is None:
-            return LoadRecord(0, 0, 0, (), ())
+        counts: LoadCounts = self._tally.loads[name]
         dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
         words = {"timeout": DEADLINE, "rejected": dead or RESET, "error": STATUS, "refused": BROKEN}
-        failed = [(words[kind], math.floor(count + 0.5)) for kind, count in counts.failed.items()]
-        begun = math.floor(counts.arrivals + 0.5)
-        parts = tuple(
-            (share, counts.latency.quantile(at))
-            for share, at in ((0.5, 0.25), (0.4, 0.7), (0.09, 0.945), (0.009, 0.9945), (0.001, 0.9995))
-            if counts.latency.count
-        )
-        kept = tuple((kind, n) for kind, n in failed if n)
-        return LoadRecord(begun, math.floor(counts.attempts + 0.5), math.floor(counts.ok + 0.5), kept, parts)
+        amounts = {"begun": counts.arrivals, "attempts": counts.attempts, "ok": counts.ok, **counts.failed}
+        rests = self._hot.rests.setdefault(name, {})
+        whole = {}
+        for what, amount in amounts.items():
+            rests[what] = rests.get(what, 0.0) + amount
+            whole[what] = math.floor(rests[what] + 1e-6)
+            rests[what] -= whole[what]
+        load = self._wiring.loads[name]
+        identity = f"{load.namespace}/{load.name}"
+        there = self._requests.open.get(identity, 0) + whole["begun"] - sum(whole[kind] for kind in words)  # integers
+        flying = min(self._flying(name), max(0, there))
+        if counts.ok + rests["ok"] < 1.0 and there > flying and any(whole.values()):
+            worst = max(words, key=lambda kind: (rests[kind], whole[kind]))  # parts of failed ones make whole ones
+            whole[worst], there = whole[worst] + there - flying, flying
+        failed = [(words[kind], whole[kind]) for kind in words]
+        record = self._requests.settle(identity, whole["begun"], whole["attempts"], failed, flying)
+        edges = dict.fromkeys(part.edge for part in self._wiring.parts if part.caller == name and not part.container)
+        return _with_latencies(record, counts.latency, [self._plan.edges[edge].latency for edge in edges])
+
+    def _flying(self, name: str) -> int:
+        """Requests of users that are under way, as `_bounds` says of calls."""
+        engine = self._hot.live.engine
+        recorder = engine.recorder
+        roots = recorder.roots[recorder.columns[recorder.names.index(name)]]
+        flying = math.fsum(self._in_flight[roots].tolist())
+        troubled = self._tally.edges[2:6, roots].any() or (engine.outcomes.quality[roots] < SURE).any()
+        if not troubled:
+            inside = self._tally.edges[0, roots] * engine.outcomes.latency[roots]
+            flying = min(flying, math.fsum(inside.tolist()) * engine.tick_ns * 1e-9 / max(self._tally.seconds, 1e-9))
+        return math.ceil(flying - 1e-6)
 
     def _latencies(self) -> Latencies:
         """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out.
@@ -468,6 +571,26 @@ class _Telling:
             return before
         variance[table.edge[there]] = np.minimum(took * took, room * room)[there]
         return Latencies(mean, variance)
+
+
+def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Latency]) -> LoadRecord:
+    """What those who succeeded met; while nobody knows what single requests met, as the plan says."""
+    if not record.ok:
+        return record
+    if not seen.count:
+        each = record.ok // max(1, len(laws))
+        return record._replace(laws=tuple(Component(max(1, each), law) for law in laws))
+    return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
+
+
+def failed_after(cause: Cause) -> float:
+    """How long it takes until the outermost call has failed for good: every time-out and every attempt on the way."""
+    took = 0.0
+    for call in reversed(cause.path):
+        if call is cause.path[-1]:
+            took = float(call.timeout_ns) if cause.kind in (DEADLINE, TIMEOUT, DNS_TIMEOUT) else QUICK_FAILURE_NS
+        took = min(took, float(call.timeout_ns)) * (1 + call.retries)
+    return took
 
 
 _KIND_NAMES = {index: name for name, index in KIND_INDEX.items()}

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.models.traffic.cluster.averages import AGE, ARRIVALS, AVERAGES, CORES, WORK
-from simcluster.models.traffic.cluster.fleet import Fleet, remembered
+from simcluster.models.traffic.cluster.fleet import Fleet
 from simcluster.models.traffic.cluster.plan import Plan
-from simcluster.models.traffic.cluster.server import KNOWN_REQUESTS, NO_RISK
+from simcluster.models.traffic.cluster.server import NO_RISK
 
 Array = NDArray[np.float64]
 
@@ -29,28 +28,17 @@ class Margins:
         self._servers = np.array([plan.nodes[node].server for _, node in ways], dtype=np.int64)
         self._timeouts = np.array([float(edge.call.timeout_ns) for edge, _ in ways])
 
-    def smallest(self, plan: Plan, fleet: Fleet, tick_ns: int) -> float:
+    def smallest(self, plan: Plan, fleet: Fleet) -> float:
         """The smallest exponent of them all."""
         if not len(self._nodes):
             return NO_RISK
         latency = np.array([node.latency.mean for node in plan.nodes])[self._nodes]
         wait = np.array([server.wait.mean_ns for server in plan.servers])[self._servers]
         left = self._timeouts - np.maximum(0.0, latency - wait)
-        numbers = _numbers(fleet)
-        arrivals, work = numbers[ARRIVALS], numbers[WORK]
-        some = (arrivals > 1e-9) & (work > 0.0)
-        speed = np.maximum(numbers[CORES] - fleet.facts.idle, 0.0)
+        arrivals, work = fleet.wanted[0], fleet.wanted[1]
+        some = (arrivals > 0.0) & (work > 0.0)
+        speed = np.maximum(fleet.cores() - fleet.facts.idle, 0.0)
         cost = np.where(some, work / np.where(some, arrivals, 1.0), 1.0)
-        known = np.where(remembered(arrivals, numbers[AGE]) >= KNOWN_REQUESTS, arrivals, 0.0)
-        rate = speed / cost - known / tick_ns
+        rate = speed / cost - arrivals * 1e-9
         found = np.where(some[self._servers], rate[self._servers] * left, NO_RISK)
         return float(np.min(np.where(left > 0.0, found, NO_RISK)))
-
-
-def _numbers(fleet: Fleet) -> Array:
-    """Averages of all servers, in the table or not."""
-    numbers = fleet.averages.numbers.copy()
-    for row in np.nonzero(~fleet.averages.held)[0].tolist():
-        server = fleet.servers[row]
-        numbers[:, row] = [getattr(server, name) for name in AVERAGES]
-    return numbers

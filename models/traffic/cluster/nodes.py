@@ -95,10 +95,10 @@ class Node:
 
     Attributes:
         patience_ns: after so long its most patient caller has gone, and the request with him.
-        stay_ns: how long a request is in the server on average, failed ones included.
+        stay_ns: how long a request is in the server on average, failed ones included; `held_ns` without its wait there.
     """
 
-    __slots__ = ("failures", "latency", "ok", "operation", "patience_ns", "server", "stay_ns", "steps")
+    __slots__ = ("failures", "held_ns", "latency", "ok", "operation", "patience_ns", "server", "stay_ns", "steps")
 
     def __init__(self, server: int, operation: OperationSpec) -> None:
         self.server = server
@@ -108,7 +108,7 @@ class Node:
         self.latency = _NOTHING
         self.failures: list[Failure] = []
         self.patience_ns = 0
-        self.stay_ns = 0.0
+        self.stay_ns = self.held_ns = 0.0
 
 
 def twin(part: P) -> P:

@@ -28,10 +28,16 @@ OPENING = {
 
 @dataclass(frozen=True)
 class LogTemplate(Shared):
-    """One line a program prints. `{name}` marks are replaced, nothing else is interpreted."""
+    """One line a program prints, when a request `begins` or when it ends.
+
+    `{name}` marks are replaced, nothing else is interpreted. It is left out of requests that took no longer than
+    `above_ns`.
+    """
 
     text: str
     stream: str = "stdout"
+    begins: bool = False
+    above_ns: int = -1
 
 
 @dataclass(frozen=True)

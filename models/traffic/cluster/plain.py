@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import SECOND, FlatList
 from simcluster.engine.streams import poisson_from_uniform, uniform_at, uniform_rows
+from simcluster.models.traffic.cluster.demand import mean_square
 from simcluster.models.traffic.cluster.nodes import Edge
 from simcluster.models.traffic.cluster.operations import OperationSpec
 from simcluster.models.traffic.cluster.plan import Plan
@@ -73,7 +74,7 @@ class PlainFlow:
         #: CPU time of so many requests that come at once that a server is looked at, by server
         self.crowd = np.zeros(len(plan.servers))
         np.maximum.at(self.crowd, self.server_of, CROWD * self.cpu)
-        self.square = np.array([_mean_square(node.operation) for node in plan.nodes])
+        self.square = np.array([mean_square(node.operation) for node in plan.nodes])
         self._first = np.array([*plan.first_node, len(plan.nodes)], dtype=np.int64)
         self._ahead: Ahead | None = None
         self.renew()
@@ -112,11 +113,7 @@ class PlainFlow:
         for load, edges in zip(users, self._plan.roots, strict=True):
             if load.rps > 0.0:
                 load.active = True
-                mean_ns = 0.0
-                if load.concurrency is not None:
-                    for edge in edges:
-                        mean_ns += edge.call.count * edge.latency.mean
-                rate = load.rate(mean_ns) * span_ns / SECOND
+                rate = load.rate(load.answer_ns(edges)) * span_ns / SECOND
                 found += [rate * edge.call.count for edge in edges]
             else:
                 found += [-1.0] * len(edges)
@@ -205,11 +202,6 @@ class Ledger:
         ticks = self.ticks[servers]
         self.ticks[servers] = 0
         return ticks
-
-
-def _mean_square(operation: OperationSpec) -> float:
-    cost = float(operation.cpu_ns)
-    return cost * cost * (1.0 + operation.cpu_cv * operation.cpu_cv)
 
 
 def _writes(operation: OperationSpec) -> bool:

@@ -8,10 +8,10 @@ in every period of 100 ms, asleep for the rest of the period once it is used up.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND, Shared, arithmetic
+from simcluster.models.traffic.aggregate.stationary import erlang_c
 
 #: kernel/sched/fair.c: default cfs_period of 100 ms (kubelet --cpu-cfs-quota-period).
 CFS_PERIOD_NS = 100 * MILLISECOND
@@ -51,18 +51,18 @@ class Wait(_Moments, Shared):
     __slots__ = ()
 
 
-def thread_wait(demand: Demand, servers: int) -> float:
-    """Mean wait for one of `servers` equal cores, in nanoseconds.
+def thread_wait(demand: Demand, servers: int) -> Wait:
+    """The wait for one of `servers` equal cores.
 
-    Exact for M/M/1 and M/G/1 (Pollaczek-Khinchine); for more servers Sakasegawa's
-    approximation, within a few per cent of Erlang-C for utilisations from 0.5 on.
+    Exact for M/M/c (Erlang-C) and, in the mean, for M/G/1 (Pollaczek-Khinchine); who waits does so for an exponential
+    time.
     """
     utilisation = min(demand.cores / servers, MAX_UTILISATION)
-    if utilisation <= 0.0:
-        return 0.0
-    exponent = math.sqrt(2.0 * (servers + 1.0)) - 1.0
-    crowd = arithmetic.power(utilisation, exponent) if servers > 1 else utilisation
-    return crowd * demand.mean_ns * (1.0 + demand.cv2) / (2.0 * servers * (1.0 - utilisation))
+    chance = erlang_c(servers, utilisation) if utilisation > 0.0 else 0.0
+    if chance <= 0.0:
+        return Wait(0.0, 0.0, 0.0)
+    mean = chance * demand.mean_ns * (1.0 + demand.cv2) / (2.0 * servers * (1.0 - utilisation))
+    return Wait(mean, mean * mean * (2.0 / chance - 1.0), 0.0)
 
 
 def quota_wait(demand: Demand, limit: float) -> Wait:

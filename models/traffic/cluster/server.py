@@ -27,15 +27,16 @@ from simcluster.models.traffic.cluster.queueing import (
 )
 
 if TYPE_CHECKING:
-    from simcluster.models.traffic.cluster.distribution import Latency
+    from simcluster.models.traffic.cluster.demand import Expected
+    from simcluster.models.traffic.cluster.distribution import Durations, Latency
 
 #: Ticks that the moving average of what arrives remembers at least (it forgets half in 4), the number of
 #: requests that it remembers where so many do not come in that time, and the most ticks.
 MEMORY_TICKS, MEMORY_REQUESTS, MOST_MEMORY = 20.0 / 3.0, 100.0, 600.0
 #: So many requests at once are no chance.
 SURGE = 16.0
-#: A change of the wait that nobody would notice: 4 per cent of the request (or what chance does), or 30 us.
-NOTICEABLE_SHARE = 0.04
+#: A change of the wait that nobody would notice: half a per cent of the request, or 30 us.
+NOTICEABLE_SHARE = 0.005
 NOTICEABLE_NS = 30_000.0
 #: Beyond this nobody waits any more: how much longer makes no difference.
 HOPELESS_NS = 60.0 * SECOND
@@ -47,18 +48,13 @@ NOTICEABLE_REFUSALS = 0.02
 MEMORY_STEP = 1 << 18
 #: A demand that changed by less than this many cores is not reported to the machine anew.
 NOTICEABLE_CORES = 0.002
-#: Demand that differs by less from what the waits were worked out for, in a period of many ticks, is the same:
-#: a share, and what chance does to the average (standard deviations of as many requests as it remembers).
-ALIKE, CHANCE = 0.1, 2.5
 #: A share of the CPU that counts as all of it.
 SATURATED = 0.98
-#: So many requests that wait now are what the stationary wait is made of.
-ORDINARY_REQUESTS = 8.0
+#: A backlog of up to so many mean waits, and so many requests, is what the stationary wait is made of.
+ORDINARY, ORDINARY_REQUESTS = 12.0, 8.0
 #: A backlog that lasts so long, and so many requests, is a queue of which one must think: with half of the
 #: CPU in use one request in 2^16 finds as many before it.
 TENSE_BACKLOG_NS, TENSE_REQUESTS = 0.25 * SECOND, 16.0
-#: Averages of fewer requests say nothing about utilisation.
-KNOWN_REQUESTS = 30.0
 #: Cores that a program without limit of threads asks for at most.
 HOPELESS_CORES = 64
 #: An exponent at which nothing ever happens.
@@ -67,7 +63,7 @@ _NO_WAIT = Wait(0.0, 0.0, 0.0)
 
 
 class Served(NamedTuple):
-    """Requests (or calls) that succeeded in a tick, what each prints and its HTTP status."""
+    """Requests (or calls) that began in a tick and succeed: what each prints, its HTTP status, how long they take."""
 
     log: tuple[LogTemplate, ...]
     status: int
@@ -90,19 +86,48 @@ class Observed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Calls of one operation that failed in a tick for one cause (`cause.path[0]` is the call)."""
+    """Calls of one operation of whose requests, begun in a tick, fail for one cause (`cause.path[0]` is the call).
+
+    Attributes:
+        before: how long the request takes before it makes the call; `after_ns`: the call, until it has failed for good.
+    """
 
     operation: OperationSpec
     call: CallSpec
     cause: Cause
     calls: int
+    before: Latency
+    after_ns: float
+
+
+class Followed(NamedTuple):
+    """Requests of one operation in a tick in which queues were followed.
+
+    Attributes:
+        arrived: that began; `served`: that ended well, and how long such requests `took`.
+        failed: calls that failed for good.
+    """
+
+    operation: OperationSpec
+    arrived: int
+    served: int
+    took: Durations
+    failed: list[Failed]
+
+
+class Happened(NamedTuple):
+    """What a tick did at a server: requests that began and how they will fare, or what was followed."""
+
+    served: Sequence[Served] = ()
+    failed: Sequence[Failed] = ()
+    followed: Sequence[Followed] = ()
 
 
 class RequestLogger(Protocol):
     """Words the log of a server."""
 
-    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
-        """What happened in the tick that ends at `t_ns`."""
+    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
+        """The tick of `span_ns` that ends at `t_ns`; whether requests of it will print something later."""
 
 
 class Complaint(Protocol):
@@ -160,8 +185,9 @@ class Server(Parted):
         self._age = 0.0  # ticks since its first one
         self._carry_ns = 0.0  # fraction of a nanosecond of idle CPU not yet accounted
         self._reported = -1.0
-        self._judged_work, self._judged_cores = -1.0, 0.0  # for which the waits were worked out last
+        self._judged_cores = 0.0  # for which the waits were worked out last
         self._judged_wait = _NO_WAIT
+        self._expected: Expected | None = None  # what users' rates imply
         self._lender: tuple[AverageTable, int] | None = None  # who has its averages
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -258,28 +284,32 @@ class Server(Parted):
         self._work = self._work * keep + work_ns * new
         self._square = self._square * keep + square * new
         self.in_flight = self.in_flight * keep + busy_ns / tick_ns * (1.0 - keep)
-        alike = cores == self._judged_cores and self._is_alike()
-        if ticks > 1 and alike and not self.backlog_ns and not before:
-            changed = False
-        else:
-            changed = self.judge(tick_ns // ticks)
+        same = self._expected is not None and cores == self._judged_cores and not self.backlog_ns and not before
+        changed = False if same else self.judge(tick_ns // ticks)
         self.container.use_cpu(max(0, used - charged), int(self._throttled(tick_ns, used, capacity)))
         self._tell_machine(wanted / tick_ns)
         return changed
 
-    def _is_alike(self) -> bool:
-        """Whether the demand is that of the last judgement, chance considered."""
-        allowed = max(ALIKE, CHANCE / math.sqrt(self._remembered()))
-        return abs(self._work - self._judged_work) <= allowed * self._judged_work
+    def expect(self, wanted: Expected, tick_ns: int) -> bool:
+        """So much is wanted of it from now on; whether what callers may count on has changed."""
+        if wanted == self._expected:
+            return False
+        self._expected = wanted
+        return self.judge(tick_ns)
 
-    def _remembered(self) -> float:
-        """Requests of which the averages know."""
-        return max(self._arrivals * MEMORY_TICKS, min(MEMORY_REQUESTS, self._arrivals * self._age), 1.0)
+    def _demand(self, tick_ns: int) -> tuple[float, float, float]:
+        """Requests, work and squared work of a tick: as expected, or as they came lately where nobody knows."""
+        known = self._expected
+        if known is None:
+            return self._arrivals, self._work, self._square
+        part = tick_ns / SECOND
+        return known.requests * part, known.work * part, known.square * part
 
     def judge(self, tick_ns: int) -> bool:
         """Work out the waits of now; whether what callers may count on has changed."""
-        self._judged_work, self._judged_cores = self._work, self.cores
-        return self._publish(tick_ns, self.cores)
+        cores = self.cores  # whoever has the averages gives them back
+        self._judged_cores = cores
+        return self._publish(tick_ns, cores)
 
     def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
         """Ticks whose queue somebody else kept: account them and publish what callers and probes meet."""
@@ -301,8 +331,8 @@ class Server(Parted):
         self.in_flight = load.waiting + load.busy
         self.backlog_ns = int(load.waiting * cost)
         refused = load.refused / (load.arrived + load.refused) if load.refused > 0.0 else 0.0
-        if ticks == 1 or cores != self._judged_cores or not self._is_alike():
-            self._judged_work, self._judged_cores = self._work, cores
+        if self._expected is None or cores != self._judged_cores:
+            self._judged_cores = cores
             self._judged_wait = self._current(tick_ns // ticks, cores)[0]
         calm = self._judged_wait
         mean = max(load.wait_ns, calm.mean_ns if load.waiting < 1.0 else 0.0)
@@ -320,12 +350,11 @@ class Server(Parted):
 
     def margin(self, tick_ns: int, within_ns: float) -> float:
         """(mu - lambda) T: the exponent with which the chance falls that a request waits `within_ns`."""
-        if self._arrivals <= 1e-9 or self._work <= 0.0:
+        arrivals, work, _ = self._demand(tick_ns)
+        if arrivals <= 1e-9 or work <= 0.0:
             return NO_RISK
-        speed = max(self.cores - self.spec.idle_cores, 0.0)
-        cost = self._work / self._arrivals
-        arrivals = self._arrivals if self._remembered() >= KNOWN_REQUESTS else 0.0
-        return (speed / cost - arrivals / tick_ns) * within_ns
+        speed = max(self._known_cores() - self.spec.idle_cores, 0.0)
+        return (speed * arrivals / work - arrivals / tick_ns) * within_ns
 
     def is_tense(self, tick_ns: int, busy: float) -> bool:
         """Whether its queue may grow: nearly all of its CPU or its workers in use, or a backlog."""
@@ -335,9 +364,10 @@ class Server(Parted):
         if self.rejected > 0.0 or self.backlog_ns > max(TENSE_BACKLOG_NS * self.cores, TENSE_REQUESTS * cost):
             return self._arrivals > 1e-3 or self.backlog_ns > 0
         cores = self.cores - self.spec.idle_cores
-        if self._work > busy * cores * tick_ns and self._remembered() >= KNOWN_REQUESTS:
-            return True
-        return bool(self.spec.workers) and self.in_flight > busy * self.spec.workers
+        if self._expected is None:
+            return self._work > busy * cores * tick_ns
+        used = self._demand(tick_ns)[1]
+        return used > busy * cores * tick_ns or 0 < busy * self.spec.workers < self._expected.busy
 
     def arrivals_per_s(self, tick_ns: int) -> float:
         """Requests a second, averaged over the last seconds."""
@@ -380,9 +410,10 @@ class Server(Parted):
 
     def _publish(self, tick_ns: int, cores: float) -> bool:
         wait, rejected = self._current(tick_ns, cores)
-        mean_service = self._work / self._arrivals if self._arrivals > 0.0 else 0.0
-        share = max(NOTICEABLE_SHARE, 1.0 / math.sqrt(self._remembered()))
-        noticeable = share * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
+        self._judged_wait = wait
+        arrivals, work, _ = self._demand(tick_ns)
+        mean_service = work / arrivals if arrivals > 0.0 else 0.0
+        noticeable = NOTICEABLE_SHARE * (self.wait.mean_ns + mean_service) + NOTICEABLE_NS
         hopeless = min(wait.mean_ns, self.wait.mean_ns) > HOPELESS_NS
         same_wait = hopeless or abs(wait.mean_ns - self.wait.mean_ns) <= noticeable
         if same_wait and abs(rejected - self.rejected) <= NOTICEABLE_REFUSALS:
@@ -393,15 +424,16 @@ class Server(Parted):
 
     def _current(self, tick_ns: int, cores: float) -> tuple[Wait, float]:
         """Waiting and refusals of the present state."""
-        if self._arrivals <= 1e-9 or cores <= 0.0:
+        arrivals, work, square = self._demand(tick_ns)
+        if arrivals <= 1e-9 or cores <= 0.0:
             return _NO_WAIT, 0.0
-        mean = self._work / self._arrivals
-        cv2 = max(0.0, self._square / (self._arrivals * mean * mean) - 1.0) if mean > 0.0 else 0.0
-        demand = Demand(self._work / tick_ns, mean, cv2)
+        mean = work / arrivals
+        cv2 = max(0.0, square / (arrivals * mean * mean) - 1.0) if mean > 0.0 else 0.0
+        demand = Demand(work / tick_ns, mean, cv2)
         speed = max(cores - self.spec.idle_cores, 0.02 * cores)
         wait = self._stationary(demand, speed)
         behind = self.backlog_ns / speed
-        if behind > wait.mean_ns + ORDINARY_REQUESTS * mean / speed:
+        if behind > ORDINARY * wait.mean_ns + ORDINARY_REQUESTS * mean / speed:
             spread = mean * math.sqrt(1.0 + self.backlog_ns / max(mean, 1.0)) / speed
             wait = Wait(behind, spread * spread, wait.throttled)
         return wait, self._refusals(tick_ns, mean, speed)
@@ -409,13 +441,25 @@ class Server(Parted):
     def _stationary(self, demand: Demand, speed: float) -> Wait:
         """The closed forms: behind others on the cores, or asleep by the quota, whichever is longer."""
         quota = self._quota()
+        whole = max(1, math.floor(speed + 0.5))
+        threads = min(self.spec.threads or whole, whole)
+        if quota is not None:
+            threads = self.spec.threads or max(1, math.ceil(speed - 1e-6))
+        pace = min(1.0, speed / threads) if speed > 1.0 else 1.0  # a server that has less than a core has a quota
+        slowed = Demand(demand.cores / pace, demand.mean_ns / pace, demand.cv2)
+        behind = self._behind_workers(thread_wait(slowed, threads))
         if quota is None:
-            whole = max(1, math.floor(speed + 0.5))
-            behind = thread_wait(demand, min(self.spec.threads or whole, whole))
-            return Wait(behind, behind * behind, 0.0)
-        behind = thread_wait(demand, self.spec.threads or max(1, math.ceil(speed)))
+            return behind
         sleep = quota_wait(demand, speed)
-        return Wait(max(behind, sleep.mean_ns), max(behind * behind, sleep.variance), sleep.throttled)
+        return Wait(max(behind.mean_ns, sleep.mean_ns), max(behind.variance, sleep.variance), sleep.throttled)
+
+    def _behind_workers(self, wait: Wait) -> Wait:
+        """The wait for a worker, who is held also while he waits for what he calls, if that is longer."""
+        known = self._expected
+        if not self.spec.workers or known is None or known.requests <= 0.0 or known.busy <= 0.0:
+            return wait
+        held = thread_wait(Demand(known.busy, known.busy / known.requests * SECOND, 1.0), self.spec.workers)
+        return held if held.mean_ns > wait.mean_ns else wait
 
     def _refusals(self, tick_ns: int, mean: float, speed: float) -> float:
         """Share of arrivals that finds the queue full; the work of those refused is not done."""

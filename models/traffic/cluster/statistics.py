@@ -15,6 +15,7 @@ from simcluster.engine.clock import HOUR
 from simcluster.models.traffic.cluster.causes import KINDS
 from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles, quantile
 from simcluster.models.traffic.cluster.nodes import EdgeKey, Layout
+from simcluster.models.traffic.graph.histogram import edges as bin_edges
 from simcluster.telemetry.series import Series
 
 #: One hour is kept, in blocks of so many ticks: at most as many as ticks of half a second need.
@@ -68,14 +69,39 @@ class LoadRecord(NamedTuple):
 
     Attributes:
         requests: begun; `attempts` theirs; `ok` and `failed` (kind, count) are those that ended.
-        parts: latencies of the successful ones as (share, nanoseconds); empty: those of the edges.
+        open: requests under way at the end of the tick.
+        laws: latencies of the successful ones, as laws; or
+        bins: as counts by bin of a histogram (`graph.histogram`), one pair after the other, 32-bit integers.
     """
 
     requests: int
     attempts: int
     ok: int
     failed: tuple[tuple[str, int], ...]
-    parts: tuple[tuple[float, float], ...] = ()
+    open: int
+    laws: tuple[Component, ...] = ()
+    bins: bytes = b""
+
+    @property
+    def latencies(self) -> list[Component]:
+        """Latencies of the successful requests."""
+        if not self.bins:
+            return list(self.laws)
+        numbers = array("i", self.bins)
+        return [
+            Component(count, Latency(_middle(place), 0.0))
+            for place, count in zip(numbers[::2], numbers[1::2], strict=True)
+        ]
+
+
+#: Who sends nothing and waits for nothing.
+NOTHING = LoadRecord(0, 0, 0, (), 0)
+
+
+def _middle(place: int) -> float:
+    """The duration that stands for a bin, in nanoseconds."""
+    low, high = bin_edges(place)
+    return 0.5 * (low + high)
 
 
 class PodRecord(NamedTuple):
@@ -111,11 +137,11 @@ class PodTable(NamedTuple):
 
 
 class Detail(NamedTuple):
-    """What only a tick tells in which queues, time-outs and retries were followed.
+    """What users saw, and queues.
 
     Attributes:
         loads: user loads by `namespace/name`.
-        pods: those that serve.
+        pods: those that serve, if queues, time-outs and retries were followed one by one.
     """
 
     loads: dict[str, LoadRecord]
@@ -127,17 +153,19 @@ class Tick(NamedTuple):
 
     Attributes:
         t_ns: its end.
-        sent: calls on each edge of `layout`, an array of 32-bit integers.
-        failures: edge, kind (index into `KINDS`), count, one triple after the other, 32-bit integers.
-        detail: what a tick with queues and retries has besides.
+        sent: calls that began on each edge of `layout`, an array of 32-bit integers; ok: those that ended well.
+        failures: those that ended badly: edge, kind (index into `KINDS`), count, one triple after the other, 32-bit
+            integers.
+        latencies: of the calls that ended well.
     """
 
     t_ns: int
     layout: Layout
     latencies: Latencies
     sent: bytes
+    ok: bytes
     failures: bytes
-    detail: Detail | None = None
+    detail: Detail
 
 
 class SharedTick(Tick, Shared):
@@ -147,7 +175,9 @@ class SharedTick(Tick, Shared):
 
 
 class EdgeStats(NamedTuple):
-    """What happened on one edge in one tick; `latency` is that of calls that succeeded."""
+    """What happened on one edge in one tick: calls that began (`sent`), and calls that ended, well (`ok`) or badly
+    (`errors`), whenever they had begun; `latency` is that of calls that ended well.
+    """
 
     t_ns: int
     key: EdgeKey
@@ -182,30 +212,20 @@ class History(Series[SharedTick]):
         super().__init__(BLOCK, KEEP_BLOCKS, KEEP_NS)
 
     def between(self, from_ns: int, to_ns: int) -> Iterator[EdgeStats]:
-        """Every edge of every tick that ends in (from_ns, to_ns] and had calls."""
+        """Every edge of every tick that ends in (from_ns, to_ns] and on which calls began or ended."""
         for tick in self.samples(from_ns, to_ns):
             yield from edges_of(tick)
 
-    def of_users(
-        self, namespace: str, name: str, from_ns: int, to_ns: int
-    ) -> Iterator[tuple[LoadRecord | None, list[EdgeStats]]]:
-        """For each tick that ends in (from_ns, to_ns] what one user load saw: its record, and its edges."""
-        layout: Layout | None = None
-        own: list[int] = []
+    def of_users(self, namespace: str, name: str, from_ns: int, to_ns: int) -> Iterator[LoadRecord]:
+        """For each tick that ends in (from_ns, to_ns] what one user load saw."""
         identity = f"{namespace}/{name}"
         for tick in self.samples(from_ns, to_ns):
-            if tick.layout is not layout:
-                layout = tick.layout
-                own = [
-                    i for i, k in enumerate(layout) if k.pod == name and not k.container and k.namespace == namespace
-                ]
-            record = tick.detail.loads.get(identity) if tick.detail is not None else None
-            yield record, edges_of(tick, own)
+            yield tick.detail.loads.get(identity, NOTHING)
 
     def queues(self, from_ns: int, to_ns: int) -> Iterator[tuple[int, PodRecord]]:
         """Queues of pods in the ticks that end in (from_ns, to_ns] in which they were followed, with the instants."""
         for tick in self.samples(from_ns, to_ns):
-            for record in tick.detail.pods.records() if tick.detail is not None else ():
+            for record in tick.detail.pods.records():
                 yield tick.t_ns, record
 
     def summary(self, edges: list[EdgeStats]) -> Summary:
@@ -221,21 +241,18 @@ class History(Series[SharedTick]):
         return Summary(sent, ok, errors, total_ns / ok * 1e-6 if ok else 0.0, *quantiles)
 
 
-def edges_of(tick: Tick, indices: Sequence[int] | None = None) -> list[EdgeStats]:
-    """The edges of one tick that had calls, all or those of `indices`."""
+def edges_of(tick: Tick) -> list[EdgeStats]:
+    """The edges of one tick on which calls began or ended."""
     errors: dict[int, dict[str, int]] = {}
     failures = array("i", tick.failures)
     for edge, kind, count in zip(failures[::3], failures[1::3], failures[2::3], strict=True):
         of_edge = errors.setdefault(edge, {})
         of_edge[KINDS[kind]] = of_edge.get(KINDS[kind], 0) + count
-    calls = array("i", tick.sent)
     result = []
-    for index in range(len(calls)) if indices is None else indices:
-        sent = calls[index]
-        if sent:
-            failed = errors.get(index, {})
-            ok = max(0, sent - sum(failed.values()))  # integers
-            result.append(EdgeStats(tick.t_ns, tick.layout[index], sent, ok, failed, tick.latencies[index]))
+    for index, (sent, ok) in enumerate(zip(array("i", tick.sent), array("i", tick.ok), strict=True)):
+        failed = errors.get(index)
+        if sent or ok or failed:
+            result.append(EdgeStats(tick.t_ns, tick.layout[index], sent, ok, failed or {}, tick.latencies[index]))
     return result
 
 

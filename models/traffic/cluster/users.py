@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.traffic.cluster.causes import USER_WORDS
-from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles
+from simcluster.models.traffic.cluster.distribution import Component, mixture_quantiles
 from simcluster.models.traffic.cluster.operations import ANY_PATH, DEFAULT_TIMEOUT_NS, CallSpec
 from simcluster.models.traffic.graph.policy import Policy
 
 if TYPE_CHECKING:
+    from simcluster.models.traffic.cluster.nodes import Edge
     from simcluster.models.traffic.cluster.statistics import History
 
 
@@ -28,6 +30,7 @@ class UserStats:
         errors: failed requests by kind: `refused`, `timeout`, `no such host`, `reset`, `5xx`, `protocol`.
         latencies: of requests that succeeded; quantiles are worked out when they are asked for.
         attempts: with what users tried again.
+        in_flight: requests sent and not ended at the end, `in_flight_before` at the begin.
     """
 
     sent: int
@@ -36,11 +39,40 @@ class UserStats:
     errors: dict[str, int]
     latencies: tuple[Component, ...] = field(default=(), repr=False)
     attempts: int = 0
+    in_flight: int = 0
+    in_flight_before: int = 0
+
+    @property
+    def ended(self) -> int:
+        """Requests whose outcome became known; whatever is a share of requests is a share of these."""
+        return self.ok + self.failed
+
+    @property
+    def succeeded(self) -> int:
+        """Requests that were answered well."""
+        return self.ok
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean latency of requests that succeeded, milliseconds; 0.0 if none did."""
+        count = sum(part.requests for part in self.latencies)  # integers
+        total = math.fsum(part.requests * part.latency.mean for part in self.latencies)
+        return total / count / MILLISECOND if count else 0.0
+
+    def quantile_ms(self, q: float) -> float:
+        """The latency that a share `q` of the successful requests stays below, milliseconds.
+
+        Raises:
+            ValueError: `q` does not lie between 0 and 1.
+        """
+        if not 0.0 < q < 1.0:
+            raise ValueError(f"a quantile is asked for by a share between 0 and 1, not {q}")
+        return self.latency_ms(q)
 
     @property
     def success_ratio(self) -> float:
-        """Share of requests that succeeded; 1.0 if none were sent."""
-        return self.ok / self.sent if self.sent else 1.0
+        """Share of the requests that ended which succeeded; 1.0 if none did."""
+        return self.ok / self.ended if self.ended else 1.0
 
     @property
     def latency_ms_p50(self) -> float:
@@ -139,6 +171,13 @@ class UserLoad:
         total = sum(int(weight * 1_000_000) for _, weight in mix)  # integers
         return tuple((name, int(weight * 1_000_000) / total) for name, weight in mix)
 
+    def answer_ns(self, edges: Sequence[Edge]) -> float:
+        """How long users wait for an answer or a failure, on average; nobody asks unless they wait for it."""
+        if self.concurrency is None:
+            return 0.0
+        lost = (math.fsum(f.probability * f.after_ns for f in edge.causes) for edge in edges)
+        return math.fsum(e.call.count * (e.ok * e.latency.mean + gone) for e, gone in zip(edges, lost, strict=True))
+
     def rate(self, latency_ns: float) -> float:
         """Requests a second when an answer (or giving up) takes `latency_ns` on average."""
         if self.rps <= 0.0 or self.concurrency is None:
@@ -146,24 +185,17 @@ class UserLoad:
         return 1.0 / (1.0 / self.rps + latency_ns * 1e-9 / self.concurrency)
 
     def window(self, from_ns: int, to_ns: int) -> UserStats:
-        """What happened to requests sent in the ticks that end in (from_ns, to_ns]."""
-        sent, ok, failed, attempts = 0, 0, 0, 0
+        """What happened in the ticks that end in (from_ns, to_ns]: requests that were sent in them, and that ended."""
+        sent = ok = failed = attempts = 0
         errors: dict[str, int] = {}
         parts: list[Component] = []
-        for record, edges in self._history.of_users(self.namespace, self.name, from_ns, to_ns):
-            attempts += sum(edge.sent for edge in edges) if record is None else record.attempts  # integers
-            if record is None:
-                lost = [pair for edge in edges for pair in edge.errors.items()]
-                sent += sum(edge.sent for edge in edges)  # integers
-                ok += sum(edge.ok for edge in edges)  # integers
-            else:
-                lost, sent, ok = list(record.failed), sent + record.requests, ok + record.ok
-            for kind, count in lost:
+        open_ = 0
+        for record in self._history.of_users(self.namespace, self.name, from_ns, to_ns):
+            sent, attempts, ok = sent + record.requests, attempts + record.attempts, ok + record.ok
+            open_ = record.open
+            for kind, count in record.failed:
                 word = USER_WORDS.get(kind, kind)
                 errors[word] = errors.get(word, 0) + count
                 failed += count
-            if record is None or not record.parts:
-                parts += [Component(edge.ok, edge.latency) for edge in edges]
-            else:
-                parts += [Component(max(1, int(record.ok * share)), Latency(ns, 0.0)) for share, ns in record.parts]
-        return UserStats(sent, ok, failed, errors, tuple(parts), attempts)
+            parts += record.latencies
+        return UserStats(sent, ok, failed, errors, tuple(parts), attempts, open_, open_ + ok + failed - sent)

@@ -30,6 +30,8 @@ from simcluster.models.traffic.graph.spec import GraphSpec, Run
 
 #: Ticks of the longest time-out.
 MOST_TICKS = 400
+#: The longest tick of a small graph.
+FINE = 100 * MILLISECOND
 #: Lengths of a tick: divisors of half a second.
 _DIVISORS = tuple(n * MILLISECOND for n in (1, 2, 4, 5, 10, 20, 25, 50, 100, 125, 250, 500))
 #: An additional round trip that nobody would notice.
@@ -380,13 +382,14 @@ def whole_cores(server: Server) -> int:
 def ticks_of(spec: GraphSpec, period_ns: int, pods: int) -> int:
     """Nanoseconds of a tick: a divisor of the period, a part of the shortest time-out.
 
-    A time-out of one tick tells collapse from recovery, two are better, small graphs afford more. The
-    longest time-out has at most `MOST_TICKS` ticks, so that memory and cost stay bounded.
+    A time-out of one tick tells collapse from recovery, two are better, small graphs afford more, and ticks that show
+    how their queues go up and down. The longest time-out has at most `MOST_TICKS` ticks, so that memory and cost stay
+    bounded.
     """
     limits = [p.timeout for p in policies(spec) if p.timeout]
     shortest, longest = min(limits, default=4 * period_ns), max(limits, default=0)
     parts = 5 if pods <= 24 else 4 if pods <= 100 else 2
-    wanted = min(max(shortest // parts, longest // MOST_TICKS), shortest)
+    wanted = min(max(shortest // parts, longest // MOST_TICKS), shortest, FINE if pods <= 24 else period_ns)
     return max(d for d in _DIVISORS if d <= max(wanted, _DIVISORS[0]))
 
 

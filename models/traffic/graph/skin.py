@@ -20,10 +20,14 @@ Times = Annotated[Number, Field(gt=0.0, le=1000.0)]
 
 
 class Line(Part):
-    """One log line: `text` with marks such as `{request_id}`; see `models.apps.logs`."""
+    """One log line: `text` with marks such as `{request_id}`; see `models.apps.marks`.
+
+    `at` is when a request prints it: at its `begin`, or at its `end`, when it is known how it went.
+    """
 
     text: str
     stream: Literal["stdout", "stderr"] = "stdout"
+    at: Literal["begin", "end"] = "end"
 
 
 class Setting(Part):

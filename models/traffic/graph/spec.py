@@ -148,15 +148,16 @@ def load_spec(path: Path) -> GraphSpec:
     Raises:
         ContentError: with the file, the line and what would be right.
     """
-    return _checked(read_document(path, words=True))
+    return spec_in(read_document(path, words=True))
 
 
 def spec_of(data: Mapping[str, Any], name: str = "graph") -> GraphSpec:
     """A graph from the same keys as in a file. Raises ContentError."""
-    return _checked(Document(Path(name), data, {}))
+    return spec_in(Document(Path(name), data, {}))
 
 
-def _checked(document: Document) -> GraphSpec:
+def spec_in(document: Document) -> GraphSpec:
+    """A graph from a parsed document. Raises ContentError."""
     if not isinstance(document.data, Mapping):
         kind = "a list" if isinstance(document.data, list) else f"the value {str(document.data)[:40]!r}"
         raise ContentError(document.path, 1, f"a call graph is a map with the keys services and load, not {kind}")

@@ -2,7 +2,7 @@
 
 Answers inside of the process share the stored objects. On the wire the items of a list of a
 built-in kind have no `kind` and `apiVersion`, and keys stand in the order of the server's Go types.
-Served: JSON (with `pretty`), YAML, text. Left out: protobuf and compression, and the headers
+Served: JSON (with `pretty`), YAML, text. Left out: protobuf, and the headers
 that only name a request (`Audit-Id`, `X-Kubernetes-Pf-*`).
 """
 
@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from simcluster.api.encoding.ordering import ordered
-from simcluster.api.objects import Json
+from simcluster.api.objects import ApiObject, Json, uid_of
 from simcluster.api.request import JSON, YAML, Request, Response
 from simcluster.api.schema import type_of
 
 _TRUE = ("true", "1", "")
+#: Objects whose bytes an encoder keeps: some tens of megabytes.
+_REMEMBERED = 4096
 
 
 class Wire(NamedTuple):
@@ -31,19 +33,75 @@ class Wire(NamedTuple):
     body: bytes
 
 
+class Encoder:
+    """Turns answers into bytes, and remembers those of stored objects, which are frozen.
+
+    A memory of one server: it belongs to no world, and a copy begins empty.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[ApiObject, bytes]] = {}  # by uid and version
+
+    def __reduce__(self) -> tuple[type[Encoder], tuple[()]]:
+        return (Encoder, ())
+
+    def encode(self, request: Request, response: Response) -> Wire:
+        """The answer to a request; of a watch only its head."""
+        content_type, body = response.content_type, b""
+        if response.text is not None:
+            body = response.text.encode()
+        elif response.stream is None:
+            content_type, body = self._body(request, response)
+        return _wire(response, content_type, body)
+
+    def _body(self, request: Request, response: Response) -> tuple[str, bytes]:
+        content_type, value = response.content_type, response.body
+        as_yaml = content_type == JSON and _wants_yaml(request.accept)
+        pretty = _is_pretty(request)
+        if isinstance(value, Mapping) and not (as_yaml or pretty or request.path == "/version"):
+            return content_type, self._compact(value)
+        shown = ordered(plain_list(value)) if isinstance(value, Mapping) else value
+        if as_yaml:
+            return YAML, yaml.safe_dump(_copied(shown), sort_keys=True).encode()
+        if request.path == "/version":  # which is always printed for people
+            return content_type, json.dumps(shown, indent=2).encode()
+        return content_type, _json(shown, pretty=pretty)
+
+    def _compact(self, value: Mapping[str, Any]) -> bytes:
+        if isinstance(value, ApiObject):
+            return self._object(value)
+        plain = plain_list(value)
+        items = value.get("items")
+        if plain is value or not items or not all(isinstance(item, ApiObject) for item in items):
+            return _json(ordered(plain), pretty=False)
+        head = {"kind": value["kind"], "apiVersion": value["apiVersion"], "metadata": value.get("metadata") or {}}
+        listed = b",".join(map(self._item, items))
+        return _json(head, pretty=False)[:-2] + b',"items":[' + listed + b"]}\n"
+
+    def _item(self, item: ApiObject) -> bytes:
+        """An object of a list: its first two fields are those of the list."""
+        whole = self._object(item)
+        head = f'{{"kind":"{item["kind"]}","apiVersion":"{item["apiVersion"]}",'.encode()
+        return b"{" + whole[len(head) : -1]
+
+    def _object(self, value: ApiObject) -> bytes:
+        key = (uid_of(value), value["metadata"].get("resourceVersion", ""))
+        known = self._known.get(key)
+        if known is not None and known[0] is value:
+            return known[1]
+        found = _json(ordered(value), pretty=False)
+        if len(self._known) >= _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = (value, found)
+        return found
+
+
 def encode(request: Request, response: Response) -> Wire:
-    """The answer to a request; of a watch only its head."""
-    content_type, body = response.content_type, b""
-    if response.text is not None:
-        body = response.text.encode()
-    elif response.stream is None:
-        shown = ordered(plain_list(response.body)) if isinstance(response.body, Mapping) else response.body
-        if content_type == JSON and _wants_yaml(request.accept):
-            content_type, body = YAML, yaml.safe_dump(_copied(shown), sort_keys=True).encode()
-        elif request.path == "/version":  # which is always printed for people
-            body = json.dumps(shown, indent=2).encode()
-        else:
-            body = _json(shown, pretty=_is_pretty(request))
+    """The answer to one request, by an encoder that remembers nothing."""
+    return Encoder().encode(request, response)
+
+
+def _wire(response: Response, content_type: str, body: bytes) -> Wire:
     named = {"Cache-Control": "no-cache, private", "Content-Type": content_type, **response.headers}
     if "g=apidiscovery.k8s.io" in content_type:
         named.update({"Cache-Control": "public", "Etag": f'"{_stamp(response.body)}"', "Vary": "Accept"})

@@ -11,7 +11,6 @@ What is left out: reads of the store at start as its load, TLS, traces sent to J
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -34,9 +33,10 @@ from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.traffic.cluster.address import parse_address
-from simcluster.models.traffic.cluster.engine import TICK_NS, TrafficEngine
+from simcluster.models.traffic.cluster.distribution import Latency
+from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
-from simcluster.models.traffic.cluster.server import Failed, Served, Server
+from simcluster.models.traffic.cluster.server import Failed, Happened, Server
 
 #: mgo.Dial gives up after 10 s; it tries again every half second.
 DIAL_NS, DIAL_AGAIN_NS = 10 * SECOND, SECOND // 2
@@ -77,7 +77,6 @@ class HotelProgram(ServerProgram):
         self._since_ns = 0
         self._watch: Timer | None = None
         self._wired = (-1, "")  # version of the network, and trouble with Consul, at the last look
-        self._dying = False
 
     # Life.
 
@@ -321,18 +320,19 @@ class HotelProgram(ServerProgram):
             return answer
         return answer._replace(body=pages.body(call.path, mix(self._key, self.container.sim.now)))
 
-    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
-        """A handler that meets a dead cache or store panics, and with it the process."""
-        deadly = [each for each in failed if self._is_deadly(each)]
-        if not deadly:
-            super().log_requests(t_ns, served, failed)
-            return
-        if self._dying:
-            return
-        self._dying = True
-        spoken = RequestLines(t_ns, TICK_NS, mix(self._key, t_ns), self.container.spec.pod_name, (), deadly[:1]).lines()
-        line = spoken[0].text if spoken else ""
-        self.container.sim.after(MILLISECOND, self._give_up, line)
+    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
+        """A handler that meets a dead cache or store panics when its call has failed, and with it the process."""
+        deadly = [each for each in happened.failed if self._is_deadly(each)]
+        known = [each for followed in happened.followed for each in followed.failed if self._is_deadly(each)]
+        if known:  # failed in this tick
+            deadly = [each._replace(before=Latency(0.0, 0.0), after_ns=0.0) for each in known]
+        if deadly:
+            began = self._writer.began(t_ns, span_ns, (), deadly)
+            first = RequestLines(0, began.last_ns, self.wording(), (began,)).lines()[:1]
+            at_ns, line = (first[0].t_ns, first[0].text) if first else (t_ns, "")
+            self.container.sim.after(max(at_ns - t_ns, MILLISECOND), self._give_up, line)
+            happened = happened._replace(failed=[each for each in happened.failed if each not in deadly])
+        return super().log_requests(t_ns, span_ns, happened)
 
     def _is_deadly(self, failed: Failed) -> bool:
         return failed.call.required and failed.call.env in (self.traits.mongo, self.traits.memcached)

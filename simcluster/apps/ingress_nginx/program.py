@@ -8,11 +8,11 @@ to the port 443 is served in plain), buffering, keep-alive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from simcluster.apps.ingress_nginx.accesslog import AccessLines, access_format
+from simcluster.apps.ingress_nginx.accesslog import AccessWording, access_format
 from simcluster.apps.ingress_nginx.routes import Configuration, Location, Upstream
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
@@ -20,9 +20,7 @@ from simcluster.models.apps.server import ACCEPT_NS, ServerProgram
 from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.network import Backend
 from simcluster.models.machine.process import Answer, Call
-from simcluster.models.traffic.cluster.engine import TICK_NS
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
-from simcluster.models.traffic.cluster.server import Failed, Served
 
 #: CPU of one proxied request; a magnitude.
 REQUEST_CPU_NS = MILLISECOND // 5
@@ -123,12 +121,11 @@ class IngressProgram(ServerProgram):
             return _page(308)
         return self._proxied(self.configuration.upstreams[location.upstream], call)
 
-    def log_requests(self, t_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> None:
-        """Keep what happened in a tick until somebody reads the access log."""
+    def wording(self) -> AccessWording:
+        """As an access log, with the endpoints of now."""
         assert self.configuration is not None
         pools = tuple((name, upstream.endpoints) for name, upstream in self.configuration.upstreams.items())
-        pod = self.container.spec.pod_name
-        self.container.log.write_lazily(AccessLines(t_ns, TICK_NS, mix(self._key, t_ns), pod, served, failed, pools))
+        return AccessWording(self.container.spec.pod_name, pools)
 
     def service_spec(self) -> ServiceSpec:
         """Locations and users' requests as operations; the first one is the default backend."""

@@ -61,7 +61,11 @@ def command(
     else:
         _show(measured)
     findings = [one for row in measured for one in row.findings]
-    failed = [one for one in findings if not one.holds]
+    unmet = [one for one in findings if one.verdict == "not met"]
+    if unmet:
+        rows = ", ".join(dict.fromkeys(f"{one.row} ({one.engine})" for one in unmet))
+        click.echo(f"{len(unmet)} figures are not met, as the tables say why: {rows}", err=True)
+    failed = [one for one in findings if one.verdict == "fails"]
     if failed:
         where = ", ".join(dict.fromkeys(f"{one.row} ({one.engine})" for one in failed))
         raise CheckFailed(f"{len(failed)} of {len(findings)} figures are outside their tolerance: {where}")
@@ -92,7 +96,8 @@ def _measure(names: list[str], engines: tuple[str, ...], quick: bool, jobs: int)
     for one in validate(names, engines, quick=quick, jobs=min(jobs, total)):
         done.append(one)
         held = sum(figure.holds for figure in one.findings)
-        verdict = f"{held} of {len(one.findings)} figures hold"
+        unmet = sum(figure.verdict == "not met" for figure in one.findings)
+        verdict = f"{held} of {len(one.findings)} figures hold" + (f", {unmet} not met" if unmet else "")
         click.echo(f"[{len(done)}/{total}] {one.row} {one.engine}: {verdict}, {one.seconds:.1f} s", err=True)
     click.echo(f"measured in {time.perf_counter() - begin:.0f} s", err=True)
     order = list(ROWS)
@@ -134,6 +139,9 @@ def _show(measured: list[Measured]) -> None:
             table.add_row(*_cells(one))
         out.print(table)
     held = sum(one.holds for one in findings)
+    for one in findings:
+        if one.verdict == "not met":
+            out.print(f"not met: {one.row} ({one.engine}), {one.quantity}: {one.unmet}")
     out.print(f"{held} of {len(findings)} figures hold")
 
 
@@ -141,6 +149,6 @@ def _cells(one: Finding) -> list[str]:
     from simcluster.eval.validation.report import SIGNS
 
     half = f"{one.half:.3g}" if one.half else ""
-    verdict = "holds" if one.holds else "[red]FAILS[/]"
+    verdict = {"holds": "holds", "fails": "[red]FAILS[/]", "not met": "[yellow]not met[/]"}[one.verdict]
     expected = f"{SIGNS[one.bound]}{one.expected:.5g}"
     return [one.quantity, one.engine, expected, f"{one.measured:.5g}", half, f"{one.tolerance:.3g}", verdict]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from simcluster.api.objects import Json, namespace_of
+from simcluster.control.kubelet.admission import requests_of
 from simcluster.control.kubelet.environment import ConfigError, build_environment, expand
 from simcluster.control.kubelet.goduration import go_duration
 from simcluster.control.kubelet.hostedpod import HostedPod
@@ -27,6 +28,7 @@ from simcluster.control.kubelet.podspec import (
     is_sidecar,
     memory_bytes,
     pod_memory_limit,
+    qos_class,
     restart_policy,
 )
 from simcluster.control.kubelet.probeworker import PodProbes
@@ -38,6 +40,7 @@ from simcluster.control.kubelet.volumes import mounts_of
 from simcluster.engine import SECOND, Parted
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerspec import ContainerSpec
+from simcluster.models.machine.kernel.cgroups import PodGroup
 from simcluster.models.machine.runtime import RuntimeFailure
 
 #: The handlers that containerd is configured with (its default configuration).
@@ -146,6 +149,7 @@ class PodSync(Parted):
                 memory_limit=pod_memory_limit(pod),
                 names=names,
                 hosts=host_aliases(pod),
+                group=PodGroup(qos_class(pod), requests_of(pod)[0] / 1000.0),
             )
         except RuntimeFailure as failure:
             hosted.pod_event("Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {failure}")

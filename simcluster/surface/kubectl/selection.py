@@ -12,7 +12,7 @@ from simcluster.api.objects import Json, thaw
 from simcluster.api.resources import BUILT_IN, Resource
 from simcluster.surface.kubectl import kustomize, labelselector, manifests
 from simcluster.surface.kubectl.discovery import no_kind
-from simcluster.surface.kubectl.errors import Aggregate, KubectlError, StatusError, plain, usage
+from simcluster.surface.kubectl.errors import Aggregate, KubectlError, StatusError, plain
 from simcluster.surface.kubectl.flags import Arguments
 from simcluster.surface.kubectl.invocation import Failures, Invocation, object_path, query_of
 
@@ -331,9 +331,3 @@ def explained(error: StatusError, resource: Resource, selector: str, field_selec
     else:
         text = f"Unable to list {what}"
     return StatusError({**error.status, "message": f"{text}: {error.message}"})
-
-
-def single_argument(arguments: Arguments, words: list[str], what: str) -> None:
-    """Refuse anything but one argument, as `exactly one NAME is required, got N` does."""
-    if len(words) != 1:
-        raise usage(arguments.path, f"exactly one {what} is required, got {len(words)}")

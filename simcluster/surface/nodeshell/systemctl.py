@@ -21,6 +21,8 @@ _TAKING = ("-t", "-p", "-P", "-n", "-o", "-s", "--type", "--property", "--state"
 _CHANGES = ("start", "stop", "restart", "enable", "disable", "reload", "try-restart", "reload-or-restart")
 _MISSING = 4
 _INACTIVE = 3
+#: Where units are, and what they weigh, unless their files say otherwise (systemd.resource-control(5)).
+_SLICE, _WEIGHT = "system.slice", 100
 
 
 def run(host: Host, argv: Sequence[str], now_ns: int) -> CommandResult:
@@ -148,7 +150,7 @@ def _status(host: Host, unit: Unit, flags: Sequence[str], now_ns: int) -> Comman
     if unit.active:
         lines += [
             f"   Main PID: {unit.pid} ({_program(unit)})",
-            f"     CGroup: /system.slice/{unit.name}",
+            f"     CGroup: {unit.control_group}",
             f"             └─{unit.pid} {unit.command}",
         ]
     elif unit.pid:
@@ -187,8 +189,10 @@ def _overview(host: Host, now_ns: int) -> CommandResult:
 
 
 def _file(unit: Unit) -> str:
+    own = "" if unit.slice == _SLICE else f"Slice={unit.slice}\n"
+    own += "" if unit.cpu_weight == _WEIGHT else f"CPUWeight={unit.cpu_weight}\n"
     return (
-        f"# {_path(unit)}\n[Unit]\nDescription={unit.description}\n\n[Service]\nExecStart={unit.command}\n"
+        f"# {_path(unit)}\n[Unit]\nDescription={unit.description}\n\n[Service]\nExecStart={unit.command}\n{own}"
         "Restart=always\nRestartSec=10\n\n[Install]\nWantedBy=multi-user.target\n"
     )
 
@@ -204,6 +208,9 @@ def _show(unit: Unit, flags: Sequence[str]) -> CommandResult:
         "UnitFileState": "enabled" if unit.enabled else "disabled",
         "MainPID": str(unit.pid if unit.active else 0),
         "Result": "exit-code" if unit.failed else "success",
+        "Slice": unit.slice,
+        "ControlGroup": unit.control_group if unit.active else "",
+        "CPUWeight": "[not set]" if unit.cpu_weight == _WEIGHT else str(unit.cpu_weight),
         "ActiveEnterTimestamp" if unit.active else "InactiveEnterTimestamp": stamp(unit.changed_ns),
     }
     wanted = [name for flag in flags if flag.startswith(("--property=", "-p")) for name in _property(flag).split(",")]

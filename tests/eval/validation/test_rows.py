@@ -10,7 +10,7 @@ import pytest
 from simcluster.cli import main
 from simcluster.engine.content import UnknownName
 from simcluster.eval.validation import ROWS, Finding, validate
-from simcluster.eval.validation.finding import against_share, estimate, proportion
+from simcluster.eval.validation.finding import Share, alike, batched, estimate, t99
 from simcluster.models.traffic import graph as package
 
 EXAMPLES = Path(package.__file__).parent / "examples"
@@ -37,9 +37,13 @@ def test_verdicts() -> None:
 def test_intervals() -> None:
     found = estimate([1.0, 2.0, 3.0])
     assert found.mean == 2.0
-    assert found.half == pytest.approx(9.92 / 3**0.5)
-    assert proportion(0, 10).half > 0.1
-    assert proportion(5, 10).mean == 0.5
+    assert found.half == pytest.approx(9.925 / 3**0.5)
+    assert Share(0, 10).half > 0.1
+    assert Share(5, 10).mean == 0.5
+    assert t99(18) == pytest.approx(2.878, abs=0.003)
+    assert batched(2.0, [1.0, 2.0, 3.0]).half == found.half  # too few to tell how alike they are
+    drift = [float(k) for k in range(16)]
+    assert batched(7.5, drift).half > 2.0 * estimate(drift).half
 
 
 def test_an_unknown_row_names_the_nearest() -> None:
@@ -55,10 +59,20 @@ def test_rows_hold_on_the_exact_engine(name: str) -> None:
         assert not [figure for figure in one.findings if not figure.holds]
 
 
-def test_shares_are_compared_with_both_intervals() -> None:
-    sure, both = proportion(12, 24), against_share(12, 24, 0.5, 24)
-    assert both.mean == 0.5
-    assert both.half == pytest.approx(sure.half * 2**0.5)
+def test_shares_are_compared_as_counts() -> None:
+    assert alike(Share(12, 24), Share(17, 24))
+    assert not alike(Share(10, 48), Share(30, 48))
+    assert alike(Share(16, 16), Share(1.0, 0))  # a probability of one, by theory
+    assert not alike(Share(12, 16), Share(1.0, 0))
+    found = Finding("R7", "exact", "x", 0.5, 10 / 48, 0.2, 0.2, "both", (Share(10, 48), Share(30, 48)))
+    assert found.verdict == "fails"
+
+
+def test_what_a_model_cannot_give_is_said_and_does_not_fail() -> None:
+    found = Finding("R3", "exact", "x", 3.2, 5.0, 0.1, unmet="no cap")
+    assert not found.holds
+    assert found.verdict == "not met"
+    assert found.to_dict()["not_met_because"] == "no cap"
 
 
 def test_the_command_refuses_unknown_rows_before_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +86,7 @@ def test_the_command_refuses_unknown_rows_before_it_runs(capsys: pytest.CaptureF
 def test_the_command_prints_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "--rows", "r10", "--engine", "exact", "--quick", "--jobs", "1", "--markdown"]) == 0
     out = capsys.readouterr()
-    assert "| R10 | attempts over requests, 3 attempts | 3 | 3 (0.03) |" in out.out
+    assert "| R10 | attempts over requests, 3 attempts | 3 | 3 (0.015) |" in out.out
     assert "[1/1] R10 exact: 2 of 2 figures hold" in out.err
 
 

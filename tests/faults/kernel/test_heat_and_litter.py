@@ -126,10 +126,10 @@ def test_zombies_use_up_the_pids_of_a_pod(calm: Snapshot[World], spared: World) 
     container = next(c for c in machine.runtime.containers() if c.spec.pod_uid == uid and c.running)
     current = cgroupfiles.read(container, "pids.current")
     assert 20 < zombies == int(top[1] if top else 0) == int(current or 0) - 12
-    group = f"/sys/fs/cgroup/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/pids.max"
-    assert run(machine, "cat", group) == "1024\n"
+    group = container.sandbox.group.path(uid)
+    assert run(machine, "cat", f"/sys/fs/cgroup/{group}/pids.max") == "1024\n"
     world.run_for(60 * SECOND)
-    scope = f"/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-containerd-"
+    scope = f"/{group}/cri-containerd-"
     assert said(world, f"cgroup: fork rejected by pids controller in {scope}")
     status = pod_of(world, "currencyservice")["status"]["containerStatuses"][0]
     ended = status["lastState"].get("terminated") or status["state"]["terminated"]

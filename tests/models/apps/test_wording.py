@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 import pytest
 
 from simcluster.models.apps.conversion import Renaming, converted
-from simcluster.models.apps.logs import fill
+from simcluster.models.apps.marks import fill
 from simcluster.models.apps.wording import describe
 from simcluster.models.machine.process import ExecResult
 from simcluster.models.traffic.cluster.causes import DENIED, KINDS, UNCONNECTED, Cause

@@ -6,6 +6,7 @@ from simcluster.engine import SECOND, Simulation
 from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.kernel.cgroups import group_of
 from simcluster.models.machine.linux import LinuxMachine
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.runtime import RuntimeFailure
@@ -23,8 +24,8 @@ def machine(**more):
 
 def run(node, name, env=(), **spec):
     uid = f"uid-{name}"
-    sandbox = node.runtime.create_sandbox("shop", name, uid)
     full = ContainerSpec("shop", name, uid, "c", "acme/app:1.0", env=tuple(env), **spec)
+    sandbox = node.runtime.create_sandbox("shop", name, uid, group=group_of(full))
     container = node.runtime.create_container(sandbox, full, 0)
     node.runtime.start_container(container)
     return container
@@ -42,8 +43,8 @@ def test_cores_are_shared_by_requests_when_all_want_more():
     small, large = run(node, "s", cpu_request=0.5), run(node, "l", cpu_request=1.5)
     node.report_demand(small, 2.0)
     node.report_demand(large, 2.0)
-    assert small.cpu_cores() == pytest.approx(0.5)
-    assert large.cpu_cores() == pytest.approx(1.5)
+    assert small.cpu_cores() == pytest.approx(2.0 * 20 / (20 + 59))  # cpu.weight of 0.5 and of 1.5 cores
+    assert large.cpu_cores() == pytest.approx(2.0 * 59 / (20 + 59))
     node.report_demand(large, 0.4)
     assert small.cpu_cores() == pytest.approx(1.6)
     large.kill()

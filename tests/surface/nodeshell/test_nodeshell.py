@@ -30,6 +30,12 @@ class Unit:
     changed_ns: int
     pid: int
     command: str
+    slice: str = "system.slice"
+    cpu_weight: int = 100
+
+    @property
+    def control_group(self) -> str:
+        return f"/{self.slice}/{self.name}"
 
 
 @dataclass

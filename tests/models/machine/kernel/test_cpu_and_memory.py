@@ -31,16 +31,16 @@ def test_stolen_time_and_neighbours_take_from_containers():
     node.cpu.steal(0.25)
     assert server.cpu_cores() == pytest.approx(whole - 1.0)
     node.cpu.steal(0.0)
-    node.burden("backup", 4.0, weight=1024, memory_bytes=512 * MIB)
-    assert server.cpu_cores() == pytest.approx(whole / 2)
+    node.burden("backup", 4.0, memory_bytes=512 * MIB)
+    assert server.cpu_cores() == pytest.approx(4.0 * 157 / 257)  # kubepods.slice of 4 cores against system.slice
     before = node.cpu_ns()
     node.sim.run_for(10 * SECOND)
-    assert node.cpu_ns() - before > 30 * SECOND
+    assert node.cpu_ns() - before > 10 * SECOND
     top = node.run(["top", "-b", "-n1"]).stdout
     assert "backup" in top.splitlines()[7]
     node.unburden("backup")
     assert server.cpu_cores() == whole
-    assert node.cpu_ns() - before > 30 * SECOND
+    assert node.cpu_ns() - before > 10 * SECOND
 
 
 def test_a_host_process_that_holds_too_much_is_killed_first():

@@ -57,7 +57,8 @@ def test_a_pod_without_pids_cannot_fork():
     assert "can't fork: Resource temporarily unavailable" in refused.stderr
     assert cgroupfiles.read(server, "pids.events") != "max 0\n"
     assert cgroupfiles.read(server, "pids.max") == "max\n"
-    assert node.file("/sys/fs/cgroup/kubepods.slice/kubepods-poduid_web.slice/pids.max") == f"{before}\n"
+    group = "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid_web.slice"
+    assert node.file(f"/sys/fs/cgroup/{group}/pids.max") == f"{before}\n"
     node.os.pids.set_limit("uid-web", None)
     assert run(server, "echo a | cat").stdout == "a\n"
     assert int(cgroupfiles.read(server, "pids.current")) == before

@@ -95,7 +95,7 @@ def test_a_calm_cache_keeps_nine_requests_in_ten_from_the_database(calm: Snapsho
     assert not cluster.traffic.is_hot
     assert hit_rate(cluster) == pytest.approx(0.9, abs=0.01)
     assert rate == pytest.approx(30, rel=0.1)
-    assert answered == 1.0
+    assert answered == pytest.approx(1.0, abs=0.01)  # but for those under way at the end
     assert served(cluster, 30) == 1.0
     spans = [len(cluster.traffic.trace(cluster.traffic.users["shop/users"], n)) for n in range(300)]
     assert set(spans) == {1, 2}

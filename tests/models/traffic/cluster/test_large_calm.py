@@ -132,7 +132,7 @@ def test_the_smallest_margin_is_that_of_the_edges(calm: HandmadeCluster) -> None
     cluster = fork(calm)
     traffic = cluster.traffic
     plan = traffic._plan
-    found = Margins(plan, traffic._fragile).smallest(plan, traffic._fleet, TICK_NS)
+    found = Margins(plan, traffic._fragile).smallest(plan, traffic._fleet)
     assert found == min(margin_of(plan, plan.edges[edge], TICK_NS) for edge in traffic._fragile)
     assert 1.0 < found < 1e6
 

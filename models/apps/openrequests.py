@@ -1,0 +1,50 @@
+"""Requests of one operation that are inside a server, by the instant at which they began.
+
+Where queues are followed, a tick tells how many requests began and how many ended, and how long such requests take.
+Those that end are chosen among those that are there: each the one whose age is nearest to a duration drawn from that
+law. So no request ends before it began, and none states a time that it was not there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine.streams import uniform_run
+
+Index = NDArray[np.int64]
+
+#: More are not told apart: the oldest are forgotten, as if nobody waited for them any more.
+MOST_OPEN = 1 << 14
+
+
+class OpenRequests:
+    """The begins of requests, in order of time, and their numbers."""
+
+    def __init__(self) -> None:
+        self.starts: Index = np.zeros(0, dtype=np.int64)
+        self.numbers: Index = np.zeros(0, dtype=np.int64)
+
+    def begin(self, key: int, since_ns: int, t_ns: int, count: int, first: int) -> tuple[Index, Index]:
+        """So many requests begin in a tick, numbered from `first`; their instants and numbers."""
+        starts = since_ns + 1 + (np.sort(uniform_run(key, count)) * (t_ns - since_ns)).astype(np.int64)
+        numbers = np.arange(first, first + count, dtype=np.int64)
+        self.starts = np.concatenate((self.starts, starts))[-MOST_OPEN:]
+        self.numbers = np.concatenate((self.numbers, numbers))[-MOST_OPEN:]
+        return starts, numbers
+
+    def end(self, key: int, since_ns: int, t_ns: int, took: Index) -> tuple[Index, Index, Index, Index]:
+        """Requests that take so long end in a tick: which of them do, when they began and end, and their numbers."""
+        count = min(len(took), len(self.starts))
+        ends = since_ns + 1 + (uniform_run(key, len(took)) * (t_ns - since_ns)).astype(np.int64)
+        which = np.argsort(ends - took, kind="stable")[:count]
+        ramp = np.arange(count)
+        place = np.searchsorted(self.starts, (ends - took)[which])
+        place = np.maximum.accumulate(np.minimum(place, len(self.starts) - count + ramp) - ramp) + ramp
+        starts, numbers = self.starts[place], self.numbers[place]
+        stays = np.ones(len(self.starts), dtype=bool)
+        stays[place] = False
+        self.starts, self.numbers = self.starts[stays], self.numbers[stays]
+        ended, drawn = starts + took[which], ends[which]
+        drawn = np.where(drawn > starts, drawn, starts + (t_ns - starts) // 2)
+        return which, starts, np.where((ended > since_ns) & (ended <= t_ns), ended, drawn), numbers

@@ -1,0 +1,134 @@
+"""`simcluster serve`: a cluster on loopback, for any client."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from simcluster.cli.exits import CheckFailed
+from simcluster.cli.output import console
+
+if TYPE_CHECKING:
+    from simcluster.cli.serving import Service
+    from simcluster.session.live import Live
+
+_INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
+
+
+@click.command("serve", short_help="Serve a cluster on loopback to kubectl and any other client.")
+@click.argument("what", metavar="TASK|FILE", required=False)
+@click.option("--empty", is_flag=True, help="A healthy empty cluster instead of a task.")
+@click.option(
+    "--nodes", default=3, show_default=True, type=click.IntRange(0), help="Workers of a cluster without task."
+)
+@click.option("--clock", "policy", default="", help="stepped, realtime:X or manual [default: the task's].")
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65534), help="Of the API [default: a free one]; the desk's is the next."
+)
+@click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
+@click.option("--noise", default=None, help="A noise profile.")
+@click.option("--blind", is_flag=True, help="Say nothing that names the task.")
+@click.option(
+    "--out", default=None, type=click.Path(path_type=Path), help="Kubeconfig, replay log, report [default: serve-PORT]."
+)
+@click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
+def command(**given: Any) -> None:
+    """Serve TASK (an id or a task file), a FILE of manifests in a fresh cluster, or an empty cluster.
+
+    The kubeconfig it writes is that of an agent; the port opens at once and is ready when the page has come. Ctrl-C
+    ends it, grades the task and writes the replay log.
+    """
+    options = Options(**given)
+    what, policy, port = options.what, options.policy, options.port
+    if bool(what) == options.empty:
+        raise click.UsageError("name a TASK or a FILE, or say --empty")
+    try:
+        from simcluster.cli.serving import Service, Wanted
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(f"{_INSTALL} ({missing.name} is missing)") from None
+    import asyncio
+    import tempfile
+
+    from simcluster.session.clock import Clock
+
+    if policy:
+        try:
+            Clock(policy=policy)
+        except ValueError as problem:
+            raise click.BadParameter(str(problem).splitlines()[2].strip(), param_hint="--clock") from None
+    start = _starter(options)
+    folder = options.out or (Path(f"serve-{port}") if port else Path(tempfile.mkdtemp(prefix="simcluster-")))
+    remarks = console(stderr=True)
+    try:
+        service = Service(Wanted(start, policy, port, folder, options.blind))
+    except OSError as problem:
+        raise click.ClickException(f"cannot listen on port {port}: {problem.strerror}") from None
+
+    def ready(service: Service) -> None:
+        if service.alert:
+            remarks.print(service.alert, style="bold red", markup=False, highlight=False)
+        remarks.print("ready; Ctrl-C ends it", style="dim")
+
+    for name, value in service.endpoints.environment().items():
+        click.echo(f"export {name}={shlex.quote(value)}")
+    asyncio.run(service.run(ready))
+    if service.problem is not None:
+        raise CheckFailed(str(service.problem))
+    written = ", ".join(sorted(path.name for path in folder.iterdir() if path.name != "kubeconfig"))
+    remarks.print(f"written to {folder}: {written}", markup=False, highlight=False)
+
+
+class Options(NamedTuple):
+    """What stands on the command line."""
+
+    what: str | None
+    empty: bool
+    nodes: int
+    policy: str
+    port: int
+    seed: int
+    noise: str | None
+    blind: bool
+    out: Path | None
+    folders: tuple[str, ...]
+
+
+def _starter(options: Options) -> Callable[[], Live]:
+    """What makes the session: nothing heavy is imported before the port is open."""
+    what, seed = options.what, options.seed
+
+    def begin() -> Live:
+        from simcluster.engine.content import Library
+
+        if what is None or _is_manifest(what):
+            from simcluster.session import sandbox
+
+            box = sandbox(options.nodes, seed=seed)
+            if what is not None:
+                applied = box.kubectl("apply -f -", stdin=Path(what).read_text(encoding="utf-8"))
+                if applied.exit_code:
+                    raise CheckFailed(f"{what}: {applied.stderr.strip()}")
+            return box
+        from simcluster.eval.episode import start
+
+        return start(what, seed, options.noise, Library(tuple(Path(folder) for folder in options.folders)))
+
+    return begin
+
+
+def _is_manifest(what: str) -> bool:
+    """Whether a file holds objects of a cluster, and no task. Raises ClickException."""
+    import yaml
+
+    path = Path(what)
+    if path.suffix not in (".yaml", ".yml", ".json"):
+        return False
+    try:
+        first = next(iter(yaml.safe_load_all(path.read_text(encoding="utf-8"))), None)
+    except (OSError, yaml.YAMLError) as problem:
+        raise click.ClickException(f"{path}: {problem}") from None
+    return isinstance(first, dict) and "apiVersion" in first and "kind" in first

@@ -1,0 +1,74 @@
+"""The Kubernetes listener's application: HTTP goes to `kubernetes`, WebSockets to `channels`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import MutableMapping
+from typing import Any
+
+from simcluster.api.encoding import wire
+from simcluster.api.request import Request
+from simcluster.surface.http.channels import Channels, Receive, Send, chosen
+from simcluster.surface.http.door import Caller
+from simcluster.surface.http.kubernetes import KubernetesApi, header_texts
+
+_STREAMS = ("exec", "attach")
+_FORWARD = "port-forwards are not served; reach a pod through `kubectl get --raw .../pods/NAME:PORT/proxy/PATH`"
+
+
+class Application:
+    """One ASGI application for both kinds of connections."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self.api = api
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer one request or serve one WebSocket."""
+        if scope["type"] == "http":
+            await self.api(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()  # websocket.connect
+            await self._websocket(scope, receive, send)
+
+    async def _websocket(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        turns = self.api.turns
+        if turns is None:
+            await _refuse(send, 503, _status(503, "ServiceUnavailable", "the cluster is being started"))
+            return
+        texts = header_texts(scope)
+        headers = dict(texts)
+        request = self.api.request_of({**scope, "method": "GET"}, texts, b"")
+        caller = Caller(headers.get("kubectl-session", ""), headers.get("kubectl-command", ""))
+        name = request.path.rpartition("/")[2]
+        if name not in _STREAMS:
+            await _refuse(send, 400, _status(400, "BadRequest", _FORWARD))
+            return
+        protocol = chosen(list(scope.get("subprotocols") or ()))
+        if not protocol:
+            await _refuse(send, 403, _status(403, "Forbidden", "no subprotocol is offered that this server speaks"))
+            return
+        # Whoever may not, or asks for what is not there, is told before the connection is upgraded.
+        probe = Request(
+            "GET", request.path.rpartition("/")[0], user=request.user, token=request.token,
+            impersonate=request.impersonate,
+        )  # fmt: skip
+        found = await turns.take(lambda: turns.door.look(probe))
+        if not found.ok:
+            await _refuse(send, found.code, wire.encode(probe, found).body)
+            return
+        await send({"type": "websocket.accept", "subprotocol": protocol})
+        await Channels(turns, request, caller, protocol, (receive, send)).run()
+
+
+def _status(code: int, reason: str, message: str) -> bytes:
+    return json.dumps(
+        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        | {"message": message, "reason": reason, "code": code}
+    ).encode()
+
+
+async def _refuse(send: Send, code: int, body: bytes) -> None:
+    """Deny the upgrade with an HTTP answer (the `websocket.http.response` extension of ASGI)."""
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "websocket.http.response.start", "status": code, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})

@@ -1,0 +1,170 @@
+"""The operator's desk over HTTP: the page, nodes, time, the diagnosis; and the conductor's endpoints of SREGym.
+
+Plain HTTP on loopback, every endpoint behind the same token as the API (`Authorization: Bearer`, or Basic with any user
+name, as in `http://agent:TOKEN@127.0.0.1:PORT`). `/submit`, `/status` and `/get_app` have the payloads, codes and
+stages that agents written for SREGym know; the result of a submission is never told.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from base64 import b64decode
+from binascii import Error as Base64Error
+from typing import Any, Protocol
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from simcluster.surface.http.door import Turns
+from simcluster.surface.protocols import BudgetExceeded
+
+#: A command line for a node, a diagnosis: longer ones are mistakes.
+_LONGEST = 1024 * 1024
+
+
+class Incident(Protocol):
+    """What the desk knows of what it serves. `simcluster serve` hands in the implementation."""
+
+    @property
+    def alert(self) -> str:
+        """The page, as text; empty of a sandbox."""
+
+    @property
+    def stage(self) -> str:
+        """`setup`, `diagnosis`, `mitigation`, `tearing_down` or `done`."""
+
+    def application(self) -> dict[str, Any]:
+        """`app_name`, `namespace`, `namespaces`, `descriptions`."""
+
+    def submit(self, solution: str) -> None:
+        """A submission of the present stage: the diagnosis, then that the work is done."""
+
+
+class Desk:
+    """Endpoints; `turns` and `incident` are None until there is a cluster."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self.turns: Turns | None = None
+        self.incident: Incident | None = None
+
+    def application(self) -> Starlette:
+        """The ASGI application."""
+        routes = [
+            Route("/healthz", self._healthz),
+            Route("/alert", self._alert),
+            Route("/wait", self._wait, methods=["POST"]),
+            Route("/diagnose", self._diagnose, methods=["POST"]),
+            Route("/node/{name}", self._node, methods=["POST"]),
+            Route("/submit", self._submit, methods=["POST"]),
+            Route("/status", self._status),
+            Route("/get_app", self._get_app),
+        ]
+        return Starlette(routes=routes)
+
+    def _refusal(self, request: Request) -> Response | None:
+        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        given = value.strip()
+        if scheme.lower() == "basic":
+            try:
+                given = b64decode(given).decode().partition(":")[2]
+            except (Base64Error, UnicodeDecodeError):
+                given = ""
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            head = {"WWW-Authenticate": 'Bearer realm="simcluster"'}
+            return JSONResponse({"detail": "credentials are needed"}, 401, headers=head)
+        if self.turns is None or self.incident is None:
+            return JSONResponse({"detail": "the cluster is being started"}, 503, headers={"Retry-After": "1"})
+        return None
+
+    async def _healthz(self, request: Request) -> Response:
+        return PlainTextResponse("ok" if self.turns else "starting", 200 if self.turns else 503)
+
+    async def _alert(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        return refusal or PlainTextResponse(self._known().alert)
+
+    async def _wait(self, request: Request) -> Response:
+        return await self._run(request, "wait", "")
+
+    async def _diagnose(self, request: Request) -> Response:
+        return await self._run(request, "diagnose", "")
+
+    async def _node(self, request: Request) -> Response:
+        return await self._run(request, "node", request.path_params["name"])
+
+    async def _run(self, request: Request, tool: str, target: str) -> Response:
+        """The body is the command line, the duration or the diagnosis; the answer what was printed."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        text = await _text(request)
+        if text is None:
+            return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
+        if tool == "diagnose":
+            text = json.dumps(_json_or_text(text))
+        turns = self.turns
+        assert turns is not None
+        try:
+            result = await turns.take_long(lambda: turns.door.run(tool, text, target))
+        except ValueError as problem:
+            return JSONResponse({"detail": str(problem)}, 400)
+        except BudgetExceeded as ended:
+            return JSONResponse({"detail": str(ended)}, 429)
+        return JSONResponse({"stdout": result.stdout, "stderr": result.stderr, "exit_code": result.exit_code})
+
+    async def _submit(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        text = await _text(request)
+        try:
+            solution = json.loads(text or "")["solution"]
+        except (ValueError, TypeError, KeyError):
+            return JSONResponse({"detail": 'a submission is {"solution": TEXT}'}, 422)
+        incident, turns = self._known(), self.turns
+        assert turns is not None
+        if incident.stage == "done":
+            return JSONResponse({"status": "done", "message": "All stages completed"})
+        if incident.stage not in ("diagnosis", "mitigation"):
+            return JSONResponse({"detail": f"Cannot submit at stage: {incident.stage!r}"}, 400)
+        await turns.take_long(lambda: incident.submit(str(solution)))
+        return JSONResponse({"status": "200", "message": "Submission received"})
+
+    async def _status(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None and refusal.status_code == 503:
+            return JSONResponse({"stage": "setup"})
+        return refusal or JSONResponse({"stage": self._known().stage})
+
+    async def _get_app(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        return refusal or JSONResponse(self._known().application())
+
+    def _known(self) -> Incident:
+        assert self.incident is not None
+        return self.incident
+
+
+async def _text(request: Request) -> str | None:
+    size, parts = 0, []
+    async for part in request.stream():
+        size += len(part)
+        if size > _LONGEST:
+            return None
+        parts.append(part)
+    try:
+        return b"".join(parts).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, (str, dict)) else text
