@@ -42,6 +42,7 @@ TRAITS = {
     "timed": "somebody waits for an answer with a time-out",
     "hedged": "a second attempt is made beside the first",
     "impatient": "attempts end by lost patience",
+    "withdrawing": "callers take requests back, or tell callees until when they wait",
     "guarded": "a breaker or an adaptive throttle refuses attempts",
     "budgeted": "a budget pays for retries",
     "retried": "failed attempts are made again",
@@ -113,7 +114,7 @@ STRATEGIES = {
         _strategy(
             "leap", "aggregate",
             "contended cached ranked heaped rate_limited delay_limited sharing costly_failures adaptive "
-            "untimed hedged guarded budgeted closed bursty coarse",
+            "untimed hedged withdrawing guarded budgeted closed bursty coarse",
             "every queue is an ordinary one or beyond hope, and two stretches were alike: the next is as the last",
             "aggregate.steady:Steady", "law",
         ),

@@ -21,6 +21,7 @@ from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+from simcluster.models.traffic.aggregate.withdrawals import Pressed
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -109,6 +110,8 @@ class Outcomes:
         self._lane_way = 2.0 * layout.network[layout.lane_edge]
         self._lane_budget = layout.timeout[layout.lane_edge] - self._lane_way
         self._faulty = bool((layout.node_failure > 0.0).any())
+        #: of requests that their callers take back
+        self.pressed: Pressed | None = None
         for _ in range(2 + len(self.heights)):
             self.times(queues)
 
@@ -232,6 +235,10 @@ class Outcomes:
         """
         there = expiring >= 0
         own, left = self._own_success(tick, queues)
+        if self.pressed is not None:
+            self.pressed.judge(
+                tick, queues, self.lane_speed, self.ages if len(self.inner) else self.ages[:0], own, left
+            )
         weight = queues.share[:, None]
         result = self.quality
         fast = kernels() if self.layout.lanes >= FEW_LANES else None

@@ -410,12 +410,14 @@ class Queues:
         self.instants[:, pods] = self._returns
         self.instants[slot, pods] = np.where(self._returns[slot] < NEVER, float(tick), NEVER)
 
-    def withdraw(self, amounts: Array) -> None:
-        """Requests taken out of the queues, by lane: their callers have given up."""
+    def withdraw(self, amounts: Array, *, oldest: bool = False) -> None:
+        """Requests taken out of the queues, by lane: their callers have given up; the `oldest` stood at the head."""
         layout = self.layout
         amounts = np.minimum(amounts, self.content)
         units = np.bincount(layout.lane_pod, amounts * layout.relative, layout.pods)
         self.content = self.content - amounts
+        if oldest:
+            self.begun = np.where(self.lifo, self.begun, np.minimum(self.begun + units, self.position))
         for array in (self.number, self.queued, self.inside, self.waiting):
             np.maximum(array - units, 0.0, out=array)
 

@@ -29,7 +29,7 @@ from simcluster.models.traffic.aggregate.state import Options, RunState
 from simcluster.models.traffic.aggregate.steady import Steady
 from simcluster.models.traffic.aggregate.triggers import Triggers
 from simcluster.models.traffic.aggregate.wide import Wide
-from simcluster.models.traffic.aggregate.withdrawals import leave, withdraw
+from simcluster.models.traffic.aggregate.withdrawals import Pressed, leave, withdraw
 from simcluster.models.traffic.graph.result import Result
 from simcluster.models.traffic.graph.spec import GraphSpec
 from simcluster.models.traffic.strategies import possible
@@ -89,6 +89,8 @@ class AggregateRun(RunState):
         self._lagging[self.queues.contended.lanes] = False
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
         self._withdrawing = np.nonzero(cancels[layout.lane_edge])[0]
+        in_order = self._withdrawing[~self.queues.lifo[layout.lane_pod[self._withdrawing]]]
+        self.outcomes.pressed = Pressed(layout, in_order) if len(in_order) else None
         self._watched = self.sources if self.prompt else [s for s in self.sources if s.load.closed is not None]
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide

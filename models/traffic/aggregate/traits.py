@@ -51,6 +51,7 @@ def traits_of(found: Found) -> frozenset[str]:
         "timed": layout.timed.any(),
         "hedged": any(edge.policy.hedge is not None for edge in layout.graph.edges),
         "impatient": callers.any_leave,
+        "withdrawing": any(e.policy.cancel != "no" or e.policy.propagate for e in layout.graph.edges),
         "guarded": found.guards,
         "budgeted": len(callers.budgeted),
         "closed": any(source.load.closed is not None for source in found.sources),

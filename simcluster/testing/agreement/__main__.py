@@ -29,7 +29,7 @@ def main(family: str, seeds: int, many: int, as_json: bool) -> None:
     for name in names:
         found.append(measured(name, seeds, many, functools.partial(click.echo, err=True)))
         if not as_json:
-            click.echo(found[-1].summary())
+            click.echo(found[-1].described())
     good = is_agreement(found)
     if as_json:
         click.echo(json.dumps({"agree": good, "families": [one.to_dict() for one in found]}, indent=2))

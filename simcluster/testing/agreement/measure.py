@@ -61,7 +61,7 @@ class Share:
         """Whether the engines differ by more than sampling."""
         return self.p < 0.01
 
-    def summary(self) -> str:
+    def described(self) -> str:
         """In words."""
         return f"{self.cell}: {self.exact}/{self.exact_runs} and {self.aggregate}/{self.aggregate_runs}, p {self.p:.2g}"
 
@@ -86,7 +86,7 @@ class Stationary:
         """Whether any figure does."""
         return bool(self.wrong)
 
-    def summary(self) -> str:
+    def described(self) -> str:
         """In words; figures that differ have a mark."""
         wrong = self.wrong
         parts = (f"{name} {e:+.1%}{' !' if name in wrong else ''}" for name, e in self.errors.items())

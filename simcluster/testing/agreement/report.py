@@ -46,13 +46,13 @@ class Family:
         return {
             "family": self.name,
             "cells": len(self.cells),
-            "differ": [cell.summary() for cell in self.differ],
+            "differ": [cell.described() for cell in self.differ],
             "pooled_p": self.p if self.shares else None,
             "worst": {figure: self.worst(figure) for figure in ("mean", "p50", "p90", "p99", "attempts", "failed")},
-            "all": [cell.summary() for cell in self.cells],
+            "all": [cell.described() for cell in self.cells],
         }
 
-    def summary(self) -> str:
+    def described(self) -> str:
         """A row of a table."""
         pooled = f"{self.p:.2g}" if self.shares else "–"
         worst = "  ".join(f"{name} {self.worst(name):+.1%}" for name in ("mean", "p50", "p90", "p99"))
@@ -66,7 +66,7 @@ def measured(
     found = []
     for cell in FAMILIES[name]():
         one = compare(cell, seeds, many, run)
-        tell(f"{'DIFFERS ' if one.differs else ''}{name}: {one.summary()}")
+        tell(f"{'DIFFERS ' if one.differs else ''}{name}: {one.described()}")
         found.append(one)
     return Family(name, tuple(found))
 

@@ -45,7 +45,7 @@ def test_interval_of_a_ratio() -> None:
     assert half_width([1.0], [1.0]) == math.inf
 
 
-def outcome(engine: str, graph: object, seed: int) -> Outcome:
+def lopsided(engine: str, graph: object, seed: int) -> Outcome:
     """A runner: `exact` always collapses, `aggregate` in one run of ten, and is a fifth slower."""
     latency = 1.0 if engine == "exact" else 1.2
     figures = {"mean": latency, "p50": 1.0, "p90": 1.0, "p99": 1.0, "attempts": 1.0, "failed": 0.0}
@@ -53,11 +53,11 @@ def outcome(engine: str, graph: object, seed: int) -> Outcome:
 
 
 def test_what_differs_is_seen() -> None:
-    share = compare(FAMILIES["cancellation"]()[0], run=outcome)
+    share = compare(FAMILIES["cancellation"]()[0], run=lopsided)
     assert isinstance(share, Share)
     assert (share.exact, share.exact_runs, share.aggregate, share.aggregate_runs) == (100, 100, 10, 100)
     assert share.differs
-    still = compare(FAMILIES["queues"]()[0], run=outcome)
+    still = compare(FAMILIES["queues"]()[0], run=lopsided)
     assert isinstance(still, Stationary)
     assert still.calm
     assert set(still.wrong) == {"mean"}
@@ -72,7 +72,7 @@ def test_what_differs_is_seen() -> None:
 def test_a_sample_of_the_cells_agrees(family: str) -> None:
     cell = next(cell for cell in FAMILIES[family]() if cell.name == SAMPLE[family])
     found = compare(cell, 4, 4)
-    assert not found.differs, found.summary()
+    assert not found.differs, found.described()
 
 
 @pytest.mark.slow
@@ -81,4 +81,4 @@ def test_families_agree(family: str, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--whole"):
         pytest.skip("minutes for each family: with --whole")
     found = measured(family, 10, 10)
-    assert is_agreement([found]), [cell.summary() for cell in found.differ]
+    assert is_agreement([found]), [cell.described() for cell in found.differ]
