@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from simcluster.models.traffic.aggregate.carry import carry_over
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.prompt import Foresight
-from simcluster.models.traffic.aggregate.record import Recorder, fill
+from simcluster.models.traffic.aggregate.record import Recorder
 from simcluster.models.traffic.aggregate.run import AggregateRun
 from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.graph.histogram import Histogram
@@ -402,7 +402,7 @@ class LiveTraffic:
                 for kind, what in enumerate(FAILURES):
                     counts.failed[what] += float(sums.final[kind, edge])
             samples = [part for rows in recorder.latency[index].values() for part in rows]
-            fill(counts.latency, samples, math.floor(counts.ok + 0.5), self.tick_ns)
+            counts.latency.stand_for(samples, math.floor(counts.ok + 0.5), self.tick_ns)
             recorder.latency[index].clear()
         return found
 
@@ -415,7 +415,7 @@ class LiveTraffic:
             times = found[name] = ServiceTimes()
             count = math.floor(float(served[index]) + 0.5)
             for histogram, rows in ((times.wait, recorder.wait[index]), (times.sojourn, recorder.sojourn[index])):
-                fill(histogram, [part for samples in rows.values() for part in samples], count, self.tick_ns)
+                histogram.stand_for([part for samples in rows.values() for part in samples], count, self.tick_ns)
                 rows.clear()
         return found
 

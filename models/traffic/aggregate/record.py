@@ -16,15 +16,11 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.pools import callee_of, caller_of
-from simcluster.models.traffic.graph.histogram import Histogram
 from simcluster.models.traffic.graph.policy import Policy
 from simcluster.models.traffic.graph.result import FAILURES, EdgeWindow, LoadWindow, Result, ServiceWindow
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 Array = NDArray[np.float64]
-
-#: A drawn duration of so many ticks says that nobody ever served the request.
-_ENDLESS = 1e9
 
 
 @dataclass
@@ -240,7 +236,7 @@ class Recorder:
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
             row.waiting = max(0, math.floor(float(waiting[w]) + 0.5))
             known = self.latency[load].get(w) or known
-            fill(row.latency, known, row.ok, self.layout.tick_ns)
+            row.latency.stand_for(known, row.ok, self.layout.tick_ns)
             rows.append(row)
         return rows
 
@@ -260,8 +256,8 @@ class Recorder:
             row.up = math.floor(float(self.up[w, service]) + 0.5)
             row.hits, row.lookups = hits[w], lookups[w]
             row.pause_ns = math.floor(float(self.pause[w, service]))
-            fill(row.wait, self.wait[service].get(w, ()), row.served, self.layout.tick_ns)
-            fill(row.sojourn, self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
+            row.wait.stand_for(self.wait[service].get(w, ()), row.served, self.layout.tick_ns)
+            row.sojourn.stand_for(self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
             rows.append(row)
         return rows
 
@@ -287,19 +283,3 @@ def _whole(counts: Array) -> list[int]:
     total = np.floor(np.cumsum(counts) + 0.5).astype(np.int64)
     found: list[int] = np.diff(total, prepend=0).tolist()
     return [max(0, n) for n in found]
-
-
-def fill(histogram: Histogram, samples: list[Array] | tuple[()], count: int, tick_ns: int) -> None:
-    """Let the samples (in ticks, with their weights) stand for `count` durations."""
-    if count <= 0 or not samples:
-        return
-    values, weights = np.concatenate(samples, axis=1)
-    ends = values < _ENDLESS
-    values, weights = values[ends], weights[ends]
-    total = np.cumsum(weights)
-    if not len(values) or total[-1] <= 0.0:
-        return
-    ns = np.floor(np.maximum(values, 0.0) * tick_ns + 0.5).astype(np.int64)
-    times = np.diff(np.floor(total * (count / total[-1]) + 1e-9).astype(np.int64), prepend=0)
-    some = times > 0
-    histogram.add_weighed(ns[some], times[some])

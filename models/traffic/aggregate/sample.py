@@ -39,6 +39,8 @@ _NUMBERS = 20_000
 #: A walk costs by the calls of the graph, not by the requests: for every so many calls a window more is walked at
 #: once, up to so long and so many numbers.
 _CALLS, _LONG_NS, _MOST_NUMBERS = 24, 10_000_000_000, 400_000
+#: Requests of a load that walk through a large graph in one batch at most.
+_MOST_WALKED = 1000.0
 #: Ticks waited at least before a request's wait is read.
 _LAG = 32
 #: A load that succeeds less often than this is not walked.
@@ -75,6 +77,19 @@ class _Walk:
         self.waits: dict[int, list[Array]] = {}
         self.sojourns: dict[int, list[Array]] = {}
 
+    def parts(self, count: int) -> list[_Walk]:
+        """So many walks, each with its share of the times."""
+        found = []
+        for number in range(count):
+            part = _Walk()
+            part.amount = self.amount / count
+            for whole, own in (
+                (self.loads, part.loads), (self.waits, part.waits), (self.sojourns, part.sojourns),
+            ):  # fmt: skip
+                own.update({key: [times[:, number::count] for times in rows] for key, rows in whole.items()})
+            found.append(part)
+        return found
+
 
 class Ordinary:
     """Says that queues never were."""
@@ -99,6 +114,7 @@ class Sampler:
         self._walker = Walker(layout, queues, outcomes, callers, (self._speeds, self._refusals), seed)
         self._lag = lag_of(layout)
         self._batch = batch_of(layout, recorder.spec)
+        self._most_walked = _MOST_WALKED if layout.edges >= 2 * _CALLS else np.inf
         self._done = 0
         self._calm_begin, self._calm_end = -1, 0
         self._calm_most = max(1, max(recorder.window_ns, _STRETCH_NS) // layout.tick_ns)
@@ -171,8 +187,8 @@ class Sampler:
             self.finish(tick)
         if self._laws != -1:
             self._laws, self._walked = -1, []
-        if len(self._walked) < _REPEATED:
-            self._walked.append(self._stillness(tick))
+        if not self._walked:
+            self._walked = self._stillness(tick).parts(_REPEATED)
         self._again(tick, tick + ticks, float(ticks))
         self._arrivals = turned(self._arrivals, ticks)
         self._done = tick + ticks
@@ -183,16 +199,16 @@ class Sampler:
         first = max(0, known - self._batch)
         walk, walker = _Walk(), self._walker
         walk.amount = float(known - first)
-        walker.begin((tick << 22) + len(self._walked) * (1 << 19), tick - 1)
+        walker.begin(tick << 22, tick - 1)
         laws, ordinary = self.ordinary.laws(first, known)
         walker.calm, walker.beneath = (laws, None) if ordinary else (None, laws)
-        samples = CALM_SAMPLES if ordinary else LOAD_SAMPLES
+        samples = _REPEATED * (CALM_SAMPLES if ordinary else LOAD_SAMPLES)
         chosen = np.arange(first, known)
         for load, columns in enumerate(self._recorder.columns):
             for column in columns[: 4 * _TARGETS]:
                 before = self._target(load, column, chosen, samples / min(len(columns), 4 * _TARGETS))
                 walk.loads.setdefault(load, []).append(before)
-        self._nodes(walk, first, known, 1.0)
+        self._nodes(walk, first, known, float(_REPEATED))
         walker.calm = walker.beneath = None
         return walk
 
@@ -224,7 +240,7 @@ class Sampler:
     def _nodes(self, walk: _Walk, begin: int, until: int, share: float) -> None:
         layout = self._layout
         nodes = len(layout.node_own)
-        count = max(1, int(min(SERVICE_SAMPLES * share / nodes, LOAD_SAMPLES) + 0.5))
+        count = max(1, int(min(SERVICE_SAMPLES * share / nodes, _REPEATED * LOAD_SAMPLES) + 0.5))
         node = np.repeat(np.arange(nodes), count)
         at = begin + self._walker.uniform(nodes * count) * (until - begin)
         wait, own = self._walker.visits(node, at)
@@ -273,7 +289,8 @@ class Sampler:
             picks = np.searchsorted(total, walker.uniform(number) * total[-1], side="right")
             for pick in np.minimum(picks, len(columns) - 1).tolist():
                 stands = float(total[-1]) / number
-                self._target(load, columns[pick], ticks, LOAD_SAMPLES * share / number, stands)
+                wanted = min(LOAD_SAMPLES * share, self._most_walked)
+                self._target(load, columns[pick], ticks, wanted / number, stands)
         self._services(begin, until, share)
         walker.calm = walker.beneath = None
 

@@ -15,26 +15,73 @@ from numpy.typing import NDArray
 PER_OCTAVE = 128
 
 
-class Histogram:
-    """Counts by bin, and the exact count, sum and maximum."""
+_Drawn = tuple[tuple[NDArray[np.float64], ...], int, int]
+#: A duration of so many ticks says that nobody ever served the request.
+_ENDLESS = 1e9
 
-    __slots__ = ("bins", "count", "maximum", "total")
+
+class Histogram:
+    """Counts by bin, and the exact count, sum and maximum.
+
+    What is drawn from samples is counted when somebody looks: most rows of a long series are never looked at.
+    """
+
+    __slots__ = ("_bins", "_count", "_drawn", "_maximum", "_total")
 
     def __init__(self) -> None:
-        self.bins: dict[int, int] = {}
-        self.count = 0
-        self.total = 0
-        self.maximum = 0
+        self._bins: dict[int, int] = {}
+        self._count = 0
+        self._total = 0
+        self._maximum = 0
+        self._drawn: list[_Drawn] = []
+
+    @property
+    def bins(self) -> dict[int, int]:
+        """Counts by bin."""
+        self._draw()
+        return self._bins
+
+    @property
+    def count(self) -> int:
+        """How many durations there are."""
+        self._draw()
+        return self._count
+
+    @property
+    def total(self) -> int:
+        """Their sum in nanoseconds."""
+        self._draw()
+        return self._total
+
+    @property
+    def maximum(self) -> int:
+        """The longest one in nanoseconds."""
+        self._draw()
+        return self._maximum
+
+    def stand_for(self, samples: Sequence[NDArray[np.float64]], count: int, tick_ns: int) -> None:
+        """Let samples (rows: times in ticks, weights) stand for `count` durations."""
+        if count > 0 and samples:
+            self._drawn.append((tuple(samples), count, tick_ns))
+
+    def _draw(self) -> None:
+        """Count what samples stand for."""
+        if not self._drawn:
+            return
+        drawn, self._drawn = self._drawn, []
+        found = [each for each in (_durations(*one) for one in drawn) if each is not None]
+        if found:
+            self._add_weighed(np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found]))
 
     def add(self, value: int, times: int = 1) -> None:
         """Count a duration in whole nanoseconds, >= 0."""
         mantissa, exponent = math.frexp(value)
         index = exponent * PER_OCTAVE + int(mantissa * 256.0) if value else 0
-        self.bins[index] = self.bins.get(index, 0) + times
-        self.count += times
-        self.total += value * times
-        if value > self.maximum:
-            self.maximum = value
+        self._bins[index] = self._bins.get(index, 0) + times
+        self._count += times
+        self._total += value * times
+        if value > self._maximum:
+            self._maximum = value
 
     def add_all(self, values: Sequence[int]) -> None:
         """Count many durations at once."""
@@ -47,12 +94,12 @@ class Histogram:
         indices = exponents.astype(np.int64) * PER_OCTAVE + (mantissas * 256.0).astype(np.int64)
         found, counts = np.unique(indices, return_counts=True)
         for index, times in zip(found.tolist(), counts.tolist(), strict=True):
-            self.bins[index] = self.bins.get(index, 0) + times
-        self.count += len(values)
-        self.total += int(array.sum())
-        self.maximum = max(self.maximum, int(array.max()))
+            self._bins[index] = self._bins.get(index, 0) + times
+        self._count += len(values)
+        self._total += int(array.sum())
+        self._maximum = max(self._maximum, int(array.max()))
 
-    def add_weighed(self, values: NDArray[np.int64], times: NDArray[np.int64]) -> None:
+    def _add_weighed(self, values: NDArray[np.int64], times: NDArray[np.int64]) -> None:
         """Count every duration (whole nanoseconds, >= 0) so many times (> 0)."""
         if len(values) < 48:
             for value, many in zip(values.tolist(), times.tolist(), strict=True):
@@ -65,20 +112,20 @@ class Histogram:
         starts = np.nonzero(np.diff(sorted_, prepend=sorted_[0] - 1))[0]
         counts = np.add.reduceat(many, starts)
         for index, count in zip(sorted_[starts].tolist(), counts.tolist(), strict=True):
-            self.bins[index] = self.bins.get(index, 0) + count
-        self.count += int(times.sum())
-        self.total += sum(
-            value * count for value, count in zip(values.tolist(), times.tolist(), strict=True)
-        )  # integers
-        self.maximum = max(self.maximum, int(values.max()))
+            self._bins[index] = self._bins.get(index, 0) + count
+        self._count += int(times.sum())
+        each = zip(values.tolist(), times.tolist(), strict=True)
+        self._total += sum(value * count for value, count in each)  # integers
+        self._maximum = max(self._maximum, int(values.max()))
 
     def merge(self, other: Histogram) -> None:
         """Add all that another one counted."""
-        for index, times in other.bins.items():
-            self.bins[index] = self.bins.get(index, 0) + times
-        self.count += other.count
-        self.total += other.total
-        self.maximum = max(self.maximum, other.maximum)
+        for index, times in other._bins.items():
+            self._bins[index] = self._bins.get(index, 0) + times
+        self._count += other._count
+        self._total += other._total
+        self._maximum = max(self._maximum, other._maximum)
+        self._drawn.extend(other._drawn)
 
     @property
     def mean(self) -> float:
@@ -110,6 +157,22 @@ class Histogram:
     def _inside(self, index: int, share: float) -> float:
         low, high = edges(index)
         return min(low + (high - low) * share, float(self.maximum))
+
+
+def _durations(
+    samples: tuple[NDArray[np.float64], ...], count: int, tick_ns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Durations in nanoseconds and how many there are of each."""
+    values, weights = np.concatenate(samples, axis=1)
+    ends = values < _ENDLESS
+    values, weights = values[ends], weights[ends]
+    total = np.cumsum(weights)
+    if not len(values) or total[-1] <= 0.0:
+        return None
+    ns = np.floor(np.maximum(values, 0.0) * tick_ns + 0.5).astype(np.int64)
+    times = np.diff(np.floor(total * (count / total[-1]) + 1e-9).astype(np.int64), prepend=0)
+    some = times > 0
+    return ns[some], times[some]
 
 
 def edges(index: int) -> tuple[float, float]:
