@@ -33,7 +33,7 @@ def withdraw(run: RunState, lanes: Index, tick: int) -> None:
     amounts[lanes] = cohort * run.queues.share[lanes] * run.queues.unbegun(lanes, np.maximum(begun, 0))
     if run.failure_work.costs:
         amounts = run.failure_work.expired(run.queues, amounts)
-        run.queues.withdraw(amounts, oldest=True)
+    run.queues.withdraw(amounts, oldest=True)
 
 
 class Pressed(Shared):
