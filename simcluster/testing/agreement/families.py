@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from simcluster.testing.agreement.graphs import (
     Graph,
@@ -49,7 +50,7 @@ def _stationary(loads: Sequence[float], graph: Callable[[float], Graph], what: s
 
 
 def _defended(
-    call: Graph | None = None, seconds: float = 8, attempts: int = 6, timeout: str = "100ms", **service: object
+    call: Graph | None = None, seconds: float = 8, attempts: int = 6, timeout: str = "100ms", **service: Any
 ) -> Callable[[float, float], Graph]:
     """One server of 2 ms whose callers try again; `call` and the service say how it is defended."""
     return lambda load, length: single(

@@ -60,7 +60,7 @@ class Family:
 
 
 def measured(
-    name: str, seeds: int = FEW, many: int = MANY, tell: Callable[[str], None] = str, run: Runner = run_of
+    name: str, seeds: int = FEW, many: int = MANY, tell: Callable[[str], object] = str, run: Runner = run_of
 ) -> Family:
     """All cells of a family; each is told when it is done."""
     found = []
