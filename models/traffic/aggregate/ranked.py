@@ -138,10 +138,10 @@ class RankedQueues(Queues):
         result: Array = self._summed(self.waiting) / np.maximum(self.rate, 1e-12)
         return result
 
-    def withdraw(self, amounts: Array) -> None:
-        """Requests taken out of the queues, by lane."""
+    def withdraw(self, amounts: Array, *, oldest: bool = False) -> None:
+        """Requests taken out of the queues, by lane; the `oldest` stood at the head."""
         before = self.number.copy()
-        super().withdraw(amounts)
+        super().withdraw(amounts, oldest=oldest)
         self.together = np.maximum(self.together - self._summed(before - self.number), 0.0)
 
     def empty(self, pods: Index) -> None:
