@@ -519,15 +519,15 @@ class TrafficEngine:
     def _write_logs(self, now: int, ticks: int, flow: Flow) -> None:
         """Tell servers of the requests of this tick, and those of which earlier requests may print something now."""
         servers = self._plan.servers
-        told = [
+        happenings = [
             (servers[i], Happened(flow.served.get(i, ()), flow.failed.get(i, ()), flow.followed.get(i, ())))
             for i in sorted(dict.fromkeys([*flow.served, *flow.failed, *flow.followed]))
         ]
-        known = {server.container.container_id: None for server, _ in told}
-        told += [(server, NOTHING) for server in self._printing if server.container.container_id not in known]
+        known = {server.container.container_id: None for server, _ in happenings}
+        happenings += [(server, NOTHING) for server in self._printing if server.container.container_id not in known]
         self._printing = [
             server
-            for server, happened in told
+            for server, happened in happenings
             if server.logger is not None
             and server.accepting
             and server.logger.log_requests(now, ticks * TICK_NS, happened)

@@ -345,8 +345,8 @@ class _Telling:
             np.floor(seen.refused + 0.5).astype(np.int64).tobytes(),
         )
         counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
-        told = packed([each[:3] for each in failures])
-        return HotFlow(counts, good, told, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        triples = packed([each[:3] for each in failures])
+        return HotFlow(counts, good, triples, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
