@@ -1,8 +1,8 @@
 """How a lesson's runs are made: variants of a call graph, or episodes of a task.
 
 Series of a graph: `LOAD.arrivals`, `.attempts`, `.ok` (a second), `.mean`, `.p99` (seconds), `.inside` (requests under
-way at the end of a window); of a bare one also `SERVICE.arrivals`, `.served`, `.late`, `.rejected` (a second), `.queue`,
-`.busy`. Series of a task: `users.arrivals`, `.attempts`,
+way at the end of a window); of a bare one also `SERVICE.arrivals`, `.served`, `.late`, `.rejected` (a second),
+`.queue`, `.busy`. Series of a task: `users.arrivals`, `.attempts`,
 `.ok` (a second) of its users, `SERVICE.arrivals` (attempts a second) and `SERVICE.queue`. Those of a room stand in
 `room`.
 """
