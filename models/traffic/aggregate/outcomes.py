@@ -236,9 +236,8 @@ class Outcomes:
         there = expiring >= 0
         own, left = self._own_success(tick, queues)
         if self.pressed is not None:
-            self.pressed.judge(
-                tick, queues, self.lane_speed, self.ages if len(self.inner) else self.ages[:0], own, left
-            )
+            ages = self.ages if len(self.inner) else self.ages[:0]
+            self.pressed.judge(tick, queues, self.lane_speed, np.asarray(ages, np.float64), own, left)
         weight = queues.share[:, None]
         result = self.quality
         fast = kernels() if self.layout.lanes >= FEW_LANES else None

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from simcluster.models.traffic.aggregate.adaptive import AdaptiveLimits
 from simcluster.models.traffic.aggregate.answers import Answers
 from simcluster.models.traffic.aggregate.errors import Errors
-from simcluster.models.traffic.aggregate.failurework import FailureWork
 from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.hedges import Hedges
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
@@ -81,7 +80,7 @@ class AggregateRun(RunState):
         layout, traits = self.layout, self.traits
         self._late_fresh, self._wanted, self._extra = (np.zeros(layout.edges) for _ in range(3))
         self._left = np.zeros(layout.lanes)
-        self.failure_work, self.adaptive = FailureWork(layout), AdaptiveLimits(layout)
+        self.adaptive = AdaptiveLimits(layout)
         self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
         self._levels = Levels(layout)
         self._answering = self.waits_for_answers or not traits.isdisjoint(("untimed", "cached"))

@@ -16,6 +16,7 @@ from simcluster.models.traffic.aggregate.callers import Callers
 from simcluster.models.traffic.aggregate.countable import check_countable
 from simcluster.models.traffic.aggregate.disruptions import Disruptions
 from simcluster.models.traffic.aggregate.draws import PodNoise
+from simcluster.models.traffic.aggregate.failurework import FailureWork
 from simcluster.models.traffic.aggregate.gates import Gates
 from simcluster.models.traffic.aggregate.grid import tick_of
 from simcluster.models.traffic.aggregate.guards import Guards
@@ -91,6 +92,7 @@ class RunState:
         self.queues = kind(layout, layout.slots + ring_of(layout, spec))
         self.outcomes = Outcomes(layout, self.queues, self.callers.period)
         self.outcomes.set_shares(np.array([e.site.share if e.site is not None else 1.0 for e in self.graph.edges]))
+        self.failure_work = FailureWork(layout)
         self.noise = PodNoise(seed, layout.pod_names)
         self.recorder = options.counter(spec, layout)
         walks = options.walked is None or len(self.graph.edges) <= options.walked
