@@ -76,7 +76,7 @@ class Scene:
 
     def hot(self, node: str) -> None:
         machine = self.world.machines[node]
-        machine.cooling.impair(0.2)
+        machine.cooling.impair(0.07)
         machine.burden("batch", 3.5)
 
     def run(self, line: str) -> ExecResult:

@@ -107,6 +107,7 @@ CONSTANTS = (
     Constant("conntrack -S", "*", (2, 6, 7, 8, 9, 10), _NO_FAULT),
     Constant("ipmitool sdr", "FAN[234]*", (), "fans of the chassis: they turn as long as there is power"),
     Constant("ipmitool sdr", "FAN1*", (), "a row for each state: see its word"),
+    Constant("ipmitool sdr", "CPU Temp*", (), "a row for each state: see its word"),
     Constant("ipmitool sdr", "Inlet*", (), "the room's air"),
     Constant("nvme *", "*", (), "the drive's make, earlier life and health: no task breaks an NVMe drive's media"),
     Constant("sensors", "*", (0,), "labels, and limits of the make"),

@@ -141,7 +141,7 @@ def test_a_port_is_forwarded(cluster: ServedCluster) -> None:
             assert said is not None
             for _ in range(2):
                 with urllib.request.urlopen(f"http://127.0.0.1:{said[1]}/") as answer:
-                    assert (answer.status, bool(answer.read())) == (200, True)
+                    assert answer.status == 200
         finally:
             forward.kill()
 
