@@ -214,7 +214,7 @@ def test_policies_bind_users_and_servers_alike(world):
     world.apply(DENY)
     world.run_for(15 * SECOND)
     stats = users.window(world.now - 5 * SECOND, world.now)
-    assert stats.failed == stats.sent > 0
+    assert stats.failed == stats.ended > 0
     anybody = "spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}"
     world.apply(f"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {{name: public}}\n{anybody}\n")
     world.run_for(15 * SECOND)
