@@ -10,7 +10,7 @@ from rich.console import Console
 
 from simcluster.eval.report import evaluation_object, scoreboard, summarize
 from simcluster.eval.validation.chart import Line, Panel, chart_svg, map_svg, ticks
-from simcluster.eval.validation.finding import Finding, against_share, estimate, proportion
+from simcluster.eval.validation.finding import Finding, Share, alike, estimate
 from simcluster.models.machine.process import ExecResult
 from tests.transcripts import check
 
@@ -46,9 +46,13 @@ def run(line: str) -> ExecResult:
         return ExecResult("".join(f"{p}: {[round(t, 9) for t in ticks(p)]} {len(ticks(p, 8))}\n" for p in peaks))
     assert line == "estimates"
     values = [estimate([2.0]), estimate([1.0, 2.0, 4.0]), estimate([float(n % 5) for n in range(40)])]
-    shares = [proportion(*pair) for pair in ((0, 10), (5, 10), (99, 100))]
-    both = [against_share(30, 100, 0.25, 400), against_share(0, 50, 1.0, 10)]
-    return ExecResult("".join(f"{one.mean:.9f} {one.half:.9f}\n" for one in (*values, *shares, *both)))
+    shares = [Share(*pair) for pair in ((0, 10), (5, 10), (99, 100))]
+    both = [
+        alike(Share(30, 100), Share(0.25, 400)),
+        alike(Share(0, 50), Share(10, 10)),
+        alike(Share(3, 10), Share(0.4, 0)),
+    ]
+    return ExecResult("".join(f"{one.mean:.9f} {one.half:.9f}\n" for one in (*values, *shares)) + f"{both}\n")
 
 
 def test_what_people_read(request: pytest.FixtureRequest) -> None:
@@ -61,13 +65,13 @@ def test_the_object_holds_runs_and_summary() -> None:
 
 #: (measured, tolerance, half, holds under each bound), expected 10.
 HOLDS = [
-    (10.0, 0.0, 0.0, {"both": True, "strict": True, "above": True, "below": True}),
-    (10.5, 0.5, 0.0, {"both": True, "strict": True, "above": True, "below": True}),
-    (10.75, 0.5, 0.25, {"both": True, "strict": False, "above": True, "below": True}),
-    (10.8, 0.5, 0.25, {"both": False, "strict": False, "above": False, "below": True}),
-    (9.25, 0.5, 0.25, {"both": True, "strict": False, "above": True, "below": True}),
-    (9.2, 0.5, 0.25, {"both": False, "strict": False, "above": True, "below": False}),
-    (float("nan"), 9.0, 9.0, {"both": False, "strict": False, "above": False, "below": False}),
+    (10.0, 0.0, 0.0, {"both": True, "above": True, "below": True}),
+    (10.5, 0.5, 0.0, {"both": True, "above": True, "below": True}),
+    (10.75, 0.5, 0.25, {"both": True, "above": True, "below": True}),
+    (10.8, 0.5, 0.25, {"both": False, "above": False, "below": True}),
+    (9.25, 0.5, 0.25, {"both": True, "above": True, "below": True}),
+    (9.2, 0.5, 0.25, {"both": False, "above": True, "below": False}),
+    (float("nan"), 9.0, 9.0, {"both": False, "above": False, "below": False}),
 ]
 
 
@@ -78,5 +82,7 @@ def test_a_finding_holds_within_its_bounds(
     for bound, expected in holds.items():
         found = Finding("r", "exact", "q", 10.0, measured, tolerance, half, bound)
         assert found.holds is expected, bound
-        assert list(found.to_dict().values())[:4] == ["r", "exact", "q", 10.0]
-        assert list(found.to_dict().values())[5:] == [tolerance, half, bound, expected]
+        written = found.to_dict()
+        assert [written[key] for key in ("row", "engine", "quantity", "expected")] == ["r", "exact", "q", 10.0]
+        assert (written["tolerance"], written["confidence_half_width"]) == (tolerance, half)
+        assert expected is (found.verdict == "holds")
