@@ -48,7 +48,7 @@ def run(line: str) -> ExecResult:
     values = [estimate([2.0]), estimate([1.0, 2.0, 4.0]), estimate([float(n % 5) for n in range(40)])]
     shares = [Share(*pair) for pair in ((0, 10), (5, 10), (99, 100))]
     both = [
-        alike(Share(30, 100), Share(0.25, 400)),
+        alike(Share(30, 100), Share(100, 400)),
         alike(Share(0, 50), Share(10, 10)),
         alike(Share(3, 10), Share(0.4, 0)),
     ]
