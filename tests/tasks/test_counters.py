@@ -12,8 +12,8 @@ from simcluster.eval.proof.proof import perform
 from simcluster.tasks.model import resolve
 from tests.clusters.counting import Watch, counters
 
-#: A processor that slows down, a drive that loses sectors: with most of what is counted.
-SAMPLE = ("thermal_throttling_online_boutique", "latent_sector_errors_hotel_reservation")
+#: A drive that loses sectors: with most of what is counted.
+SAMPLE = ("latent_sector_errors_hotel_reservation",)
 STARTS = Starts(keep=2)
 
 
