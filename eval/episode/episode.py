@@ -18,12 +18,13 @@ from simcluster.noise.plan import NoisePlan, Profile
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
+from simcluster.surface.protocols import BudgetExceeded
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import Pager
 
 
-class Finished(Exception):
+class Finished(BudgetExceeded):
     """The episode has been graded; its world no longer takes commands."""
 
 
@@ -115,7 +116,7 @@ class Episode(Live):
             diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
             trajectory=self._trajectory(),
-            commands=len(self.commands),
+            commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
         )

@@ -100,7 +100,7 @@ def _message(body: Any) -> Json:
     """The object of a body in protobuf. Raises ApiError 400, 413."""
     try:
         return protobuf.decode(_limited(body if isinstance(body, bytes) else _raw(body).encode()))
-    except (ValueError, AttributeError) as error:  # an integer where a message should be
+    except ValueError as error:
         raise errors.bad_request(str(error)) from None
 
 

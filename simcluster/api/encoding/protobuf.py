@@ -75,13 +75,13 @@ def decode(body: bytes) -> Json:
     if not body.startswith(_MAGIC):
         raise ValueError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     unknown = dict(entries(body[len(_MAGIC) :]))
-    meant = dict(entries(unknown.get(1, b"")))
-    api_version, kind = meant.get(1, b"").decode(), meant.get(2, b"").decode()
+    meant = dict(entries(_bytes(unknown.get(1, b""))))
+    api_version, kind = _text(meant.get(1, b"")), _text(meant.get(2, b""))
     group, _, version = api_version.rpartition("/")
     schema = type_of(group, version, kind)
     if schema is None or schema.name not in _numbers():
         raise ValueError(f'no kind "{kind}" is registered for version "{api_version}" in scheme')
-    return {"kind": kind, "apiVersion": api_version, **_object(unknown.get(2, b""), schema, 0)}
+    return {"kind": kind, "apiVersion": api_version, **_object(_bytes(unknown.get(2, b"")), schema, 0)}
 
 
 @functools.cache
@@ -167,7 +167,9 @@ def _base64(raw: Any) -> str:
 
 
 def _number(raw: Any) -> float:
-    return float(struct.unpack("<d", _bytes(raw))[0])
+    if len(_bytes(raw)) != 8:
+        raise ValueError("proto: wrong wireType")
+    return float(struct.unpack("<d", raw)[0])
 
 
 def _quantity(raw: Any) -> str:

@@ -30,12 +30,12 @@ def test_what_kubectl_sends_is_the_object_that_it_prints(command: str) -> None:
     assert without_empty(protobuf.decode(b64decode(message))) == without_empty(printed)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.sampled_from(sorted(SENT)), st.integers(0, 400), st.binary(max_size=4))
 def test_a_spoiled_message_is_refused_or_read_and_nothing_else(command: str, at: int, bytes_: bytes) -> None:
     message = b64decode(SENT[command][0])
     spoiled = message[:at] + bytes_ + message[at + len(bytes_) :]
-    with contextlib.suppress(ValueError, AttributeError, TypeError):
+    with contextlib.suppress(ValueError):
         assert isinstance(protobuf.decode(spoiled), dict)
 
 
