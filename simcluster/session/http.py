@@ -103,7 +103,7 @@ def execute(executor: Executor, text: str, encoder: Encoder) -> HttpAnswer:
         token=call.get("token", ""),
         patience_ns=executor.clock.left_ns,
     )
-    response = executor.world.api.handle(request)
+    response = executor.uplink.handle(request)
     lasted_ns = response.latency_ns + _ran_for(request, response)
     if lasted_ns:
         executor.clock.advance(lasted_ns)

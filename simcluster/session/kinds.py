@@ -15,6 +15,7 @@ from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
 from simcluster.session.looks import kubectl_charge, only_looks
+from simcluster.session.uplink import Uplink
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import CommandResult
@@ -52,6 +53,7 @@ class Executor:
     """Does what requests say, by the clock of the command that is under way.
 
     Attributes:
+        uplink: the API server as the desk reaches it.
         submission: the last diagnosis: a text or a dictionary whose meaning nobody here knows.
     """
 
@@ -59,6 +61,7 @@ class Executor:
         self.world = world
         self.clock = DeadlineClock(world)
         self.submission: str | dict[str, Any] | None = None
+        self.uplink = Uplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
         for machine in world.machines.values():
@@ -120,7 +123,7 @@ class Executor:
     def _kubectl_of(self, identity: str) -> Kubectl:
         if identity not in self._kubectls:
             config = self.world.kubeconfig
-            self._kubectls[identity] = Kubectl(self.world.api, self.clock, user=_user(identity), config=config)
+            self._kubectls[identity] = Kubectl(self.uplink, self.clock, user=_user(identity), config=config)
         return self._kubectls[identity]
 
 
