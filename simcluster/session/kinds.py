@@ -15,11 +15,11 @@ from simcluster.session import http
 from simcluster.session.clock import Charge
 from simcluster.session.deadline import DeadlineClock
 from simcluster.session.looks import kubectl_charge, only_looks
-from simcluster.session.uplink import Uplink
 from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import World
+from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
 #: The longest single wait that is accepted; longer ones are typing errors more often than wishes.
@@ -61,7 +61,7 @@ class Executor:
         self.world = world
         self.clock = DeadlineClock(world)
         self.submission: str | dict[str, Any] | None = None
-        self.uplink = Uplink(world, self.clock)
+        self.uplink = DeskUplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
         for machine in world.machines.values():

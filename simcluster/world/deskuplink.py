@@ -2,7 +2,7 @@
 
 The desk stands outside of the cluster. A healthy way costs nothing beyond what a command is charged; loss, delay and a
 narrow link make every exchange longer, a cut one ends where net/http gives up.
-Source of the time-outs: net/http's DefaultTransport (dial 30 s) and Linux' neighbour table (three ARP requests, 1 s each).
+Source of the time-outs: net/http's DefaultTransport (dial 30 s) and Linux' neighbour table (three ARP requests).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from simcluster.engine.streams import mix
 from simcluster.models.machine.links.quality import HEALTHY, PathQuality
 from simcluster.models.machine.machine import Machine
 from simcluster.surface.protocols import Clock
-from simcluster.world import World
+from simcluster.world.world import World
 
 DIAL_NS = 30 * SECOND
 NEIGHBOUR_NS = 3 * SECOND
@@ -24,7 +24,7 @@ REQUEST_BYTES, ANSWER_BYTES = 600, 8_000
 _ONE = 1 << 64
 
 
-class Uplink:
+class DeskUplink:
     """The API server as the desk reaches it (`surface.protocols.ApiEndpoint`).
 
     Args:
