@@ -203,14 +203,14 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     if not understands(server.spec, call.client):
         return _lost(edge, target, PROTOCOL, QUICK_FAILURE_NS)
     way = target.way
-    mean, variance, late = node.latency
+    mean, variance, behind = node.latency
     if way.late:
-        late = late.together(Late(way.late, way.late_ns, way.late_square))
-    latency = Latency(mean + target.round_trip_ns + way.mean_ns, variance + way.variance, late)
+        behind = behind.together(Late(way.late, way.late_ns, way.late_square))
+    latency = Latency(mean + target.round_trip_ns + way.mean_ns, variance + way.variance, behind)
     toll, kept = target.toll, 1.0
     if toll is not None:
         kept = toll.kept
-        latency = Latency(latency.mean + toll.mean_ns, latency.variance + toll.variance, late)
+        latency = Latency(latency.mean + toll.mean_ns, latency.variance + toll.variance, behind)
     if call.asynchronous:
         return _delivered(edge, target, kept, 1.0 - server.rejected)
     late = late_share(latency, timeout)

@@ -60,7 +60,8 @@ class Latencies(Shared):
     def __getitem__(self, index: int) -> Latency:
         at = 8 * index
         late = Late(*_LATE.unpack_from(self._lates, 3 * at)) if self._lates else NEVER
-        return Latency(*_NUMBER.unpack_from(self._means, at), *_NUMBER.unpack_from(self._variances, at), late)
+        (mean,), (variance,) = _NUMBER.unpack_from(self._means, at), _NUMBER.unpack_from(self._variances, at)
+        return Latency(mean, variance, late)
 
     def __iter__(self) -> Iterator[Latency]:
         means, variances = np.frombuffer(self._means).tolist(), np.frombuffer(self._variances).tolist()
