@@ -175,9 +175,11 @@ def _ordered_words(source: str) -> int:
 def _program(source: str) -> str:
     """The syntax tree without what changes nothing in a sound program.
 
-    These are the annotations of functions, how their arguments have to be given, and whether a `zip` has to fit.
+    These are the annotations of functions and of variables outside of classes, how arguments have to be given, and
+    whether a `zip` has to fit.
     """
     tree = ast.parse(source)
+    fields = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in node.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.arguments):
             node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
@@ -186,6 +188,8 @@ def _program(source: str) -> str:
             node.keywords = [one for one in node.keywords if one.arg != "strict"]
         if isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.AnnAssign) and id(node) not in fields:
+            node.annotation = ast.Constant(None)
         elif isinstance(node, ast.FunctionDef):
             node.returns = None
     return ast.dump(tree)
