@@ -24,6 +24,7 @@ from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
+from simcluster.models.traffic.aggregate.losses import Losses
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -80,6 +81,7 @@ class Queues:
         self.busy = np.zeros(pods)
         self.limits = Limits(layout)
         self.in_flight_max = layout.in_flight_max.copy()
+        self.losses = Losses(layout.servers, self.limits.places(layout), np.where(layout.holds, 1.0, layout.scv))
         self._weight = np.zeros(pods)
         self._sum = np.zeros(pods)
         self.offered = np.zeros(pods)
@@ -293,7 +295,8 @@ class Queues:
         admitted = self.offered[pods]
         beyond = beyond + np.minimum(beyond, 1.0 + admitted) / (1.0 + WHOLE * admitted)
         beyond = np.where(finite, np.minimum(beyond, arrived - over), 0.0)
-        over = over + beyond
+        usual = self.losses.shares(pods, arrived - over, self.rate[pods])
+        over = over + np.where(usual >= 0.0, usual * (arrived - over), beyond)
         lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, np.maximum(top, number)), 0.0), lifted)
         lost = np.where(arrived > 0.0, over / np.maximum(arrived, 1e-300), 0.0)[self._local[level]]
         self.refused[lanes] = come * lost
@@ -309,7 +312,7 @@ class Queues:
                 survive; calls of every edge for a request.
             left: requests of each lane that left.
         """
-        layout, limits = self.layout, self.limits
+        layout, limits, losses = self.layout, self.limits, self.losses
         whole = slice(None)
         room = limits.room(whole, layout.bound, self.rate)
         places = np.where(self.slow | (layout.servers <= 1.0), layout.servers, self.shift)
@@ -319,7 +322,8 @@ class Queues:
             layout.lane_edge, layout.lane_pod, calls, fresh, *passing, self.share, layout.relative, self._low,
             self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
-            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0,
+            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0, self.rate, losses.law,
+            losses.inside, losses.usual, losses.known, losses.refused, losses.memory,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:

@@ -305,7 +305,7 @@ class Wide(Ordinary):
                     float(skew[pod]),
                     self._regularity(run, pod, own),
                     newest,
-                    max(room, 0) if room <= MOST_PLACES else 0,
+                    max(room, 0) if room <= MOST_PLACES else None,
                     () if held[pod] or shared[pod] else mixes[pod],
                     self._patience_at(pod, float(service[pod])),
                 )

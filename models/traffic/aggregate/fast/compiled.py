@@ -14,6 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from simcluster.models.traffic.aggregate.losses import CHANGED, COUNTED, FORGOTTEN, POINTS
+
 if not os.environ.get("NUMBA_CACHE_DIR"):
     _HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     vars(numba.config)["CACHE_DIR"] = str(_HOME / "simcluster" / "numba")
@@ -194,15 +196,37 @@ def own_success(  # type: ignore[no-untyped-def]
             own[lane, c] = _table_at(cdf, top[node], node, x * speed)
 
 
+@_compiled(f"float64(int64, float64, float64, int64, float64, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})")
+def _lost_share(pod, arrived, rate, law, inside, usual, known, shares, memories):  # type: ignore[no-untyped-def]
+    """`Losses.shares` of one pod."""
+    off = arrived - usual[pod]
+    changed = off * off > CHANGED * CHANGED * (max(usual[pod], arrived) + 1.0)
+    known[pod] = 1.0 if changed else known[pod] + 1.0
+    usual[pod] = usual[pod] + off / min(max(COUNTED / max(usual[pod], 1e-3), 1.0), known[pod])
+    if law < 0:
+        return -1.0
+    rho = usual[pod] / max(rate, 1e-12)
+    at = rho / (1.0 + rho) * (POINTS - 1.0)
+    low = min(int(at), POINTS - 2)
+    part = at - low
+    memory = memories[law, low]
+    memory = memory + part * (memories[law, low + 1] - memory)
+    share = shares[law, low]
+    share = share + part * (shares[law, low + 1] - share)
+    return share if max(memory, inside) <= FORGOTTEN * rate else -1.0
+
+
 @_compiled(
     f"void(int64, int64, int64, int64, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64)"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS},"
+    f"{_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})"
 )
 def _step(  # type: ignore[no-untyped-def]
     first_pod, end_pod, first_lane, end_lane, lane_edge, lane_pod, calls, share, relative, low, drift,
     shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
-    waiting, queued, finished, content, refused, left, most_inside, whole,
+    waiting, queued, finished, content, refused, left, most_inside, whole, rate,
+    law, inside, usual, known, shares, memories,
 ):  # fmt: skip
     """`Queues.step` with `_bound` and `_leave`, of one level."""
     for pod in range(first_pod, end_pod):
@@ -225,6 +249,9 @@ def _step(  # type: ignore[no-untyped-def]
             beyond = beyond + min(beyond, 1.0 + admitted) / (1.0 + whole * admitted)
             beyond = min(beyond, arrived[pod])
             up = max(min(up - beyond, max(most, here)), 0.0)
+            full = _lost_share(pod, arrived[pod], rate[pod], law[pod], inside[pod], usual, known, shares, memories)
+            if full >= 0.0:
+                beyond = full * arrived[pod]
             if arrived[pod] > 0.0:
                 lost = beyond / max(arrived[pod], 1e-300)
             arrived[pod] = arrived[pod] - beyond
@@ -252,13 +279,15 @@ def _step(  # type: ignore[no-untyped-def]
     f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64)"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS}, {_INDEX}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_TABLE}, {_TABLE})"
 )
 def forward(  # type: ignore[no-untyped-def]
     pods, lanes, edges, pairs, pair_lane, pair_edge, lane_edge, lane_pod, calls, fresh,
     admitted, kept, survive, per_call, share, relative, low, drift, shift, places,
     infinite, held_back, room, high, variance2, offered, number, arrived, waiting, queued,
-    finished, content, refused, left, most_inside, whole,
+    finished, content, refused, left, most_inside, whole, rate, law,
+    inside, usual, known, shares, memories,
 ):  # fmt: skip
     """`AggregateRun._forward` of plain graphs: `pods`, `lanes`, `edges` and `pairs` say where each level begins."""
     sent, made = np.empty(len(calls)), np.zeros(len(calls))
@@ -269,7 +298,8 @@ def forward(  # type: ignore[no-untyped-def]
         _step(
             pods[level], pods[level + 1], lanes[level], lanes[level + 1], lane_edge, lane_pod, sent, share, relative,
             low, drift, shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
-            waiting, queued, finished, content, refused, left, most_inside, whole,
+            waiting, queued, finished, content, refused, left, most_inside, whole, rate, law,
+            inside, usual, known, shares, memories,
         )  # fmt: skip
         for pair in range(pairs[level], pairs[level + 1]):
             made[pair_edge[pair]] = 0.0
