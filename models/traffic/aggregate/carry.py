@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _POD_ARRAYS = (
-    "number", "waiting", "queued", "inside", "position", "begun", "head", "factor", "up", "ready", "stretch", "arrived",
-    "finished", "busy", "offered",
+    "number", "waiting", "queued", "inside", "position", "begun", "left_from", "left_to", "head", "factor", "up",
+    "ready", "stretch", "arrived", "finished", "busy", "offered",
 )  # fmt: skip
 _EDGE_ARRAYS = ("blocked", "holding", "held", "refused_share", "lost_share", "dead", "late")
 

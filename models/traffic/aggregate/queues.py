@@ -51,7 +51,7 @@ class Queues:
             and may run ahead of them for a moment); `inside`: and not finished, where servers are held.
         factor: of each pod's speed (events); `stretch` of each request's own time (contention).
         hold: mean time a server is held, in ticks; `rate` units a tick.
-        position, begun: of the arrivals, see above.
+        position, begun: of the arrivals, see above; `left_from`, `left_to`: who left in the last tick.
         borders, instants: rings: position at the start of a tick, and when that position began service.
     """
 
@@ -65,6 +65,7 @@ class Queues:
         self.inside = np.zeros(pods)
         self.position = np.zeros(pods)
         self.begun = np.zeros(pods)
+        self.left_from, self.left_to = np.zeros(pods), np.zeros(pods)
         self.borders = np.zeros((slots, pods))
         self.instants = np.full((slots, pods), -1.0)
         self.head = np.zeros(pods, dtype=np.int64)
@@ -379,6 +380,8 @@ class Queues:
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""
+        self.left_to = self.position + self.arrived - self.queued
+        self.left_from = np.where(self.layout.holds, self.begun, self.left_to - self.finished)
         fast = kernels() if self.layout.lanes >= FEW_LANES else None
         if fast is not None:
             fast.end(
@@ -467,6 +470,17 @@ class Queues:
         part = np.where(after > low, (self.begun - low) / np.maximum(after - low, 1e-300), 1.0)
         came = before + np.minimum(np.maximum(part, 0.0), 1.0)
         result: Array = np.where(self.head > tick, 0.0, np.maximum(tick - came, 0.0))
+        return result
+
+    def came_after(self, pods: Index, when: Array, tick: int) -> Array:
+        """Of those who left these pods' queues in the last tick, the share that came after an instant (ticks)."""
+        at = np.minimum(np.maximum(when, max(tick + 1.0 - self.slots, 0.0)), float(tick))
+        slot = np.floor(at).astype(np.int64)
+        low, high = self.borders[slot % self.slots, pods], self.borders[(slot + 1) % self.slots, pods]
+        border = low + (at - slot) * np.maximum(high - low, 0.0)
+        before, now = self.left_from[pods], self.left_to[pods]
+        part = (now - np.maximum(before, border)) / np.maximum(now - before, 1e-300)
+        result: Array = np.where(now > before, np.maximum(part, 0.0), np.where(border <= now, 1.0, 0.0))
         return result
 
     def _average(self) -> None:

@@ -104,7 +104,7 @@ class RunState:
         if self.caches:
             self.caches.refresh()
             self.outcomes.made = self.caches.made
-        self.guards = Guards(layout, self.callers.callers)
+        self.guards = Guards(layout, self.callers.callers, seed)
         self.gates = Gates(layout)
         self.traits = traits_of(Found(layout, self.queues, self.callers, self.sources, self.guards, self.caches))
         self.next_event = NEVER
@@ -188,6 +188,11 @@ class RunState:
         age: Array = waited + outcomes.own_of_edge + self.below_now
         return age
 
-    def in_time(self, ages: Array) -> Array:
+    def in_time(self, tick: int) -> Array:
         """Share of the answers of now that come before their deadline, per edge."""
-        return np.where(self.layout.timed & (ages >= self.layout.timeout), 0.0, 1.0)
+        layout, queues = self.layout, self.queues
+        most = layout.timeout - self.outcomes.own_of_edge - self.below_now  # time to wait
+        lanes = queues.came_after(layout.lane_pod, tick - most[layout.lane_edge], tick)
+        lanes = np.where(queues.lifo[layout.lane_pod], (most > 0.0)[layout.lane_edge], lanes)
+        share = np.bincount(layout.lane_edge, lanes * queues.share, layout.edges)
+        return np.where(layout.timed, np.minimum(share, 1.0), 1.0)
