@@ -304,14 +304,16 @@ class Queues:
         return lifted, come - self.refused[lanes], arrived - over
 
     def forward(
-        self, fast: ModuleType, levels: Levels, calls: Array, fresh: Array, passing: tuple[Array, ...], left: Array
-    ) -> None:
+        self, fast: ModuleType, levels: Levels, calls: Array, fresh: Array, passing: tuple[Array, ...], left: Array,
+        turns: tuple[Array, Array],
+    ) -> None:  # fmt: skip
         """All levels at once, compiled: `AggregateRun._forward` of plain graphs.
 
         Args:
             passing: shares of every edge's attempts that are admitted and that arrive; of every lane's requests that
                 survive; calls of every edge for a request.
             left: requests of each lane that left.
+            turns: how long after its visit each edge's call is made, and calls that wait for their turn.
         """
         layout, limits, losses = self.layout, self.limits, self.losses
         whole = slice(None)
@@ -324,7 +326,7 @@ class Queues:
             self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
             self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0, self.rate, losses.law,
-            losses.inside, losses.usual, losses.known, losses.refused, losses.memory,
+            losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:

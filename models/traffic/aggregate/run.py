@@ -249,6 +249,7 @@ class AggregateRun(RunState):
         if callers.any_leave:
             self.answered = leave(self, self.answered, tick)
         callers.judge(tick, share, self.answered, in_time)
+        self.outcomes.note(tick)
         self._cool(share)
         if self.guards:
             bad = np.add.reduce(callers.failed[:3], axis=0)
@@ -356,7 +357,8 @@ class AggregateRun(RunState):
             rows, below = layout.level_pairs[level]
             if len(rows):
                 made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
-                fresh += np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
+                made = np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
+                fresh += self._in_turn(np.unique(below), made)
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
@@ -378,7 +380,8 @@ class AggregateRun(RunState):
         layout, cuts = self.layout, self.cuts
         survive = (1.0 - layout.node_failure)[layout.lane_node]
         passing = (1.0 - cuts.refused_share, 1.0 - cuts.lost_share, survive, per_visit * self.gates.open)
-        self.queues.forward(fast, self._levels, calls, fresh, passing, self._left)
+        turns = self.outcomes.delay, self.pending
+        self.queues.forward(fast, self._levels, calls, fresh, passing, self._left, turns)
         if self._answering:
             self.answered = np.bincount(layout.lane_edge, self._left, layout.edges).astype(np.float64, copy=False)
 
@@ -402,6 +405,16 @@ class AggregateRun(RunState):
         self.dropped = np.bincount(layout.lane_edge, dropped, layout.edges) * per_call
         lost = np.bincount(layout.lane_edge, queues.refused - dropped, layout.edges)
         self.refused = np.where(calls > 0.0, lost * per_call, 0.0)
+
+    def _in_turn(self, edges: NDArray[np.int64], made: Array) -> Array:
+        """Of the calls of visits that began, those made now: where other calls take long, who comes after waits."""
+        if not self.outcomes.delay[edges].any() and not self.pending[edges].any():
+            return made
+        pool = self.pending[edges] + made[edges]
+        out = pool / (1.0 + self.outcomes.delay[edges])
+        self.pending[edges] = pool - out
+        made[edges] = out
+        return made
 
     def _later(self, lanes: slice, left: Array) -> Array:
         """Where a request's own time begins when it leaves the queue, its calls come that much later."""

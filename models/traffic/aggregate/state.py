@@ -123,6 +123,8 @@ class RunState:
         self.pool = np.zeros(layout.lanes)
         self.early = np.zeros(len(self.recorder.roots))
         self.call_ok = np.ones(edges)
+        #: calls that will be made when those before them in their visits have ended
+        self.pending = np.zeros(edges)
         self.below_now, self.below_then = np.zeros(edges), np.zeros((layout.slots, edges))
         self.stay_of_pod = np.zeros(layout.pods)
         self.scv_of_edge = np.array([n.scv for n in self.graph.nodes])[layout.child]
@@ -176,10 +178,11 @@ class RunState:
     def settled(self, flow: Array) -> None:
         """After a wide tick: nothing is left of what was in flight."""
         self.flow = flow.copy()
-        for amounts in (self.staying, self.answered, self.pool, self.refused, self.dropped):
+        for amounts in (self.staying, self.answered, self.pool, self.refused, self.dropped, self.pending):
             amounts[:] = 0.0
         self.below_then[:] = self.below_now
         self.outcomes.quality[:] = 1.0
+        self.outcomes.past[:] = 1.0
 
     def ages(self, tick: int) -> Array:
         """How long ago the attempts began that are answered now, by edge, in ticks."""
