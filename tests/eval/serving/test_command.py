@@ -237,7 +237,3 @@ for pod in api("GET", "/api/v1/namespaces/boutique/pods")["items"]:
         ended.append([one["digest"] for one in runs])
     assert ended[0] == ended[1]
     assert len(set(ended[0])) == 2
-
-
-def _own_pid() -> int:
-    return int(Path("/proc/self/stat").read_text().split()[0])
