@@ -87,6 +87,7 @@ def command(**given: Any) -> None:
 async def _serve(service: Service, remarks: Console, *, blind: bool) -> None:
     """Until a signal comes."""
     import asyncio
+    import gc
 
     from simcluster.cli.livestatus import follow
 
@@ -95,6 +96,7 @@ async def _serve(service: Service, remarks: Console, *, blind: bool) -> None:
         loop.add_signal_handler(number, service.end)
 
     def ready(service: Service) -> None:
+        gc.freeze()  # what is there now stays: a request need not wait until all of it has been walked again
         if service.task_id and not blind:
             remarks.print(service.task_id, markup=False, highlight=False)
         if service.alert:

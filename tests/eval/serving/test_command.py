@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -224,7 +225,7 @@ for pod in api("GET", "/api/v1/namespaces/boutique/pods")["items"]:
         "eval",
         TASK,
         "--agent",
-        f"cmd: {sys.executable} {script} {_own_pid()}",
+        f"cmd: {sys.executable} {script} {os.getpid()}",
     ]
     ended = []
     for number in range(2):
