@@ -50,6 +50,10 @@ class LogFollower:
         news, self._news = self._news, ""
         return news.encode()
 
+    def finish(self) -> None:
+        """The server ends it."""
+        self.ended = True
+
     def close(self) -> None:
         """Nobody follows any more."""
 
