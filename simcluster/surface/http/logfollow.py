@@ -29,9 +29,9 @@ class LogFollower:
         self._request = Request(
             "GET", request.path, query, user=request.user, token=request.token, impersonate=request.impersonate
         )
-        self.ended = False
         self._length = len(self._whole() or "")
         self._container = self._running()
+        self.ended = not self._container  # there is nothing to come from a container that has ended
         self._news = ""
 
     def has_news(self) -> bool:

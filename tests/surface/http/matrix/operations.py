@@ -101,7 +101,7 @@ OPERATIONS = (
     Operation("debug", "kubectl debug box --image=busybox --container=aid -- sleep 5 && kubectl get pod box -o yaml", "aid"),
     Operation("edit", "KUBE_EDITOR='sed -i s/hello/changed/' kubectl edit configmap page", r"page edited"),
     Operation("replace", "kubectl get cm page -o json | sed s/changed/again/ | kubectl replace -f -", r"page replaced"),
-    Operation("top", "kubectl top nodes && kubectl top pods", r"worker-1 +\d+m(.|\n)*box +\d+m"),
+    Operation("top", "kubectl top nodes && kubectl top pods", r"worker-1 +\d+m(.|\n)*talker +\d+m"),
     Operation("create job", "kubectl create job now --from=cronjob/nightly", r"job.batch/now created"),
     Operation("create token", "kubectl create token default", r"^eyJ[\w-]+\.[\w-]+\.[\w-]+$"),
     Operation("taint", "kubectl taint node worker-1 a=b:NoSchedule && kubectl taint node worker-1 a-", r"tainted\n.*untainted"),
