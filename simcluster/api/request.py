@@ -97,8 +97,11 @@ class Request:
         return [value for key, value in self.query if key == name]
 
     def flag(self, name: str) -> bool:
-        """A boolean query parameter."""
-        return self.param(name) in ("true", "1", "") and any(k == name for k, _ in self.query)
+        """A boolean query parameter: true if it is there and neither `false` nor `0`.
+
+        Source: k8s.io/apimachinery, pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
+        """
+        return self.param(name, "0").lower() not in ("false", "0")
 
     @property
     def target(self) -> str:

@@ -41,8 +41,9 @@ class Application:
             await _refuse(send, 400, _status(400, "BadRequest", "nothing here is reached over a WebSocket"))
             return
         known = forwarding.PROTOCOLS if name == "portforward" else PROTOCOLS
-        protocol = next((one for one in known if one in (scope.get("subprotocols") or ())), "")
-        if not protocol:
+        offered = scope.get("subprotocols") or [""]
+        protocol = next((one for one in known if one in offered), None)
+        if protocol is None:
             await _refuse(send, 403, _status(403, "Forbidden", "no subprotocol is offered that this server speaks"))
             return
         # A client that may not, or asks for what is not there, gets its answer before the connection is upgraded.
@@ -51,7 +52,7 @@ class Application:
             answer = await turns.take(lambda: turns.door.exchange(asked, caller))
             await _refuse(send, answer.wire.code, answer.wire.body)
             return
-        await send({"type": "websocket.accept", "subprotocol": protocol})
+        await send({"type": "websocket.accept", "subprotocol": protocol or None})
         if name != "portforward":
             await Channels(turns, request, caller, protocol, (receive, send)).run()
         elif protocol == forwarding.TUNNEL:

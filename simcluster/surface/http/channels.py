@@ -20,8 +20,8 @@ from simcluster.surface.http.terminal import Terminal, is_shell
 from simcluster.surface.protocols import BudgetExceeded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-#: Subprotocols that are spoken, the best first; the plain `channel.k8s.io` ends without a Status.
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+#: Subprotocols that are spoken, the best first; a client that names none gets the oldest. Left out: those in base64.
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")
 #: What a client may send to a command's standard input.
 STDIN_BYTES = 64 * 1024 * 1024
 #: After so many seconds without any, a client that is not kubectl sends no more of it.
@@ -55,9 +55,15 @@ class Channels:
         else:
             text = await self.whole_input() if wants_input and not tty else b""
             status = await self.execute(self.request, text)
-        await self.send(ERROR, json.dumps(status).encode())
+        await self.send(ERROR, self._ending(status))
         if not self._gone:
             await self._send({"type": "websocket.close", "code": 1000})
+
+    def _ending(self, status: dict[str, Any]) -> bytes:
+        """How a command ended: a Status, before version 4 what went wrong, if anything did."""
+        if self.protocol in PROTOCOLS[:2]:
+            return json.dumps(status).encode()
+        return str(status.get("message", "")).encode()
 
     async def execute(
         self, request: Request, stdin: bytes, show: Callable[[str], Awaitable[None]] | None = None

@@ -22,7 +22,7 @@ from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.protocols import BudgetExceeded
 
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
-PROTOCOLS = (TUNNEL, "v4.channel.k8s.io", "portforward.k8s.io")
+PROTOCOLS = (TUNNEL, "v4.channel.k8s.io", "portforward.k8s.io", "")
 _NO_HTTP = "error forwarding port {port} to pod {pod}: only HTTP/1.1 is forwarded"
 #: Hop by hop: the connection's own.
 _OWN = ("connection", "transfer-encoding", "content-length", "keep-alive")

@@ -207,7 +207,7 @@ _CALLS: dict[str, Callable[[Client], Any]] = {
     "exec -i": lambda c: c.exec("box", ["cat"], "typed\n")[0] == "typed\n",
     "attach": lambda c: "tick" in c.attach("talker"),
     "cp to": lambda c: c.exec("box", ["sh", "-c", _COPY], MANIFESTS["web.yaml"])[2] == 0,
-    "cp from": lambda c: c.exec("box", ["cat", "/tmp/w"])[0] == MANIFESTS["web.yaml"],
+    "cp from": lambda c: c.exec("box", ["tar", "cf", "-", "/etc/hosts"])[0].startswith("etc/hosts"),
     "port-forward": lambda c: c.forwarded(some_pod(c, "app=web"), 80).startswith("HTTP/1.1 200"),
     "proxy": lambda c: c.raw("/api/v1/namespaces/default/services/web/proxy/") is not None,
     "apply --server-side": lambda c: apply_map(c, "map.yaml"),

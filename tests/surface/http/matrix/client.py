@@ -9,6 +9,12 @@ from typing import Any
 from tests.surface.http.matrix.kubectl import PATIENCE_S, Outcome
 
 Json = dict[str, Any]
+PATCHES = {
+    "strategic": "application/strategic-merge-patch+json",
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
 
 
 class NotOfferedError(Exception):

@@ -12,14 +12,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError
 from kubernetes.stream import portforward, stream
 
-from tests.surface.http.matrix.client import Client, Json, RefusedError
-
-PATCHES = {
-    "strategic": "application/strategic-merge-patch+json",
-    "merge": "application/merge-patch+json",
-    "json": "application/json-patch+json",
-    "apply": "application/apply-patch+yaml",
-}
+from tests.surface.http.matrix.client import PATCHES, Client, Json, RefusedError
 
 
 class Official(Client):
