@@ -92,6 +92,11 @@ class ServedCluster:
         command = ["kubectl", "--cache-dir", str(self.out / "cache"), *words]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, timeout=60)
 
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.communicate()
+
     def end(self, number: int = signal.SIGINT) -> list[dict[str, Any]]:
         """Ctrl-C, or another signal; the lines of the replay log."""
         self.process.send_signal(number)
