@@ -21,6 +21,7 @@ LOOKBACK_MS = 300_000
 #: sample takes about 20 ns and a point of a result about 60 bytes at its peak, so these bounds keep 2 s and 300 MB.
 MAX_SAMPLES = 30_000_000
 MAX_POINTS = 2_500_000
+MAX_SELECTED = 4_000_000
 TOO_MANY_SAMPLES = "query processing would load too many samples into memory in query execution"
 #: `api.maxPointsPerSeries` of Prometheus' web API.
 MAX_STEPS = 11_000
@@ -62,6 +63,15 @@ class Spent:
 
     def __init__(self) -> None:
         self.samples = 0
+
+    def select(self, count: int) -> None:
+        """Samples of the series of one selector, over all steps.
+
+        Raises:
+            QueryError: there are too many.
+        """
+        if count > MAX_SELECTED:
+            raise QueryError(TOO_MANY_SAMPLES)
 
     def read(self, count: int) -> None:
         """Samples that windows hand to a function.

@@ -281,7 +281,7 @@ class _Walk:
         twice = [one for one in matchers if one.name == "__name__"]
         if name and twice:
             self.wrong(start, f'metric name must not be set twice: "{name}" or "{twice[0].value}"')
-        elif not name and all(_matches_nothing(one) for one in matchers):
+        elif not name and all(matches_empty(one) for one in matchers):
             self.wrong(start, "vector selector must contain at least one non-empty matcher")
         return _Part("vector", start, self.end(), "selector")
 
@@ -372,7 +372,8 @@ def _number(text: str) -> float:
     return float(int(plain, 16)) if plain.startswith("0x") else float(plain)
 
 
-def _matches_nothing(one: Matcher) -> bool:
+def matches_empty(one: Matcher) -> bool:
+    """Whether a matcher holds for a label that is absent."""
     if one.op in ("=", "!="):
         return (one.value == "") == (one.op == "=")
     return (regex.compiled(one.value).match("") is not None) == (one.op == "=~")

@@ -216,6 +216,7 @@ def _aggregate(ctx: Context, node: Aggregate) -> Vector:
     assert isinstance(vector, Vector)
     vector = vector.filled()
     if isinstance(param, str):
+        ctx.spent.read(25 * vector.values.size)  # one by one
         return aggregation.count_values(vector, node, param)
     if param is None:
         return aggregation.simple(vector, node, ctx.steps)

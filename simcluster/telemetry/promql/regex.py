@@ -25,9 +25,18 @@ class RegexError(ValueError):
     """No expression; the message is that of Go's regexp package."""
 
 
-@lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
     """What matches a whole value.
+
+    Raises:
+        RegexError: the pattern is no expression.
+    """
+    return anywhere(f"^(?s:{pattern})$")
+
+
+@lru_cache(maxsize=1024)
+def anywhere(pattern: str) -> Any:
+    """What finds an expression in a text.
 
     Raises:
         RegexError: the pattern is no expression.
@@ -35,7 +44,7 @@ def compiled(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(f"^(?s:{pattern})$", options)
+        return re2.compile(pattern, options)
     except re2.error as error:
         raise RegexError(_message(error.args[0])) from None
 

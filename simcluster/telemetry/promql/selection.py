@@ -58,7 +58,7 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     ctx.spent.hold(len(found), ctx.steps)
     if not found:
         return Vector.empty(ctx.steps), np.zeros((0, ctx.steps), dtype=np.int64)
-    times, values, starts = _flat(found)
+    times, values, starts = _flat(ctx, found)
     index = _search(times, starts, ends, "right") - 1
     known = index >= starts[:-1, None]
     index = np.maximum(index, 0)
@@ -71,8 +71,9 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     return Vector.of([one.labels for one in found], picked, known), at
 
 
-def _flat(found: list[SeriesData]) -> tuple[Ints, Floats, Ints]:
+def _flat(ctx: Context, found: list[SeriesData]) -> tuple[Ints, Floats, Ints]:
     lengths = [len(one.times) for one in found]
+    ctx.spent.select(sum(lengths))  # integers
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     times = np.concatenate([one.times for one in found]).astype(np.int64, copy=False)
@@ -114,7 +115,7 @@ def _windows(ctx: Context, labels: list[Labels], found: list[SeriesData], ends: 
     if not found:
         none = np.zeros((0, ctx.steps), dtype=np.int64)
         return Windows([], [], np.zeros(0, dtype=np.int64), np.zeros(0), none, none, ends, range_ms)
-    times, values, starts = _flat(found)
+    times, values, starts = _flat(ctx, found)
     lo = _search(times, starts, ends - range_ms, "left" if ctx.options.closed else "right")
     hi = _search(times, starts, ends, "right")
     ctx.spent.read(int((hi - lo).sum()))
