@@ -40,11 +40,17 @@ def with_scalar(ctx: Context, node: Binary, vector: Vector, scalar: Floats, swap
     lhs, rhs = (scalar, vector.values) if swapped else (vector.values, scalar)
     if node.op not in COMPARISONS:
         values = np.broadcast_to(_ARITHMETIC[node.op](lhs, rhs), vector.values.shape)
-        return nameless(ctx, Vector(vector.labels, values, vector.present, vector.dropped))
+        result = Vector(vector.labels, values, vector.present, vector.dropped)
+        return result if _keeps_name(ctx, node.op) else nameless(ctx, result)
     holds = _COMPARE[node.op](lhs, rhs)
     if node.returns_bool:
         return nameless(ctx, Vector(vector.labels, holds.astype(np.float64), vector.present, vector.dropped))
     return Vector(vector.labels, vector.values, vector.present & holds, vector.dropped)
+
+
+def _keeps_name(ctx: Context, op: str) -> bool:
+    """Comparisons do; 2.x forgot `atan2` among the operators that make another metric."""
+    return op in COMPARISONS or (op == "atan2" and ctx.options.closed)
 
 
 def _signatures(vector: Vector, matching: Matching) -> list[Labels]:
@@ -171,7 +177,7 @@ class _Found:
 
 def _result(ctx: Context, node: Binary, found: _Found, swapped: bool) -> Vector:
     matching = node.matching
-    labels = [_labels(node, many, one) for many, one in zip(found.many, found.one, strict=True)]
+    labels = [_labels(ctx, node, many, one) for many, one in zip(found.many, found.one, strict=True)]
     if node.returns_bool and not ctx.options.delayed_names:
         labels = [without(each, "__name__") for each in labels]
     dropped = [was or node.returns_bool for was in found.dropped] if ctx.options.delayed_names else found.dropped
@@ -187,9 +193,9 @@ def _result(ctx: Context, node: Binary, found: _Found, swapped: bool) -> Vector:
     return merged(Vector(labels, lhs, found.present & holds, dropped).filled())
 
 
-def _labels(node: Binary, many: Labels, one: Labels) -> Labels:
+def _labels(ctx: Context, node: Binary, many: Labels, one: Labels) -> Labels:
     matching = node.matching
-    kept = many if node.op in COMPARISONS else without(many, "__name__")
+    kept = many if _keeps_name(ctx, node.op) else without(many, "__name__")
     if matching.card == "one-to-one":
         if matching.on:
             return tuple(pair for pair in kept if pair[0] in matching.labels)

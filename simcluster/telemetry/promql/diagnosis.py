@@ -13,7 +13,7 @@ from simcluster.telemetry.promql import regex
 from simcluster.telemetry.promql.functiontable import FUNCTIONS
 from simcluster.telemetry.promql.storage import Matcher
 from simcluster.telemetry.promql.syntax import AGGREGATIONS, COMPARISONS, SET_OPERATORS, WITH_PARAMETER
-from simcluster.telemetry.promql.tokens import ParseError, Token, duration_ms, parse_error
+from simcluster.telemetry.promql.tokens import ParseError, Token, duration_ms, parse_error, tokens, unquoted
 
 _NAMES = {"vector": "instant vector", "matrix": "range vector", "scalar": "scalar", "string": "string"}
 _BINDING = {
@@ -50,6 +50,22 @@ def check(text: str, words: Sequence[Token], two: bool = False) -> None:
         raise walk.first_wrong_type
 
 
+def selection(text: str) -> tuple[Matcher, ...]:
+    """The matchers of a series selector, as `match[]` has it.
+
+    Raises:
+        ParseError: it is none.
+    """
+    walk = _Walk(text, tokens(text), False)
+    name = walk.next().text if walk.word.kind == "identifier" else ""
+    if not name and walk.word.kind != "{":
+        raise walk.unexpected()
+    _, found = walk.matchers(name)
+    if walk.word.kind != "eof":
+        raise walk.unexpected()
+    return (*found, Matcher("__name__", "=", name)) if name else tuple(found)
+
+
 class _Walk:
     """Where in the words the reading is. Wrong types are reported only if the grammar holds to the end."""
 
@@ -75,6 +91,8 @@ class _Walk:
         return before.start + len(before.text)
 
     def unexpected(self, where: str = "", expected: str = "") -> ParseError:
+        if self.word.kind == "error":
+            return parse_error(self.text, self.word.start, self.word.text)
         message = f"unexpected {_described(self.word)}"
         message += f" in {where}" if where else ""
         return parse_error(self.text, self.word.start, message + (f", expected {expected}" if expected else ""))
@@ -213,8 +231,8 @@ class _Walk:
         self.next()
 
     def range(self, part: _Part) -> _Part:
-        self.next()
-        self.duration("range or subquery")
+        bracket = self.next().start
+        self.duration("subquery or range selector")
         if self.word.kind == ":":
             self.next()
             if self.word.kind != "]":
@@ -226,7 +244,7 @@ class _Walk:
             return _Part("matrix", part.start, self.end(), "subquery")
         self.need("]", "subquery or range", '":" or "]"')
         if part.form != "selector":
-            self.wrong(part.start, "ranges only allowed for vector selectors")
+            self.wrong(bracket, "ranges only allowed for vector selectors")
         return _Part("matrix", part.start, self.end(), "range")
 
     def duration(self, where: str) -> None:
@@ -263,6 +281,15 @@ class _Walk:
         return self.selector(word.text)
 
     def selector(self, name: str) -> _Part:
+        start, matchers = self.matchers(name)
+        twice = [one for one in matchers if one.name == "__name__"]
+        if name and twice:
+            self.wrong(start, f'metric name must not be set twice: "{name}" or "{twice[0].value}"')
+        elif not name and all(matches_empty(one) for one in matchers):
+            self.wrong(start, "vector selector must contain at least one non-empty matcher")
+        return _Part("vector", start, self.end(), "selector")
+
+    def matchers(self, name: str) -> tuple[int, list[Matcher]]:
         start = self.words[self.at - 1].start if name else self.word.start
         matchers: list[Matcher] = []
         if self.word.kind == "{":
@@ -272,34 +299,27 @@ class _Walk:
                 if self.word.kind != "}":
                     self.need(",", "label matching", '"," or "}"')
             self.next()
-        for one in matchers:
-            if one.op in ("=~", "!~"):
-                try:
-                    regex.compiled(one.value)
-                except regex.RegexError as error:
-                    raise parse_error(self.text, start, str(error)) from None
-        twice = [one for one in matchers if one.name == "__name__"]
-        if name and twice:
-            self.wrong(start, f'metric name must not be set twice: "{name}" or "{twice[0].value}"')
-        elif not name and all(matches_empty(one) for one in matchers):
-            self.wrong(start, "vector selector must contain at least one non-empty matcher")
-        return _Part("vector", start, self.end(), "selector")
+        return start, matchers
 
     def matcher(self) -> Matcher:
         if self.word.kind not in ("identifier", "string"):
             raise self.unexpected("label matching", 'identifier or "}"')
         word = self.next()
         if word.kind == "string" and self.word.kind in (",", "}"):
-            return Matcher("__name__", "=", word.text[1:-1])
+            return Matcher("__name__", "=", unquoted(word.text))
         if self.word.kind not in ("=", "!=", "=~", "!~"):
             raise self.unexpected("label matching", "label matching operator")
         op = self.next().kind
         if self.word.kind != "string":
             raise self.unexpected("label matching", "string")
-        name = word.text[1:-1] if word.kind == "string" else word.text
+        name = unquoted(word.text) if word.kind == "string" else word.text
         raw = self.next().text
-        value = raw[1:-1] if raw[0] == "`" else raw[1:-1].replace("\\\\", "\\")
-        return Matcher(name, op, value)
+        if op in ("=~", "!~"):
+            try:
+                regex.compiled(unquoted(raw))
+            except regex.RegexError as error:
+                raise parse_error(self.text, word.start, str(error)) from None
+        return Matcher(name, op, unquoted(raw))
 
     def arguments(self, where: str) -> list[_Part]:
         self.need("(", where)
@@ -307,9 +327,9 @@ class _Walk:
         while self.word.kind != ")":
             found.append(self.expression(0))
             if self.word.kind == ",":
-                self.next()
+                comma = self.next().start
                 if self.word.kind == ")":
-                    raise parse_error(self.text, self.word.start, "trailing commas not allowed in function call args")
+                    raise parse_error(self.text, comma, "trailing commas not allowed in function call args")
             elif self.word.kind != ")":
                 raise self.unexpected(where)
         self.next()

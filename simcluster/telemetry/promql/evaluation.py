@@ -126,7 +126,7 @@ def query_range(store: Queryable, text: str, start: int, end: int, step: int, op
         raise QueryError(
             f'invalid expression type "{kind}" for range query, must be Scalar or instant Vector', "bad_data"
         )
-    if (end - start) // step + 1 > MAX_STEPS:
+    if (end - start) // step > MAX_STEPS:
         raise QueryError(
             "exceeded maximum resolution of 11,000 points per timeseries."
             " Try decreasing the query resolution (?step=XX)",

@@ -9,8 +9,7 @@ from urllib.parse import parse_qs
 
 from simcluster.engine.clock import SECOND, parse_rfc3339, unix_seconds
 from simcluster.telemetry.promql.context import QueryError
-from simcluster.telemetry.promql.diagnosis import matches_empty
-from simcluster.telemetry.promql.parsing import selection
+from simcluster.telemetry.promql.diagnosis import matches_empty, selection
 from simcluster.telemetry.promql.storage import Matcher
 from simcluster.telemetry.promql.tokens import ParseError, duration_ms
 
@@ -35,7 +34,7 @@ class Parameters:
         return self._values.get(name, [])
 
     def instant(self, name: str, default: int | None = None) -> int:
-        """Milliseconds of an instant.
+        """Milliseconds of an instant; one with a default need not be given.
 
         Raises:
             QueryError: it is none.
@@ -45,7 +44,10 @@ class Parameters:
             return default
         found = instant_ms(value)
         if found is None:
-            raise QueryError(f'invalid parameter "{name}": cannot parse "{value}" to a valid timestamp', "bad_data")
+            prefix = "" if default is None else f"Invalid time value for '{name}': "
+            raise QueryError(
+                f'invalid parameter "{name}": {prefix}cannot parse "{value}" to a valid timestamp', "bad_data"
+            )
         return found
 
     def duration(self, name: str) -> int:
@@ -96,7 +98,9 @@ class Parameters:
             except ParseError as error:
                 raise QueryError(f'invalid parameter "match[]": {error}', "bad_data") from None
             if all(matches_empty(one) for one in matchers):
-                raise QueryError("match[] must contain at least one non-empty matcher", "bad_data")
+                raise QueryError(
+                    'invalid parameter "match[]": match[] must contain at least one non-empty matcher', "bad_data"
+                )
             found.append(matchers)
         return found
 

@@ -6,14 +6,13 @@ Old names that 3.x renamed are accepted where `two` says that the server is one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import promql_parser
 
-from simcluster.telemetry.promql import diagnosis, regex
+from simcluster.telemetry.promql import diagnosis
 from simcluster.telemetry.promql.storage import Matcher
 from simcluster.telemetry.promql.syntax import (
     AGGREGATIONS,
@@ -212,9 +211,6 @@ def _selector(node: Any, places: _Places) -> Selector:
     matchers = [
         Matcher(each.name, _MATCH_OPS[str(each.op).rpartition(".")[2]], each.value) for each in node.matchers.matchers
     ]
-    for each in matchers:
-        if each.op in ("=~", "!~"):
-            regex.compiled(each.value)
     name = node.name or ""
     if name:
         matchers.append(Matcher("__name__", "=", name))
@@ -254,17 +250,3 @@ def _offset(duration: Any) -> int:
 
 def _at(at: Any, places: _Places) -> At:
     return None if at is None else next(places.instants)
-
-
-def selection(text: str) -> tuple[Matcher, ...]:
-    """The matchers of a series selector, as `match[]` has it.
-
-    Raises:
-        ParseError: it is none.
-    """
-    expr = parse(text)
-    if not isinstance(expr, Selector) or expr.offset_ms or expr.at is not None:
-        raise ParseError(
-            f"expected type instant vector selector, got {re.sub('[^a-z]', '', type(expr).__name__.lower())}"
-        )
-    return expr.matchers

@@ -52,7 +52,6 @@ def anywhere(pattern: str) -> Any:
 def _message(raised: Any) -> str:
     text = raised.decode() if isinstance(raised, bytes) else str(raised)
     words, _, part = text.partition(": ")
-    part = part.removeprefix("^(?s:").removesuffix(")$")
     shown = _MESSAGES.get(words, words)
     return f"error parsing regexp: {shown}: `{part}`" if part else f"error parsing regexp: {shown}"
 
