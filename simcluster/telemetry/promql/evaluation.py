@@ -176,8 +176,6 @@ def range_of(ctx: Context, expr: Expr) -> selection.Windows:
         return selection.windows(ctx, expr)
     assert isinstance(expr, Subquery), expr
     ends, grid, step = selection.subquery_times(ctx, expr)
-    if len(grid) > MAX_STEPS * 10:
-        raise QueryError("query processing would load too many samples into memory in query execution")
     value = evaluate(ctx.during(grid, step), expr.expr)
     assert not isinstance(value, str)
     if not isinstance(value, Vector):
@@ -216,8 +214,7 @@ def _aggregate(ctx: Context, node: Aggregate) -> Vector:
     assert isinstance(vector, Vector)
     vector = vector.filled()
     if isinstance(param, str):
-        ctx.spent.read(25 * vector.values.size)  # one by one
-        return aggregation.count_values(vector, node, param)
+        return aggregation.count_values(ctx, vector, node, param)
     if param is None:
         return aggregation.simple(vector, node, ctx.steps)
     assert not isinstance(param, Vector)

@@ -133,6 +133,7 @@ def subquery_times(ctx: Context, node: Subquery) -> tuple[Ints, Ints, int]:
     first = before // step * step
     if first < before or (first == before and not ctx.options.closed):
         first += step
+    ctx.spent.hold(1, max(0, (int(ends.max()) - first) // step))
     return ends, np.arange(first, int(ends.max()) + 1, step, dtype=np.int64), step
 
 

@@ -84,7 +84,7 @@ def sequence(text: str) -> Iterator[float | None]:
             yield from [None] * (int(many[1]) + 1 if many else 1)
         elif word == "stale":
             yield STALE_NAN
-        elif repeated and not word.startswith("0x"):
+        elif repeated:
             first, by = number(repeated[1]), number(repeated[2]) if repeated[2] else 0.0
             for k in range(int(repeated[3]) + 1):
                 yield first + by * k if k else first
