@@ -20,6 +20,8 @@ from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.telemetry.metrics.columns import Samples
+from simcluster.world import apimetrics
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.identitylease import IdentityLease
@@ -83,6 +85,10 @@ class Component:
         """Whether its processes accept connections yet."""
         return True
 
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Its metrics."""
+        return None
+
 
 class ComponentProgram(WrappedProgram):
     """The main process of a component's container."""
@@ -113,6 +119,10 @@ class ComponentProgram(WrappedProgram):
     def answer(self, call: Call) -> Answer:
         """Answer a health check."""
         return self.component.answer(call) or self.inner.answer(call)
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Metrics of the component."""
+        return self.component.exposition(call)
 
     def steady(self, call: Call) -> object | None:
         """A component that has nothing to say is as well as its process."""
@@ -335,6 +345,10 @@ class ApiServer(Component):
             return None
         name = call.path.strip("/").partition("?")[0]
         return Answer("ok", 500, f"[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n{name} check failed\n")
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Its own metrics, or those of a kubelet behind `nodes/NAME/proxy`, to whom they are allowed."""
+        return apimetrics.exposition(self.api, call)
 
     def _serve(self, container_id: str, began_ns: int) -> None:
         container = self.processes.get(container_id)

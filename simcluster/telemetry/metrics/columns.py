@@ -5,6 +5,7 @@ Names, labels and help texts stand once in a form; what is measured is a row of 
 
 from __future__ import annotations
 
+import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -54,7 +55,7 @@ class Columns(Shared):
         self.by_name: Mapping[str, Sequence[int]] = by_name
         #: Labels that some column has of its own.
         self.label_names = frozenset(name for _, labels in self.series for name, _ in labels)
-        self._hash = hash(self.series)
+        self._hash = zlib.crc32(repr(self.series).encode())
 
     def __len__(self) -> int:
         return len(self.series)
@@ -83,6 +84,30 @@ class Group(NamedTuple):
 
 #: What one exporter shows at one instant.
 Samples = Mapping[Group, Row]
+
+
+class Exposed(dict[Group, Row], Shared):
+    """Samples of an exporter that knows what has changed since it was asked before. Nobody changes them any more.
+
+    Args:
+        mark: names this state of this exporter; `after`: the one before it, from which `changed` leads here
+            (None: the group is gone).
+    """
+
+    __slots__ = ("after", "changed", "mark")
+
+    def __init__(
+        self,
+        samples: Samples,
+        mark: tuple[str, int],
+        after: tuple[str, int] | None = None,
+        changed: Iterable[tuple[Group, Row | None]] = (),
+    ) -> None:
+        super().__init__(samples)
+        self.mark, self.after, self.changed = mark, after, tuple(changed)
+
+    def __reduce__(self) -> tuple[type[Exposed], tuple[object, ...]]:
+        return (Exposed, (dict(self), self.mark, self.after, self.changed))
 
 
 def labels(**values: str) -> Labels:

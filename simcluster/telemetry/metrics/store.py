@@ -14,7 +14,7 @@ import numpy as np
 from simcluster.engine import Flat
 from simcluster.engine.fork import FlatDict
 from simcluster.telemetry.metrics.block import Block, Frame, Times, Values, block_of
-from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Metric, Row, Samples
+from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
 from simcluster.telemetry.metrics.matching import Honour, Selection, group_passes
 from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Matcher, SeriesData
 
@@ -32,7 +32,7 @@ class TargetLog(Flat):
         honour: what becomes of scraped labels.
     """
 
-    __slots__ = ("_base", "_blocks", "_frames", "_now", "honour")
+    __slots__ = ("_base", "_blocks", "_frames", "_mark", "_now", "honour", "series")
 
     def __init__(self, honour: Honour) -> None:
         self.honour = honour
@@ -40,12 +40,14 @@ class TargetLog(Flat):
         self._base: FlatDict[Group, Row] = FlatDict()  # what was there before the open frames; never changed in place
         self._frames: tuple[Frame, ...] = ()
         self._now: FlatDict[Group, Row] = FlatDict()  # what was there at the last scrape
+        self._mark: tuple[str, int] | None = None  # of the last scrape's samples, if they had one
+        self.series = 0  # how many there are now
 
     def copy(self) -> TargetLog:
         """Another log with the same scrapes."""
         other = TargetLog.__new__(TargetLog)
         other.honour, other._blocks, other._base, other._frames = self.honour, self._blocks, self._base, self._frames
-        other._now = self._now.copy()
+        other._now, other._mark, other.series = self._now.copy(), self._mark, self.series
         return other
 
     @property
@@ -58,20 +60,32 @@ class TargetLog(Flat):
         """What the last scrape showed."""
         return self._now
 
-    def append(self, t_ms: int, samples: Samples) -> None:
-        """A scrape, later than the last one; groups that are not in it have ended."""
-        now = self._now
-        changed = tuple([item for item in samples.items() if now.get(item[0]) != item[1]])
-        gone: tuple[Group, ...] = ()
-        now.update(changed)
-        if len(now) > len(samples):
+    def append(self, t_ms: int, samples: Samples) -> int:
+        """A scrape, later than the last one; groups that are not in it have ended. How many series are new."""
+        now, known = self._now, self._mark
+        self._mark = samples.mark if isinstance(samples, Exposed) else None
+        if known is not None and isinstance(samples, Exposed) and samples.mark == known:
+            self._keep(Frame(t_ms, (), ()))
+            return 0
+        if known is not None and isinstance(samples, Exposed) and samples.after == known:
+            changed = tuple([(group, row) for group, row in samples.changed if row is not None])
+            gone = tuple([group for group, row in samples.changed if row is None and group in now])
+        else:
+            changed = tuple([item for item in samples.items() if now.get(item[0]) != item[1]])
             gone = tuple([group for group in now if group not in samples])
-            for group in gone:
-                del now[group]
-        self._frames = (*self._frames, Frame(t_ms, changed, gone))
+        added = sum(len(group.columns) for group, _ in changed if group not in now)  # integers
+        now.update(changed)
+        for group in gone:
+            del now[group]
+        self.series += added - sum(len(group.columns) for group in gone)  # integers
+        self._keep(Frame(t_ms, changed, gone))
+        return added
+
+    def _keep(self, frame: Frame) -> None:
+        self._frames = (*self._frames, frame)
         if len(self._frames) == BLOCK:
             self._blocks = (*self._blocks, block_of(self._base, self._frames))
-            self._base, self._frames = now.copy(), ()
+            self._base, self._frames = self._now.copy(), ()
 
     def forget(self, before_ms: int) -> bool:
         """Drop blocks that end before an instant; whether something is left."""
@@ -105,22 +119,18 @@ class MetricStore:
     """Series of all targets (a `promql.storage.Queryable`).
 
     Attributes:
-        logs: scrapes by target: what names it, in the order of their first scrapes.
+        logs: scrapes by target: its name and its labels, in the order of their first scrapes.
     """
 
     def __init__(self, retention_ms: int = RETENTION_MS) -> None:
         self.retention_ms = retention_ms
-        self.logs: dict[str, TargetLog] = {}
+        self.logs: dict[tuple[str, Labels], TargetLog] = {}
 
     def log(self, target: str, labels: Labels, *, honour: bool = False) -> TargetLog:
         """The log of a target with these labels; `honour`: scraped labels win over them. A new one, if need be."""
-        found = self.logs.get(target)
-        if found is None or found.honour.target != labels:
-            # A target with other labels is another one (`target` is told apart by what it was first).
-            key = target
-            while key in self.logs and self.logs[key].honour.target != labels:
-                key += "'"
-            found = self.logs.setdefault(key, TargetLog(Honour(labels, honour)))
+        found = self.logs.get((target, labels))
+        if found is None:
+            found = self.logs[target, labels] = TargetLog(Honour(labels, honour))
         return found
 
     def record(self, source: str, t_ms: int, samples: Mapping[Labels, float]) -> None:

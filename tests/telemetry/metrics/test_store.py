@@ -20,6 +20,7 @@ from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Matcher
 POD = Columns((gauge("cpu", "CPU.", labels(mode="user"), labels(mode="system")), gauge("memory", "Bytes.")))
 TIMES = Columns((histogram("took", "Seconds.", ("0.5", "1")),))
 GROUPS = [Group(POD, labels(pod=name)) for name in "ab"] + [Group(TIMES, labels(path="/")), Group(POD)]
+POD_LABELS = labels(job="pods", pod="exporter")
 STALE = "stale"
 Scrape = Mapping[int, Sequence[int]]
 
@@ -35,7 +36,7 @@ def rows(scrape: Scrape) -> dict[Group, Row]:
 def stored(scrapes: Sequence[Scrape]) -> MetricStore:
     store = MetricStore()
     for number, scrape in enumerate(scrapes):
-        store.log("one", labels(job="pods", pod="exporter")).append(1000 * number, rows(scrape))
+        store.log("one", POD_LABELS).append(1000 * number, rows(scrape))
     return store
 
 
@@ -113,8 +114,8 @@ def test_a_copy_goes_its_own_way(copied: Any) -> None:
     scrapes = [{0: [1, number], 1: [2]} for number in range(2 * BLOCK + 5)]
     store = stored(scrapes)
     other = copied(store)
-    log = other.log("one", labels(job="pods", pod="exporter"))
-    assert list(other.logs) == ["one"]
+    log = other.log("one", POD_LABELS)
+    assert len(other.logs) == 1
     log.append(10**6, rows({0: [1, 2]}))
     assert shown(store, (), 0, 10**9) == reference(scrapes, 0, 10**9)
     assert len(shown(other, (), 10**6, 10**6)) == 6  # three numbers, and three that have ended
@@ -122,7 +123,7 @@ def test_a_copy_goes_its_own_way(copied: Any) -> None:
 
 def test_a_fork_shares_what_is_sealed() -> None:
     store = stored([{0: [number]} for number in range(3 * BLOCK)])
-    before, after = store.logs["one"], fork(store).logs["one"]
+    before, after = store.log("one", POD_LABELS), fork(store).log("one", POD_LABELS)
     assert len(before._blocks) == 3
     assert all(one is other for one, other in zip(before._blocks, after._blocks, strict=True))
 
@@ -138,8 +139,8 @@ def test_old_blocks_are_dropped_and_targets_with_them() -> None:
     for number in range(100):
         store.log("old" if number < 40 else "new", ()).append(1000 * number, rows({0: [number]}))
         store.forget(1000 * number)
-    assert list(store.logs) == ["new"]
-    assert len(store.logs["new"]._blocks) == 0
+    assert list(store.logs) == [("new", ())]
+    assert len(store.logs["new", ()]._blocks) == 0
     assert len(shown(store, (Matcher("__name__", "=", "memory"),), 89_000, 99_000)[
         (("__name__", "memory"), ("pod", "a"))
     ]) <= 11  # fmt: skip
