@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simcluster.models.apps.system.collector import CollectorProgram
 from simcluster.models.apps.system.daemon import DaemonProgram
 
-PROGRAMS = {"daemon": DaemonProgram}
+PROGRAMS = {"collector": CollectorProgram, "daemon": DaemonProgram}
