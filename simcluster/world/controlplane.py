@@ -21,7 +21,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.telemetry.metrics.columns import Samples
-from simcluster.world import apimetrics
+from simcluster.world import apimetrics, etcdmetrics
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.identitylease import IdentityLease
@@ -39,6 +39,8 @@ LEASES = "leases.coordination.k8s.io"
 ETCD_PATIENCE_NS = 20 * SECOND
 #: From exec to the first answer of kube-apiserver and of etcd on a small control plane.
 SERVE_NS = 3 * SECOND
+#: --secure-port of the controller manager and of the scheduler.
+_SECURE_PORTS = (10257, 10259)
 #: Flags whose value names a file that must be there at the start.
 _FILE_FLAGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "config")
 
@@ -51,6 +53,9 @@ class Part(Protocol):
 
     def stop(self) -> None:
         """Stop working."""
+
+    def samples(self) -> Samples:
+        """Its metrics."""
 
 
 class Component:
@@ -85,8 +90,8 @@ class Component:
         """Whether its processes accept connections yet."""
         return True
 
-    def exposition(self, call: Call) -> Samples | Answer | None:
-        """Its metrics."""
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """Metrics of one of its processes."""
         return None
 
 
@@ -122,7 +127,7 @@ class ComponentProgram(WrappedProgram):
 
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Metrics of the component."""
-        return self.component.exposition(call)
+        return self.component.exposition(self.container, call)
 
     def steady(self, call: Call) -> object | None:
         """A component that has nothing to say is as well as its process."""
@@ -214,6 +219,12 @@ class ElectedComponent(Component):
         container.write(klog_line("E", self.sim.now, 1, "server.go:305", "leaderelection lost"), "stderr")
         container.exit(1)
 
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """What its part has done, if this is the process that leads; the others do nothing."""
+        if call.path != "/metrics" or call.port not in _SECURE_PORTS:
+            return None
+        return self.part.samples() if container.container_id == self.leader else {}
+
     def _stand(self) -> None:
         """Try to get the Lease as soon as it has run out."""
         if self._candidacy is not None:
@@ -293,6 +304,10 @@ class Etcd(Component):
             self.api.storing = False
             self.changed()
 
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """What it stores."""
+        return etcdmetrics.samples(self.api.store) if call.path == "/metrics" else None
+
     def _serve(self, container_id: str) -> None:
         if container_id in self.processes and not self.api.storing:
             self.api.storing = True
@@ -346,7 +361,7 @@ class ApiServer(Component):
         name = call.path.strip("/").partition("?")[0]
         return Answer("ok", 500, f"[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n{name} check failed\n")
 
-    def exposition(self, call: Call) -> Samples | Answer | None:
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
         """Its own metrics, or those of a kubelet behind `nodes/NAME/proxy`, to whom they are allowed."""
         return apimetrics.exposition(self.api, call)
 

@@ -7,7 +7,7 @@ file locks), and stamps of single samples.
 
 from __future__ import annotations
 
-from simcluster.engine import SECOND, FlatDict
+from simcluster.engine import FlatDict
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.kernel import cgroupfiles, memory
@@ -15,6 +15,7 @@ from simcluster.models.machine.kernel.cgroups import PODS, weight_of
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage.usage import written_bytes
+from simcluster.telemetry.exposition import instant
 from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Metric, Row, Samples, counter, gauge, labels
 
 _TOTAL = labels(cpu="total")
@@ -88,11 +89,6 @@ _MACHINE = Columns(
 _TIERS = ("besteffort", "burstable")
 
 
-def unix(t_ns: int) -> float:
-    """A simulated instant as Unix seconds."""
-    return unix_seconds(t_ns) + t_ns % SECOND / SECOND
-
-
 class CAdvisor:
     """The exporter of one node; it remembers labels of containers, which cost more than their numbers."""
 
@@ -163,7 +159,7 @@ class CAdvisor:
             1,
             processes,
             machine.os.descriptors.held(run),
-            unix(run.started_ns),
+            instant(run.started_ns),
             float(unix_seconds(machine.sim.now)),
             written_bytes(run),
         ]

@@ -12,11 +12,11 @@ from simcluster.engine import SECOND, FlatDict
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.cooling import LIMIT_C
 from simcluster.models.machine.cpu import NANOCORES
-from simcluster.models.machine.exporters.cadvisor import unix
 from simcluster.models.machine.hosttools.blockfiles import stat_fields
 from simcluster.models.machine.kernel import interrupts, memory, snmp, thermalfiles, usage
 from simcluster.models.machine.kernel.thermalfiles import HIGH_C
 from simcluster.models.machine.machine import Machine
+from simcluster.telemetry.exposition import instant
 from simcluster.telemetry.metrics.columns import Columns, Group, Metric, Row, Samples, counter, gauge, labels
 
 PORT = 9100
@@ -192,7 +192,7 @@ class NodeExporter:
             machine.units.last_pid,
             *(switches, raised),
             unix_seconds(machine.booted_ns + offset),
-            unix(kernel.clock.now_ns()),
+            instant(kernel.clock.now_ns()),
             *(-offset / SECOND, int(kernel.clock.synchronised)),
             some["cpu"].total_usec / 1e6,
             *(some["io"].total_usec / 1e6, full["io"].total_usec / 1e6),

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from simcluster.api.objects import namespace_of
-from simcluster.models.machine.exporters.cadvisor import CAdvisor, unix
+from simcluster.models.machine.exporters.cadvisor import CAdvisor
+from simcluster.telemetry.exposition import instant
 from simcluster.telemetry.metrics.columns import Columns, Group, Row, Samples, counter, gauge, labels
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class KubeletExporter:
         pods = kubelet.client.cache.pods_on(kubelet.name)
         mirrored = sum(1 for pod in pods if _MIRROR in (pod["metadata"].get("annotations") or ()))
         sandboxes = len({run.spec.pod_uid for run in containers})
-        began = unix(kubelet.started_ns)
+        began = instant(kubelet.started_ns)
         row = _OWN.row((sandboxes, len(containers), len(pods) - mirrored, mirrored, 1, began))
         found: dict[Group, Row] = {Group(_OWN): row, Group(_NAME, labels(node=kubelet.name)): _NAME.row((1,))}
         for pod in pods:
@@ -119,7 +120,7 @@ class KubeletExporter:
         for pod in self.kubelet.stats():
             for name, usage in pod.containers.items():
                 own = labels(container=name, namespace=pod.namespace, pod=pod.name)
-                numbers = (usage.cpu_ns / 1e9, usage.memory_bytes, unix(usage.started_ns))
+                numbers = (usage.cpu_ns / 1e9, usage.memory_bytes, instant(usage.started_ns))
                 found[Group(_CONTAINER, own)] = _CONTAINER.row(numbers)
             used = sum(one.cpu_ns for one in pod.containers.values())  # integers
             held = sum(one.memory_bytes for one in pod.containers.values())  # integers

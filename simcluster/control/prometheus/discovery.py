@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from simcluster.api.objects import ApiObject, condition, controller_of, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
 from simcluster.engine import FlatDict
+from simcluster.telemetry.metrics.columns import Labels
 from simcluster.telemetry.metrics.config import Discovery, Job
 from simcluster.telemetry.metrics.relabel import relabelled
 
@@ -31,15 +32,13 @@ class Target(NamedTuple):
     Attributes:
         job: by name; scheme, address (`host:port`), path: where.
         labels: those of its series, sorted.
-        discovered: labels before relabelling, sorted (`/api/v1/targets`).
     """
 
     job: str
     scheme: str
     address: str
     path: str
-    labels: tuple[tuple[str, str], ...]
-    discovered: tuple[tuple[str, str], ...] = ()
+    labels: Labels
 
     @property
     def url(self) -> str:
@@ -47,7 +46,9 @@ class Target(NamedTuple):
         return f"{self.scheme}://{self.address}{self.path}"
 
 
-Found = tuple[tuple[ApiObject | None, ...], tuple[Target, ...]]
+#: A target, and its labels before relabelling (`/api/v1/targets`), sorted.
+Discovered = tuple[Target, Labels]
+Found = tuple[tuple[ApiObject | None, ...], tuple[Discovered, ...]]
 
 
 class Discoverer:
@@ -62,9 +63,13 @@ class Discoverer:
         #: By job, resource, namespace and name: the objects that targets were made of, and the targets.
         self._known: dict[tuple[str, str, str, str], Found] = FlatDict()
 
-    def targets(self, jobs: Sequence[Job], synced: Callable[[str], bool]) -> list[Target]:
-        """All targets, in the order of jobs; `synced`: whether a resource has been listed: else it is not seen."""
-        found: list[Target] = []
+    def targets(self, jobs: Sequence[Job], synced: Callable[[str], bool]) -> dict[Target, Labels]:
+        """All targets in the order of jobs, with their labels before relabelling.
+
+        Args:
+            synced: whether a resource has been listed: else it is not seen.
+        """
+        found: list[Discovered] = []
         kept: dict[tuple[str, str, str, str], Found] = FlatDict()
         for job in jobs:
             for addresses, labels in job.static:
@@ -77,8 +82,8 @@ class Discoverer:
                         kept[key] = known
                         found += known[1]
         self._known = kept
-        # Several ports of one address may come to the same (scrape/manager.go: by URL and labels).
-        return list({(target.url, target.labels): target for target in found}.values())
+        # Several ports of one address may come to the same target (scrape/manager.go: by URL and labels).
+        return FlatDict(found)
 
     def _discovered(self, job: Job, discovery: Discovery) -> Iterator[tuple[tuple[str, str, str, str], Found]]:
         resource = RESOURCES[discovery.role][0]
@@ -112,7 +117,7 @@ class Discoverer:
         return (obj, service, *pods)
 
 
-def make_target(job: Job, labels: Mapping[str, str]) -> Target | None:
+def make_target(job: Job, labels: Mapping[str, str]) -> Discovered | None:
     """A target of labels as they were discovered, unless relabelling drops it (scrape/target.go, PopulateLabels)."""
     given = {"job": job.name, "__metrics_path__": job.path, "__scheme__": job.scheme, **labels}
     found = relabelled(given, job.rules)
@@ -121,9 +126,8 @@ def make_target(job: Job, labels: Mapping[str, str]) -> Target | None:
     address, scheme = found["__address__"], found.get("__scheme__", "http")
     found.setdefault("instance", address)
     shown = tuple(sorted((name, value) for name, value in found.items() if not name.startswith("__")))
-    return Target(
-        job.name, scheme, address, found.get("__metrics_path__", "/metrics"), shown, tuple(sorted(given.items()))
-    )
+    target = Target(job.name, scheme, address, found.get("__metrics_path__", "/metrics"), shown)
+    return target, tuple(sorted(given.items()))
 
 
 def _sanitised(name: str) -> str:

@@ -25,7 +25,7 @@ from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
-from simcluster.telemetry.metrics.columns import Columns, Group, Samples, counter, gauge
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge
 from simcluster.telemetry.metrics.config import Config, ConfigError, Job, read_config
 from simcluster.telemetry.metrics.relabel import relabelled
 from simcluster.telemetry.metrics.store import MetricStore
@@ -109,7 +109,7 @@ class PrometheusProgram(WrappedProgram):
     Attributes:
         store: its database.
         config: what it runs with; None until it runs.
-        targets: what it scrapes, and how that went.
+        targets: what it scrapes, and how that went; discovered: their labels before relabelling.
     """
 
     def __init__(self, container: Container, inner: Program, api: Api, databases: Databases) -> None:
@@ -121,6 +121,7 @@ class PrometheusProgram(WrappedProgram):
         self.config: Config | None = None
         self.reloaded = True
         self.targets: dict[Target, Health] = FlatDict()
+        self.discovered: dict[Target, Labels] = FlatDict()
         self._connection: PodConnection | None = None
         self._discoverer = Discoverer(api.store)
         self._listed: dict[str, None] = {}
@@ -215,8 +216,7 @@ class PrometheusProgram(WrappedProgram):
             return
         self._seen = (*seen[:-1], len(self._listed))
         self._jobs = {job.name: job for job in config.jobs}
-        found = self._discoverer.targets(config.jobs, self._listed.__contains__)
-        targets = dict.fromkeys(found)
+        targets = self.discovered = self._discoverer.targets(config.jobs, self._listed.__contains__)
         for gone in [target for target in self.targets if target not in targets]:
             del self.targets[gone]
             self._ways.pop(gone, None)
