@@ -32,6 +32,7 @@ from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
+from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
@@ -209,6 +210,22 @@ class World:
             self.run_for(ESTABLISHED_NS)
         self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
         self.apply(manifests, namespace=namespace)
+
+    def observe(self) -> None:
+        """Install Prometheus and its exporters in the namespace `observe`, as a chart does, and wait until they serve.
+
+        Raises:
+            ValueError: the API server refused a manifest.
+        """
+        self.apply(bootstrap.manifest("observe.yaml"))
+        limit = self.sim.now + BOOT_LIMIT_NS
+        while not self.available("observe") and self.sim.now < limit:
+            self.run_for(SECOND)
+
+    @property
+    def series(self) -> MetricStore | None:
+        """What Prometheus has on its disk (a `promql.storage.Queryable`); None where there is none."""
+        return self.programs.databases.newest
 
     def available(self, namespace: str) -> bool:
         """Whether every Deployment and StatefulSet of the namespace has all its replicas available."""

@@ -202,6 +202,11 @@ class TrafficEngine:
             self.hot.live.engine.changed()
 
     @property
+    def plan(self) -> Plan:
+        """Who calls whom now; not to be changed."""
+        return self._plan
+
+    @property
     def is_hot(self) -> bool:
         """Whether queues, time-outs and retries are followed in fine ticks now."""
         return self.hot is not None

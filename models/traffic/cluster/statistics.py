@@ -54,6 +54,11 @@ class Latencies(Shared):
         """Their means, not to be changed."""
         return np.frombuffer(self._means)
 
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """Their variances, not to be changed."""
+        return np.frombuffer(self._variances)
+
     def __len__(self) -> int:
         return len(self._means) // 8
 
