@@ -69,7 +69,8 @@ class ServedCluster:
             with urllib.request.urlopen(request, context=self.context) as answer:
                 return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read())
         except urllib.error.HTTPError as error:
-            return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
+            with error:
+                return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
 
     def watch(self, target: str) -> Iterator[Any]:
         """Events of a watch, as an informer hears them."""
