@@ -32,6 +32,7 @@ class Endpoints:
             "KUBECONFIG": str(self.kubeconfig),
             "SIMCLUSTER_API": self.api,
             "SIMCLUSTER_DESK": self.desk,
+            "SIMCLUSTER_MCP": f"{self.desk}/mcp",
             "SIMCLUSTER_TOKEN": self.token,
         }
 

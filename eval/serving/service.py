@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import importlib
+import importlib.util
 import secrets
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.eval.episode import Episode
 from simcluster.eval.serving.endpoints import AGENT, Endpoints, places
+from simcluster.eval.serving.incident import ServedIncident
 from simcluster.session.door import SessionDoor
 from simcluster.session.live import Live
 from simcluster.surface.http.application import Application
@@ -22,6 +25,7 @@ from simcluster.surface.http.desk import Desk
 from simcluster.surface.http.door import Turns
 from simcluster.surface.http.kubernetes import KubernetesApi
 from simcluster.surface.http.server import LOOPBACK, Served
+from simcluster.surface.mcp.toolbox import Toolbox
 
 #: Under a `realtime` clock the world follows the operator's this often.
 PACE_S = 0.1
@@ -71,14 +75,14 @@ class Service:
         live: the session, once it has been started.
         endpoints: where it is reached.
         problem: why it could not be started; None if it could.
-        stage: `setup`, `diagnosis`, `mitigation` or `done`.
+        incident: what the desk knows of it, likewise.
     """
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.live: Live | None = None
         self.problem: Exception | None = None
-        self.stage = "setup"
+        self.incident: ServedIncident | None = None
         token = secrets.token_urlsafe(24)
         self._api = KubernetesApi(Credentials(AGENT, token))
         self._desk = Desk(token)
@@ -109,9 +113,11 @@ class Service:
                 self.problem = problem
                 return
             ready(self)
-            pacing = asyncio.create_task(self._pace())
+            beside = [asyncio.create_task(self._pace()), asyncio.create_task(self._offer_tools())]
             await self._ended.wait()
-            pacing.cancel()
+            for each in beside:
+                each.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
     def end(self) -> None:
         """Stop serving; called on the loop's own thread."""
@@ -146,10 +152,22 @@ class Service:
         live = self.live = await starting
         if self.wanted.policy:
             live.inbox.policy = live.inbox.policy.model_copy(update={"policy": self.wanted.policy})
-        self.stage = "diagnosis"
+        self.incident = ServedIncident(live)
         turns = Turns(SessionDoor(live))
         self._api.turns = self._desk.turns = turns
-        self._desk.incident = self
+        self._desk.incident = self.incident
+
+    async def _offer_tools(self) -> None:
+        """Serve MCP beside the desk, if its package is there; that it loads late keeps nobody waiting."""
+        if importlib.util.find_spec("mcp") is None:
+            return
+        servers = await asyncio.to_thread(importlib.import_module, "simcluster.surface.mcp.servers")
+        assert self._desk.turns is not None
+        assert self.incident is not None
+        endpoints = servers.Endpoints(Toolbox(self._desk.turns, self.incident))
+        async with endpoints.running():
+            self._desk.tools = endpoints.application
+            await asyncio.Event().wait()
 
     async def _pace(self) -> None:
         """Let the world follow the operator's clock, though nobody asks anything."""
@@ -158,28 +176,3 @@ class Service:
             await asyncio.sleep(PACE_S)
             assert self._api.turns is not None
             await self._api.turns.take_long(lambda: None)
-
-    # What the desk asks (`surface.http.desk.Incident`).
-
-    @property
-    def alert(self) -> str:
-        """The page."""
-        return self.live.alert if isinstance(self.live, Episode) else ""
-
-    def application(self) -> dict[str, Any]:
-        """What the agent is responsible for."""
-        task = self.live.task if isinstance(self.live, Episode) else None
-        name = task.app if task is not None else ""
-        namespace = task.namespace if task is not None else "default"
-        return {"app_name": name, "namespace": namespace, "namespaces": [namespace], "descriptions": self.alert}
-
-    def submit(self, solution: str) -> None:
-        """The diagnosis first; then the end of the work, which is graded."""
-        assert self.live is not None
-        if self.stage == "diagnosis":
-            self.live.diagnose(solution)
-            self.stage = "mitigation"
-            return
-        if isinstance(self.live, Episode):
-            self.live.finish()
-        self.stage = "done"

@@ -21,6 +21,7 @@ COMMANDS = {
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",
+    "mcp": "Be an MCP server for an incident, over standard input and output.",
     "run": "Run one agent on one task and explain the grade.",
     "score": "Score a recorded run directory again.",
     "serve": "Serve a cluster on loopback to kubectl and any other client.",

@@ -58,13 +58,13 @@ BANNED_NUMPY = {
 #: Where floats are added up, so that a bare `sum` has to say that it adds integers.
 FLOATING = ("simcluster/engine", "models", "simcluster/apps")
 #: What listens on sockets: outside of the world, which it enters through a session.
-OUTSIDE = "simcluster/surface/http"
+OUTSIDE = ("simcluster/surface/http", "simcluster/surface/mcp")
 _STORING_CALLS = {"after", "at", "every", "watch", "append", "setdefault"}
 
 
 def simulation_files() -> list[Path]:
     found = (path for folder in SIMULATION for path in (ROOT / folder).rglob("*.py"))
-    return sorted(path for path in found if not path.is_relative_to(ROOT / OUTSIDE))
+    return sorted(path for path in found if not any(path.is_relative_to(ROOT / each) for each in OUTSIDE))
 
 
 def problems_of(path: Path) -> list[str]:

@@ -99,8 +99,8 @@ async def _serve(service: Service, remarks: Console, *, blind: bool) -> None:
         gc.freeze()  # what is there now stays: a request need not wait until all of it has been walked again
         if service.task_id and not blind:
             remarks.print(service.task_id, markup=False, highlight=False)
-        if service.alert:
-            remarks.print(service.alert, style="bold red", markup=False, highlight=False)
+        if service.incident is not None and service.incident.alert:
+            remarks.print(service.incident.alert, style="bold red", markup=False, highlight=False)
         remarks.print("ready; Ctrl-C ends it", style="dim")
         following.append(asyncio.ensure_future(follow(service, remarks)))
 

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simcluster.surface.http.door import Turns
 from simcluster.surface.protocols import BudgetExceeded
@@ -44,10 +45,15 @@ class Incident(Protocol):
 
 
 class Desk:
-    """Endpoints; `turns` and `incident` are None until there is a cluster."""
+    """Endpoints; `turns` and `incident` are None until there is a cluster.
+
+    Attributes:
+        tools: an application of further endpoints behind the same token (MCP); None where there is none.
+    """
 
     def __init__(self, token: str) -> None:
         self._token = token
+        self.tools: ASGIApp | None = None
         self.turns: Turns | None = None
         self.incident: Incident | None = None
 
@@ -62,8 +68,14 @@ class Desk:
             Route("/submit", self._submit, methods=["POST"]),
             Route("/status", self._status),
             Route("/get_app", self._get_app),
+            Mount("/", self._further),
         ]
         return Starlette(routes=routes)
+
+    async def _further(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(Request(scope)) if scope["type"] == "http" else Response(status_code=403)
+        answer: ASGIApp = refusal or self.tools or JSONResponse({"detail": "Not Found"}, 404)
+        await answer(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:
         scheme, _, value = request.headers.get("authorization", "").partition(" ")

@@ -1,0 +1,120 @@
+"""The tools: what each does with the session. Every call is one turn at the door, charged as the command that it is."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import TypeVar
+
+from simcluster.surface.http.desk import Incident
+from simcluster.surface.http.door import Turns
+from simcluster.surface.mcp import rules
+from simcluster.surface.mcp.undo import Undo
+from simcluster.surface.protocols import BudgetExceeded, CommandResult
+
+Found = TypeVar("Found")
+#: Seconds that one `wait` takes at most, as agents of SREGym know it.
+LONGEST_WAIT_S = 120
+
+
+class Refused(Exception):
+    """A tool does not do what was asked; the message is the agent's."""
+
+
+class Toolbox:
+    """One session's tools. All methods raise Refused where nothing was done.
+
+    Attributes:
+        undo: what the kubectl tool has written.
+    """
+
+    def __init__(self, turns: Turns, incident: Incident) -> None:
+        self._turns = turns
+        self._incident = incident
+        self.undo = Undo(turns.door)
+
+    async def exec_kubectl_cmd_safely(self, cmd: str) -> str:
+        """Run a kubectl command. It must start with `kubectl`; no pipes, no interactive commands. Writes can be taken
+        back with rollback_command. The answer is cut after 10,000 characters.
+        """
+        try:
+            words, stdin = rules.words_of(cmd)
+        except ValueError as problem:
+            raise Refused(str(problem)) from None
+        words = rules.unattended(words)
+
+        def run() -> CommandResult:
+            written = self.undo.prepare(words, stdin)
+            result = self._turns.door.run("kubectl", shlex.join(words), "", stdin)
+            if written is not None and result.exit_code == 0:
+                self.undo.done(written)
+            return result
+
+        return _printed(await self._take(run))
+
+    async def rollback_command(self) -> str:
+        """Take the last write of exec_kubectl_cmd_safely back."""
+        last = self.undo.last
+        if last is None:
+            return "No more actions to rollback."
+
+        def run() -> list[CommandResult]:
+            commands = self.undo.take_back()
+            return [self._turns.door.run("kubectl", text, "", stdin) for text, stdin in commands]
+
+        text = "".join(_printed(result) for result in await self._take(run))
+        return f"Rolled back: {last.command}\n{text}"
+
+    async def get_previous_rollbackable_cmd(self) -> str:
+        """The command that rollback_command would take back."""
+        last = self.undo.last
+        return last.command if last is not None else "No previous command is rollbackable."
+
+    async def run_on_node(self, node: str, cmd: str) -> str:
+        """Run a command line as root on a node (ssh)."""
+        return _printed(await self._take(lambda: self._turns.door.run("node", cmd, node)))
+
+    async def wait_tool(self, seconds: int) -> str:
+        """Let simulated time pass: at most 120 seconds a call."""
+        if seconds < 0:
+            raise Refused(f"time does not run backwards: {seconds}")
+        span = min(seconds, LONGEST_WAIT_S)
+        await self._take(lambda: self._turns.door.run("wait", f"{span}s"))
+        return f"Waited {span} seconds."
+
+    async def get_alert(self) -> str:
+        """The page that called you."""
+        return self._incident.alert
+
+    async def diagnose(self, diagnosis: str) -> str:
+        """Submit a diagnosis; the last one counts. A JSON object or a text."""
+        try:
+            found = json.loads(diagnosis)
+        except ValueError:
+            found = diagnosis
+        text = json.dumps(found if isinstance(found, (dict, str)) else diagnosis)
+        await self._take(lambda: self._turns.door.run("diagnose", text))
+        return "Diagnosis received."
+
+    async def submit(self, ans: str) -> str:
+        """Submit the present stage: first the diagnosis, then that the work is done."""
+        stage = self._incident.stage
+        if stage == "done":
+            return "All stages completed"
+        if stage not in ("diagnosis", "mitigation"):
+            raise Refused(f"Cannot submit at stage: {stage!r}")
+        await self._take(lambda: self._incident.submit(ans))
+        return "Submission received"
+
+    async def _take(self, what: Callable[[], Found]) -> Found:
+        try:
+            return await self._turns.take_long(what)
+        except (ValueError, BudgetExceeded) as problem:
+            raise Refused(str(problem)) from None
+
+
+def _printed(result: CommandResult) -> str:
+    """What a command printed, its errors after its output."""
+    text = rules.shown(result.stdout + result.stderr)
+    return text if result.exit_code == 0 or result.stderr else f"{text}\n(exit code {result.exit_code})"
