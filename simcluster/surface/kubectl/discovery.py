@@ -1,7 +1,8 @@
 """Which resources the server has, and which one a word such as `deploy` or `pods.v1` means.
 
 Read from the discovery documents as kubectl does and kept for the following commands; a
-word that is not known makes it look again once. Left out: the on-disk cache with its age.
+word that is not known makes it look again once. Left out: the on-disk cache with its age,
+and the documents of servers before 1.26, which name every version on its own.
 """
 
 from __future__ import annotations
@@ -87,19 +88,7 @@ def _read(send: Sender) -> list[Resource]:
     documents = [send(Request("GET", path, accept=_ACCEPT)) for path in ("/api", "/apis")]
     if not all(document.ok and isinstance(document.body, dict) for document in documents):
         return []
-    found: list[Resource] = []
-    for document in documents:
-        body = document.body
-        if body.get("kind") == "APIGroupDiscoveryList":
-            found.extend(_aggregated(body))
-        elif body.get("kind") == "APIVersions":
-            found.extend(_group(send, "", body.get("versions", ["v1"])))
-        elif body.get("kind") == "APIGroupList":
-            for group in body.get("groups", ()):
-                preferred = (group.get("preferredVersion") or {}).get("version")
-                versions = [entry["version"] for entry in group["versions"]]
-                found.extend(_group(send, group["name"], sorted(versions, key=lambda v: v != preferred)))
-    return found
+    return [resource for document in documents for resource in _aggregated(document.body)]
 
 
 def _aggregated(body: dict[str, Any]) -> Iterable[Resource]:
@@ -118,29 +107,6 @@ def _aggregated(body: dict[str, Any]) -> Iterable[Resource]:
                     tuple(sub["subresource"] for sub in entry.get("subresources") or ()),
                     tuple(entry.get("verbs") or ()),
                 )
-
-
-def _group(send: Sender, group: str, versions: Iterable[str]) -> Iterable[Resource]:
-    for version in versions:
-        document = send(Request("GET", f"/apis/{group}/{version}" if group else f"/api/{version}"))
-        if not document.ok or not isinstance(document.body, dict):
-            continue
-        entries = document.body.get("resources", ())
-        for entry in entries:
-            if "/" in entry["name"]:
-                continue
-            yield Resource(
-                entry.get("group") or group,
-                entry.get("version") or version,
-                entry["kind"],
-                entry["name"],
-                entry.get("singularName", ""),
-                entry["namespaced"],
-                tuple(entry.get("shortNames") or ()),
-                tuple(entry.get("categories") or ()),
-                tuple(e["name"].partition("/")[2] for e in entries if e["name"].startswith(entry["name"] + "/")),
-                tuple(entry.get("verbs") or ()),
-            )
 
 
 def no_kind(name: str, namespace: str, source: str, kind: str, api_version: str) -> KubectlError:

@@ -12,6 +12,7 @@ from simcluster.api.request import Request, request_of
 from simcluster.api.server import Api
 from simcluster.engine import Simulation
 from simcluster.testing.recordings import beside_checkout
+from tests.pins import Pins
 
 SHARED = beside_checkout()
 FOLDER = SHARED / "golden" / "kubernetes-http" / "raw-1.32" if SHARED is not None else Path("absent")
@@ -33,6 +34,14 @@ def without_defaults(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: without_defaults(v) for k, v in value.items() if k not in ("default", "x-kubernetes-unions")}
     return [without_defaults(v) for v in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", ["api/v1", "apis/batch/v1"])
+def test_a_document_is_pinned_whole(api: Api, pins: Pins, name: str) -> None:
+    answer = api.handle(Request("GET", f"/openapi/v3/{name}"))
+    heads = [f"{head}: {text}" for head, text in sorted(answer.headers.items())]
+    body = (answer.text or json.dumps(answer.body, indent=1)).splitlines()
+    pins.hold(f"{name.replace('/', '-')}.txt.xz", [str(answer.code), answer.content_type, *heads, *body])
 
 
 def test_every_document_of_the_index_is_there_and_closed(api: Api) -> None:
