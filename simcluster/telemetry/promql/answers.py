@@ -52,7 +52,11 @@ def _plain(value: float) -> str:
 
 def answer(status: int, body: str, content_type: str = JSON) -> Answer:
     """A response with a body."""
-    return Answer(status, {"Content-Type": content_type}, body.encode())
+    try:
+        content = body.encode()
+    except UnicodeEncodeError:  # bytes that are no UTF-8
+        content = body.encode(errors="surrogateescape").decode(errors="replace").encode()
+    return Answer(status, {"Content-Type": content_type}, content)
 
 
 def plain(status: int, body: str) -> Answer:

@@ -183,8 +183,11 @@ def _result(ctx: Context, node: Binary, found: _Found, swapped: bool) -> Vector:
     dropped = [was or node.returns_bool for was in found.dropped] if ctx.options.delayed_names else found.dropped
     if node.op not in COMPARISONS:
         dropped = [False] * len(labels)
-    _must_differ(labels, found, matching)
     lhs, rhs = (found.rhs, found.lhs) if swapped else (found.lhs, found.rhs)
+    filters = node.op in COMPARISONS and not node.returns_bool
+    if ctx.options.closed and filters:  # 2.x looks at what is left only
+        found.present = found.present & _COMPARE[node.op](lhs, rhs)
+    _must_differ(labels, found, matching)
     if node.op not in COMPARISONS:
         return merged(Vector(labels, _ARITHMETIC[node.op](lhs, rhs), found.present, dropped).filled())
     holds = _COMPARE[node.op](lhs, rhs)
@@ -282,5 +285,9 @@ def quoted(value: str) -> str:
             out.append(character)
         else:
             code = ord(character)
+            if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
+                code -= 0xDC00
+                out.append(f"\\x{code:02x}")
+                continue
             out.append(f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
     return '"' + "".join(out) + '"'

@@ -23,6 +23,7 @@ from simcluster.telemetry.promql.context import (
     Vector,
     named_at_last,
     nameless,
+    without,
 )
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.storage import Labels, Queryable
@@ -107,7 +108,8 @@ def _matrix(ctx: Context, expr: _Range, time: int) -> Result:
     for row, labels in enumerate(windows.labels):
         inside = slice(int(windows.lo[row, 0]), int(windows.hi[row, 0]))
         if inside.start < inside.stop:
-            found.append(Series(labels, windows.times[inside], windows.values[inside]))
+            kept = without(labels, "__name__") if windows.dropped[row] else labels
+            found.append(Series(kept, windows.times[inside], windows.values[inside]))
     found.sort(key=lambda one: one.labels)
     return Result("matrix", found, "", time, list(ctx.warnings), list(ctx.infos))
 
@@ -216,7 +218,7 @@ def _aggregate(ctx: Context, node: Aggregate) -> Vector:
     if isinstance(param, str):
         return aggregation.count_values(ctx, vector, node, param)
     if param is None:
-        return aggregation.simple(vector, node, ctx.steps)
+        return aggregation.simple(ctx, vector, node)
     assert not isinstance(param, Vector)
     if node.op == "quantile":
         return aggregation.quantiles(ctx, vector, node, param)

@@ -15,8 +15,13 @@ from simcluster.telemetry.promql.storage import Labels, Matcher
 _CHUNKS = re.compile(r"\d+|\D+")
 
 
+def is_label(name: str) -> bool:
+    """Whether it can be the name of a label: any text of UTF-8."""
+    return bool(name) and not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _must_be_label(name: str, what: str, function: str) -> None:
-    if not name:
+    if not is_label(name):
         raise QueryError(f"invalid {what} label name in {function}(): {name}")
 
 
