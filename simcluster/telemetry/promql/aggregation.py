@@ -157,7 +157,8 @@ def count_values(ctx: Context, vector: Vector, node: Aggregate, label: str) -> V
         np.add.at(counts, (place, step), 1.0)
         for value, count in zip(values.tolist(), counts, strict=True):
             key = tuple(sorted({**dict(labels), label: text.decimal(value)}.items()))
-            found[key, drops and label != "__name__"] = count
+            place_of = (key, drops and label != "__name__")
+            found[place_of] = found[place_of] + count if place_of in found else count
     if not found:
         return Vector.empty(ctx.steps)
     table = np.stack(list(found.values()))

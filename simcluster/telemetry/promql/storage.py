@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.telemetry.promql.native import Native
+
 #: Labels of a series as pairs sorted by name, `__name__` among them.
 Labels = tuple[tuple[str, str], ...]
 #: Bits of the sample that ends a series (`value.StaleNaN` of Prometheus); other NaN are values like any other.
@@ -34,11 +36,13 @@ class SeriesData(NamedTuple):
         labels: sorted by name, with `__name__`.
         times: int64 milliseconds since the Unix epoch, strictly ascending.
         values: float64, as many; `STALE_NAN` by its bits where the series ended.
+        natives: native histograms with their milliseconds, at other instants than the numbers.
     """
 
     labels: Labels
     times: NDArray[np.int64]
     values: NDArray[np.float64]
+    natives: tuple[tuple[int, Native], ...] = ()
 
 
 class Queryable(Protocol):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from simcluster.engine.clock import MINUTE, SECOND
 from simcluster.telemetry.promql.answers import Answer
 from simcluster.telemetry.promql.http import ROUTES, Status, handle
+from simcluster.telemetry.promql.native import Native
 from simcluster.telemetry.promql.targets import Target, described
 from tests.telemetry.promql.memory import Memory
 
@@ -163,6 +164,20 @@ def test_what_a_server_says_of_itself() -> None:
     assert json.loads(text("/api/v1/status/buildinfo"))["data"]["version"].startswith("3.")
     assert json.loads(text("/api/v1/parse_query", query="rate(a[5m])"))["data"]["func"]["name"] == "rate"
     assert get("/").status == 302
+
+
+def test_native_histograms_are_shown_with_their_buckets() -> None:
+    memory = Memory()
+    memory.add({"__name__": "calls"}, {})
+    one = Native(0, 0.001, 1.0, 4.0, 6.0, {0: 1.0, 1: 2.0})
+    memory.natives[(("__name__", "calls"),)] = {NOW: one}
+    at = urlencode({"query": "calls", "time": NOW // 1000})
+    body = handle(("GET", "/api/v1/query", at, b""), memory, NOW).body.decode()
+    shown = '{"count":"4","sum":"6","buckets":[[3,"-0.001","0.001","1"],[0,"0.5","1","1"],[0,"1","2","2"]]}'
+    assert body.endswith(f'[{{"metric":{{"__name__":"calls"}},"histogram":[1795294204,{shown}]}}]}}}}')
+    span = urlencode({"query": "calls", "start": NOW // 1000, "end": NOW // 1000, "step": 1})
+    body = handle(("GET", "/api/v1/query_range", span, b""), memory, NOW).body.decode()
+    assert body.endswith(f'[{{"metric":{{"__name__":"calls"}},"histograms":[[1795294204,{shown}]]}}]}}}}')
 
 
 def test_unknown_paths_and_methods() -> None:
