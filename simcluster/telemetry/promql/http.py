@@ -13,7 +13,7 @@ from typing import Any
 from simcluster.telemetry.promql import answers, printing, storage, syntaxjson, tsdb
 from simcluster.telemetry.promql.answers import Answer, failure, plain, success
 from simcluster.telemetry.promql.context import Options, QueryError
-from simcluster.telemetry.promql.evaluation import Result, query, query_range
+from simcluster.telemetry.promql.evaluation import DEFAULT, Result, query, query_range
 from simcluster.telemetry.promql.parameters import EARLIEST_MS, LATEST_MS, Parameters
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.regex import RegexError
@@ -84,7 +84,7 @@ def handle(
     store: Queryable,
     now_ms: int,
     status: Status | None = None,
-    options: Options = Options(),  # noqa: B008 - immutable
+    options: Options = DEFAULT,
 ) -> Answer:
     """The answer to `(method, path, query string, body)`; forms may stand in the body of a POST."""
     method, path, text, body = request

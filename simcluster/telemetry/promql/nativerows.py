@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from simcluster.telemetry.promql.context import Context, Floats, NativeRow, Vector, get, without
+from simcluster.telemetry.promql.context import Context, Floats, NativeRow, get, without
 from simcluster.telemetry.promql.native import MixedSchemas, Native
 from simcluster.telemetry.promql.storage import Labels
 from simcluster.telemetry.promql.syntax import Aggregate, Binary
@@ -72,11 +72,6 @@ def between(ctx: Context, node: Binary, lhs: Native | float, rhs: Native | float
         return rhs.scaled(lhs)
     incompatible(ctx, node, "histogram" if left else "float", "histogram" if right else "float")
     return None
-
-
-def present(vector: Vector) -> dict[int, Samples]:
-    """Samples of the rows, by row."""
-    return {index: row.samples for index, row in enumerate(vector.natives)}
 
 
 def key_of(row: NativeRow, node: Aggregate) -> tuple[Labels, bool]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from simcluster.telemetry.promql.context import Bools, Context, Floats, Ints, NativeRow, Vector
 from simcluster.telemetry.promql.native import Native
-from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Labels, SeriesData
+from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Labels, NativeSeries, SeriesData
 from simcluster.telemetry.promql.syntax import At, MatrixSelector, Selector, Subquery
 
 
@@ -128,11 +128,11 @@ def windows(ctx: Context, selector: MatrixSelector) -> Windows:
     first = int(ends.min()) - selector.range_ms + (0 if ctx.options.closed else 1)
     found = ctx.store.select(inner.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
-    fresh = []
+    fresh: list[SeriesData] = []
     for one in found:
         stale = is_stale(np.ascontiguousarray(one.values))
         if bool(stale.any()):
-            one = SeriesData(one.labels, one.times[~stale], one.values[~stale], one.natives)
+            one = NativeSeries(SeriesData(one.labels, one.times[~stale], one.values[~stale]), one.natives)
         if len(one.times) or one.natives:
             fresh.append(one)
     return _windows(ctx, [one.labels for one in fresh], fresh, ends, selector.range_ms)
@@ -169,15 +169,16 @@ def subquery_windows(ctx: Context, inner: Vector, grid: Ints, ends: Ints, range_
     """Samples that a subquery's inside gave, as a range vector."""
     inner = inner.filled()
     natives = {(row.labels, row.dropped): row.samples for row in inner.natives}
-    found, dropped = [], []
+    found: list[SeriesData] = []
+    dropped: list[bool] = []
     for labels, values, present, drops in zip(inner.labels, inner.values, inner.present, inner.dropped, strict=True):
         samples = natives.pop((labels, drops), {})
         of_row = tuple((int(grid[step]), one) for step, one in sorted(samples.items()))
-        found.append(SeriesData(labels, grid[present], values[present], of_row))
+        found.append(NativeSeries(SeriesData(labels, grid[present], values[present]), of_row))
         dropped.append(drops)
     for (labels, drops), samples in natives.items():
         of_row = tuple((int(grid[step]), one) for step, one in sorted(samples.items()))
-        found.append(SeriesData(labels, grid[:0], np.zeros(0), of_row))
+        found.append(NativeSeries(SeriesData(labels, grid[:0], np.zeros(0)), of_row))
         dropped.append(drops)
     result = _windows(ctx, [one.labels for one in found], found, ends, range_ms)
     result.dropped = dropped

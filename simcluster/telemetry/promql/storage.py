@@ -36,13 +36,33 @@ class SeriesData(NamedTuple):
         labels: sorted by name, with `__name__`.
         times: int64 milliseconds since the Unix epoch, strictly ascending.
         values: float64, as many; `STALE_NAN` by its bits where the series ended.
-        natives: native histograms with their milliseconds, at other instants than the numbers.
     """
 
     labels: Labels
     times: NDArray[np.int64]
     values: NDArray[np.float64]
-    natives: tuple[tuple[int, Native], ...] = ()
+
+    @property
+    def natives(self) -> tuple[tuple[int, Native], ...]:
+        """Native histograms with their milliseconds, at other instants than the numbers."""
+        return ()
+
+
+class NativeSeries(SeriesData):
+    """A series that has native histograms."""
+
+    _natives: tuple[tuple[int, Native], ...]
+
+    def __new__(cls, data: SeriesData, natives: tuple[tuple[int, Native], ...]) -> NativeSeries:
+        """The numbers of a series and its histograms."""
+        self = super().__new__(cls, *data)
+        self._natives = natives
+        return self
+
+    @property
+    def natives(self) -> tuple[tuple[int, Native], ...]:
+        """Native histograms with their milliseconds."""
+        return self._natives
 
 
 class Queryable(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 
 from simcluster.telemetry.promql import regex
 from simcluster.telemetry.promql.native import Native
-from simcluster.telemetry.promql.storage import Labels, Matcher, SeriesData
+from simcluster.telemetry.promql.storage import Labels, Matcher, NativeSeries, SeriesData
 
 
 def matches(matcher: Matcher, labels: Mapping[str, str]) -> bool:
@@ -42,5 +42,5 @@ class Memory:
             )
             if len(times) or natives:
                 values = np.array([samples[t] for t in times.tolist()], dtype=np.float64)
-                found.append(SeriesData(labels, times, values, tuple(natives)))
+                found.append(NativeSeries(SeriesData(labels, times, values), tuple(natives)))
         return found
