@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from simcluster.telemetry.promql import text
+from simcluster.telemetry.promql.binary import quoted
 from simcluster.telemetry.promql.context import Bools, Context, Floats, QueryError, Vector, get, without
 from simcluster.telemetry.promql.folding import add, quantile
 from simcluster.telemetry.promql.hashing import label_hash
+from simcluster.telemetry.promql.labelfunctions import is_label
 from simcluster.telemetry.promql.storage import Labels
 from simcluster.telemetry.promql.syntax import Aggregate
 
@@ -30,13 +32,16 @@ def groups(vector: Vector, node: Aggregate) -> Groups:
     return found
 
 
-def simple(vector: Vector, node: Aggregate, steps: int) -> Vector:
+def simple(ctx: Context, vector: Vector, node: Aggregate) -> Vector:
     """Aggregations without a parameter."""
+    steps = ctx.steps
     found = groups(vector, node)
     values, present = np.zeros((len(found), steps)), np.zeros((len(found), steps), dtype=bool)
     for place, rows in enumerate(found.values()):
         values[place] = _SIMPLE[node.op](vector.values[rows], vector.present[rows])
         present[place] = vector.present[rows].any(axis=0)
+        if ctx.options.closed and node.op in ("stdvar", "stddev"):  # 2.x took one sample for itself, whatever it is
+            values[place] = np.where(vector.present[rows].sum(axis=0) == 1, 0.0, values[place])  # integers
     return Vector([key for key, _ in found], values, present, [drops for _, drops in found])
 
 
@@ -136,7 +141,13 @@ def quantiles(ctx: Context, vector: Vector, node: Aggregate, q: Floats) -> Vecto
 
 
 def count_values(ctx: Context, vector: Vector, node: Aggregate, label: str) -> Vector:
-    """`count_values("label", …)`: how many series have each value."""
+    """`count_values("label", …)`: how many series have each value.
+
+    Raises:
+        QueryError: no label can have that name.
+    """
+    if not is_label(label):
+        raise QueryError(f"invalid label name {quoted(label)}")
     found: dict[tuple[Labels, bool], Floats] = {}
     for (labels, drops), rows in groups(vector, node).items():
         row, step = np.nonzero(vector.present[rows])
@@ -146,7 +157,8 @@ def count_values(ctx: Context, vector: Vector, node: Aggregate, label: str) -> V
         np.add.at(counts, (place, step), 1.0)
         for value, count in zip(values.tolist(), counts, strict=True):
             key = tuple(sorted({**dict(labels), label: text.decimal(value)}.items()))
-            found[key, drops and label != "__name__"] = count
+            place_of = (key, drops and label != "__name__")
+            found[place_of] = found[place_of] + count if place_of in found else count
     if not found:
         return Vector.empty(ctx.steps)
     table = np.stack(list(found.values()))

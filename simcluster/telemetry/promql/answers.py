@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from simcluster.telemetry.promql import text
 from simcluster.telemetry.promql.evaluation import Result, Series
+from simcluster.telemetry.promql.native import Native
 
 #: `errorType` -> HTTP status.
 STATUS = {"bad_data": 400, "execution": 422, "internal": 500, "timeout": 503, "canceled": 503, "not_found": 404}
@@ -52,7 +53,11 @@ def _plain(value: float) -> str:
 
 def answer(status: int, body: str, content_type: str = JSON) -> Answer:
     """A response with a body."""
-    return Answer(status, {"Content-Type": content_type}, body.encode())
+    try:
+        content = body.encode()
+    except UnicodeEncodeError:  # bytes that are no UTF-8
+        content = body.encode(errors="surrogateescape").decode(errors="replace").encode()
+    return Answer(status, {"Content-Type": content_type}, content)
 
 
 def plain(status: int, body: str) -> Answer:
@@ -94,6 +99,8 @@ def _metric(one: Series) -> str:
 
 
 def _vector(one: Series, stamp: str) -> str:
+    if one.natives:
+        return f'{{"metric":{_metric(one)},"histogram":[{stamp},{_histogram(one.natives[0][1])}]}}'
     return f'{{"metric":{_metric(one)},"value":[{stamp},"{text.sample(float(one.values[0]))}"]}}'
 
 
@@ -102,4 +109,19 @@ def _matrix(one: Series) -> str:
         f'[{text.timestamp(time)},"{text.sample(value)}"]'
         for time, value in zip(one.times.tolist(), one.values.tolist(), strict=True)
     )
-    return f'{{"metric":{_metric(one)},"values":[{values}]}}'
+    parts = [f'"values":[{values}]'] if values or not one.natives else []
+    if one.natives:
+        natives = ",".join(f"[{text.timestamp(time)},{_histogram(each)}]" for time, each in one.natives)
+        parts.append(f'"histograms":[{natives}]')
+    return f'{{"metric":{_metric(one)},{",".join(parts)}}}'
+
+
+def _histogram(one: Native) -> str:
+    """A native histogram: each bucket with which of its bounds belong to it (0 the upper, 1 the lower, 3 both)."""
+    buckets = []
+    for lower, upper, count in one.buckets():
+        kind = 1 if upper < 0 else 3 if lower < 0 < upper else 0
+        bounds = f'"{text.sample(lower)}","{text.sample(upper)}"'
+        buckets.append(f'[{kind},{bounds},"{text.sample(count)}"]')
+    inside = f'"count":"{text.sample(one.count)}","sum":"{text.sample(one.sum)}"'
+    return "{" + inside + (f',"buckets":[{",".join(buckets)}]' if buckets else "") + "}"

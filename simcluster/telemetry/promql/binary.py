@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from simcluster.telemetry.promql import elementary
+from simcluster.telemetry.promql import elementary, nativerows
 from simcluster.telemetry.promql.context import (
     Bools,
     Context,
     Floats,
+    NativeRow,
     QueryError,
     Vector,
     get,
@@ -18,6 +19,7 @@ from simcluster.telemetry.promql.context import (
     nameless,
     without,
 )
+from simcluster.telemetry.promql.native import Native
 from simcluster.telemetry.promql.storage import Labels
 from simcluster.telemetry.promql.syntax import COMPARISONS, Binary, Matching
 
@@ -38,9 +40,10 @@ def scalars(op: str, lhs: Floats, rhs: Floats) -> Floats:
 def with_scalar(ctx: Context, node: Binary, vector: Vector, scalar: Floats, swapped: bool) -> Vector:
     """Between every sample and the number of its step; `swapped` when the number stands on the left."""
     lhs, rhs = (scalar, vector.values) if swapped else (vector.values, scalar)
+    natives = nativerows.with_scalar(ctx, node, vector.natives, scalar, swapped)
     if node.op not in COMPARISONS:
         values = np.broadcast_to(_ARITHMETIC[node.op](lhs, rhs), vector.values.shape)
-        result = Vector(vector.labels, values, vector.present, vector.dropped)
+        result = Vector(vector.labels, values, vector.present, vector.dropped, natives)
         return result if _keeps_name(ctx, node.op) else nameless(ctx, result)
     holds = _COMPARE[node.op](lhs, rhs)
     if node.returns_bool:
@@ -54,10 +57,13 @@ def _keeps_name(ctx: Context, op: str) -> bool:
 
 
 def _signatures(vector: Vector, matching: Matching) -> list[Labels]:
+    return [_signature(each, matching) for each in vector.labels]
+
+
+def _signature(labels: Labels, matching: Matching) -> Labels:
     if matching.on:
-        names = sorted(set(matching.labels))
-        return [tuple((name, value) for name in names if (value := get(each, name))) for each in vector.labels]
-    return [without(each, "__name__", *matching.labels) for each in vector.labels]
+        return tuple((name, value) for name in sorted(set(matching.labels)) if (value := get(labels, name)))
+    return without(labels, "__name__", *matching.labels)
 
 
 def _by_signature(signatures: list[Labels]) -> dict[Labels, list[int]]:
@@ -71,7 +77,7 @@ def sets(node: Binary, lhs: Vector, rhs: Vector) -> Vector:
     """`and`, `or`, `unless`."""
     left, right = _signatures(lhs, node.matching), _signatures(rhs, node.matching)
     if node.op == "or":
-        there = _presence(lhs, left)
+        there = _presence(lhs, left, node.matching)
         present = rhs.present.copy()
         for row, signature in enumerate(right):
             if signature in there:
@@ -82,18 +88,39 @@ def sets(node: Binary, lhs: Vector, rhs: Vector) -> Vector:
             np.concatenate([lhs.present, present]),
             lhs.dropped + rhs.dropped,
         )
+        both.natives = lhs.natives + _natives_where(rhs, node.matching, there, False)
         return merged(both.filled())
-    there = _presence(rhs, right)
+    there = _presence(rhs, right, node.matching)
     present = lhs.present.copy()
     for row, signature in enumerate(left):
         if signature in there:
             present[row] &= there[signature] if node.op == "and" else ~there[signature]
         elif node.op == "and":
             present[row] = False
-    return Vector(lhs.labels, lhs.values, present, lhs.dropped)
+    natives = _natives_where(lhs, node.matching, there, node.op == "and")
+    return Vector(lhs.labels, lhs.values, present, lhs.dropped, natives)
 
 
-def _presence(vector: Vector, signatures: list[Labels]) -> dict[Labels, Bools]:
+def _natives_where(vector: Vector, matching: Matching, there: dict[Labels, Bools], wanted: bool) -> list[NativeRow]:
+    """Native histograms where the other side has a partner, or has none."""
+    found = []
+    for row in vector.natives:
+        mask = there.get(_signature(row.labels, matching))
+        samples = {step: one for step, one in row.samples.items() if (mask is not None and bool(mask[step])) == wanted}
+        if samples:
+            found.append(NativeRow(row.labels, row.dropped, samples))
+    return found
+
+
+def _presence(vector: Vector, signatures: list[Labels], matching: Matching) -> dict[Labels, Bools]:
+    found = _presence_of_numbers(vector, signatures)
+    for row in vector.natives:
+        mask = found.setdefault(_signature(row.labels, matching), np.zeros(vector.present.shape[1], dtype=bool))
+        mask[list(row.samples)] = True
+    return found
+
+
+def _presence_of_numbers(vector: Vector, signatures: list[Labels]) -> dict[Labels, Bools]:
     return {signature: np.any(vector.present[rows], axis=0) for signature, rows in _by_signature(signatures).items()}
 
 
@@ -130,7 +157,66 @@ def vectors(ctx: Context, node: Binary, lhs: Vector, rhs: Vector) -> Vector:
     if fill_many is not None:
         keys = [key for key, rows in sorted(_rows_of(one_keys), key=lambda each: each[1]) for _ in (rows,)]
         found.lonely(one, keys, many, _by_signature(many_keys), fill_many, False)
-    return _result(ctx, node, found, swapped)
+    result = _result(ctx, node, found, swapped)
+    if not lhs.natives and not rhs.natives:
+        return result
+    return _with_natives(ctx, node, (lhs, rhs), result)
+
+
+def _with_natives(ctx: Context, node: Binary, sides: tuple[Vector, Vector], result: Vector) -> Vector:
+    """Add what comes of partners at least one of which is a native histogram."""
+    swapped = node.matching.card == "one-to-many"
+    many, one = reversed(sides) if swapped else sides
+    partners: dict[Labels, list[tuple[Labels, dict[int, Native | float]]]] = {}
+    for labels, samples, _ in _samples(one):
+        partners.setdefault(_signature(labels, node.matching), []).append((labels, samples))
+    numbers: list[tuple[Labels, bool, dict[int, float]]] = []
+    for labels, samples, dropped in _samples(many):
+        for other, theirs in partners.get(_signature(labels, node.matching), ()):
+            natives: dict[int, Native] = {}
+            floats: dict[int, float] = {}
+            for step in sorted(samples.keys() & theirs.keys()):
+                a, b = (theirs[step], samples[step]) if swapped else (samples[step], theirs[step])
+                if not isinstance(a, Native) and not isinstance(b, Native):
+                    continue
+                value = nativerows.between(ctx, node, a, b)
+                if isinstance(value, Native):
+                    natives[step] = value
+                elif value is not None:
+                    floats[step] = value
+            named = _labels(ctx, node, labels, other)
+            if node.returns_bool and not ctx.options.delayed_names:
+                named = without(named, "__name__")
+            drops = (dropped and node.op in COMPARISONS) or (node.returns_bool and ctx.options.delayed_names)
+            if natives:
+                result.natives.append(NativeRow(named, drops, natives))
+            if floats:
+                numbers.append((named, drops, floats))
+    return merged(with_numbers(result, numbers))
+
+
+def _samples(vector: Vector) -> list[tuple[Labels, dict[int, Native | float], bool]]:
+    found: list[tuple[Labels, dict[int, Native | float], bool]] = []
+    for row, labels in enumerate(vector.labels):
+        steps = np.flatnonzero(vector.present[row]).tolist()
+        found.append((labels, {step: float(vector.values[row, step]) for step in steps}, vector.dropped[row]))
+    return found + [(row.labels, dict(row.samples), row.dropped) for row in vector.natives]
+
+
+def with_numbers(vector: Vector, rows: Sequence[tuple[Labels, bool, Mapping[int, float]]]) -> Vector:
+    """A vector with more rows of numbers, by step."""
+    steps = vector.values.shape[1]
+    values, present = np.zeros((len(rows), steps)), np.zeros((len(rows), steps), dtype=bool)
+    for index, (_, _, samples) in enumerate(rows):
+        for step, value in samples.items():
+            values[index, step], present[index, step] = value, True
+    return Vector(
+        vector.labels + [labels for labels, _, _ in rows],
+        np.concatenate([vector.values, values]),
+        np.concatenate([vector.present, present]),
+        vector.dropped + [drops for _, drops, _ in rows],
+        vector.natives,
+    )
 
 
 def _rows_of(keys: dict[Labels, list[int]]) -> list[tuple[Labels, int]]:
@@ -183,8 +269,11 @@ def _result(ctx: Context, node: Binary, found: _Found, swapped: bool) -> Vector:
     dropped = [was or node.returns_bool for was in found.dropped] if ctx.options.delayed_names else found.dropped
     if node.op not in COMPARISONS:
         dropped = [False] * len(labels)
-    _must_differ(labels, found, matching)
     lhs, rhs = (found.rhs, found.lhs) if swapped else (found.lhs, found.rhs)
+    filters = node.op in COMPARISONS and not node.returns_bool
+    if ctx.options.closed and filters:  # 2.x looks at what is left only
+        found.present = found.present & _COMPARE[node.op](lhs, rhs)
+    _must_differ(labels, found, matching)
     if node.op not in COMPARISONS:
         return merged(Vector(labels, _ARITHMETIC[node.op](lhs, rhs), found.present, dropped).filled())
     holds = _COMPARE[node.op](lhs, rhs)
@@ -282,5 +371,9 @@ def quoted(value: str) -> str:
             out.append(character)
         else:
             code = ord(character)
+            if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
+                code -= 0xDC00
+                out.append(f"\\x{code:02x}")
+                continue
             out.append(f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
     return '"' + "".join(out) + '"'

@@ -7,9 +7,33 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simcluster.telemetry.promql import elementwise, folding, histograms, information, labelfunctions, overtime, text
-from simcluster.telemetry.promql.context import Bools, Context, Floats, QueryError, Value, Vector, get, nameless
+from simcluster.telemetry.promql import (
+    elementwise,
+    folding,
+    histograms,
+    information,
+    labelfunctions,
+    nativeovertime,
+    nativequantile,
+    nativerows,
+    overtime,
+    text,
+)  # fmt: skip
+from simcluster.telemetry.promql.binary import with_numbers
+from simcluster.telemetry.promql.context import (
+    Bools,
+    Context,
+    Floats,
+    NativeRow,
+    QueryError,
+    Value,
+    Vector,
+    get,
+    merged,
+    nameless,
+)
 from simcluster.telemetry.promql.folding import Chunk
+from simcluster.telemetry.promql.native import Native
 from simcluster.telemetry.promql.overtime import Folded
 from simcluster.telemetry.promql.selection import Windows, instant
 from simcluster.telemetry.promql.syntax import Call, Expr, MatrixSelector, Selector, bare
@@ -19,8 +43,6 @@ RangeOf: TypeAlias = Callable[[Context, Expr], Windows]
 
 #: Suffixes that a counter has by convention.
 COUNTERS = ("_total", "_sum", "_count", "_bucket")
-#: Functions of native histograms.
-NATIVE = ("histogram_avg", "histogram_count", "histogram_stddev", "histogram_stdvar", "histogram_sum")
 
 
 def call(ctx: Context, node: Call, evaluate: Evaluate, range_of: RangeOf) -> Value:
@@ -35,12 +57,18 @@ def call(ctx: Context, node: Call, evaluate: Evaluate, range_of: RangeOf) -> Val
     if name == "absent_over_time":
         windows = range_of(ctx, node.args[0])
         there = np.any(windows.hi > windows.lo, axis=0) if windows.labels else np.zeros(ctx.steps, dtype=bool)
+        for natives in windows.natives.values():
+            for ms, _ in natives:
+                there = there | ((windows.ends - windows.range_ms < ms) & (ms <= windows.ends))
         return _absent(node, there)
     if name == "timestamp" and isinstance(bare(node.args[0]), Selector):
         selector = bare(node.args[0])
         assert isinstance(selector, Selector)
         vector, at = instant(ctx, selector)
-        return nameless(ctx, Vector(vector.labels, at / 1000, vector.present, vector.dropped))
+        present = vector.present.copy()
+        for row in vector.natives:
+            present[vector.labels.index(row.labels), list(row.samples)] = True
+        return nameless(ctx, Vector(vector.labels, at / 1000, present, vector.dropped))
     if name == "info":
         return information.info(ctx, _vector(evaluate(ctx, node.args[0])), node.args[1:])
     args = [evaluate(ctx, arg) for arg in node.args]
@@ -48,7 +76,7 @@ def call(ctx: Context, node: Call, evaluate: Evaluate, range_of: RangeOf) -> Val
         return _of_no_vector(ctx, node, args)
     if name in ("label_replace", "label_join", "sort_by_label", "sort_by_label_desc"):
         return _of_labels(ctx, node, _vector(args[0]), [each for each in args[1:] if isinstance(each, str)])
-    if name.startswith("histogram_") and name not in NATIVE:
+    if name.startswith("histogram_") and name not in nativequantile.FUNCTIONS:
         return _of_histograms(ctx, node, args)
     return _of_vector(ctx, node, _vector(args[0]).filled(), [_scalar(each) for each in args[1:]])
 
@@ -103,28 +131,54 @@ def _unordered(ctx: Context, node: Call) -> bool:
 def _of_histograms(ctx: Context, node: Call, args: list[Value]) -> Vector:
     if node.function == "histogram_quantile":
         q, vector = _scalar(args[0]), _vector(args[1]).filled()
-        return histograms.quantile(ctx, q, vector, node.args[0].start, node.args[1].start)
+        found = histograms.quantile(ctx, q, vector, node.args[0].start, node.args[1].start)
+
+        def quantile_at(step: int, one: Native) -> float:
+            return nativequantile.quantile(float(q[step]), one)
+
+        return merged(_joined(found, nativerows.relabelled(ctx, vector.natives), quantile_at))
     if node.function == "histogram_fraction":
         vector = _vector(args[2]).filled()
-        return histograms.fraction(ctx, _scalar(args[0]), _scalar(args[1]), vector, node.args[2].start)
+        low, high = _scalar(args[0]), _scalar(args[1])
+        found = histograms.fraction(ctx, low, high, vector, node.args[2].start)
+
+        def fraction_at(step: int, one: Native) -> float:
+            return nativequantile.fraction(float(low[step]), float(high[step]), one)
+
+        return merged(_joined(found, nativerows.relabelled(ctx, vector.natives), fraction_at))
     label = args[1]
     assert isinstance(label, str)
     qs = [(_scalar(q), arg.start) for q, arg in zip(args[2:], node.args[2:], strict=True)]
     return histograms.quantiles(ctx, _vector(args[0]).filled(), label, qs, node.args[0].start)
 
 
+def _of_natives(ctx: Context, vector: Vector, function: Callable[[Native], float]) -> Vector:
+    def at(step: int, one: Native) -> float:
+        return function(one)
+
+    return merged(_joined(Vector.empty(ctx.steps), nativerows.relabelled(ctx, vector.natives), at))
+
+
+def _joined(found: Vector, rows: list[NativeRow], function: Callable[[int, Native], float]) -> Vector:
+    """Rows of numbers, and a number of each histogram."""
+    return with_numbers(found, nativerows.as_floats(rows, function))
+
+
 def _of_vector(ctx: Context, node: Call, vector: Vector, args: list[Floats]) -> Value:
     name = node.function
     if name == "absent":
-        return _absent(node, np.any(vector.present, axis=0))
+        there = np.any(vector.present, axis=0)
+        for row in vector.natives:
+            there[list(row.samples)] = True
+        return _absent(node, there)
     if name == "scalar":
         count = vector.present.sum(axis=0)  # integers
         only = np.where(vector.present, vector.values, -np.inf).max(axis=0, initial=-np.inf)
         return np.where(count == 1, only, np.nan)
     if name in ("sort", "sort_desc"):
         return vector if _unordered(ctx, node) else labelfunctions.by_value(vector, name == "sort_desc")
-    if name in NATIVE:
-        return Vector.empty(ctx.steps)
+    if name in nativequantile.FUNCTIONS:
+        return _of_natives(ctx, vector, nativequantile.FUNCTIONS[name])
     present = vector.present
     if name in elementwise.UNARY:
         values = elementwise.UNARY[name](vector.values)
@@ -156,14 +210,17 @@ def _over_time(ctx: Context, node: Call, evaluate: Evaluate, range_of: RangeOf) 
     if not windows.labels:
         return Vector.empty(ctx.steps)
     _check(name, scalars)
+    natives: list[NativeRow] = []
     values = np.zeros(windows.lo.shape)
     present = np.zeros(windows.lo.shape, dtype=bool)
     longest = int((windows.hi - windows.lo).max(initial=0))
     width = longest if name in ("quantile_over_time", "mad_over_time") else 1
-    for rows, chunk in folding.chunks(windows, width):
+    for rows, chunk in folding.chunks(windows, width) if len(windows.times) else ():
         values[rows], present[rows] = _folded(ctx, name, chunk, scalars)
+    if windows.natives:
+        natives = nativeovertime.applied(ctx, name, windows, (values, present), ranged.start)
     _note(ctx, node, windows, ranged, scalars)
-    result = Vector(windows.labels, values, present, windows.dropped).filled()
+    result = Vector(windows.labels, values, present, windows.dropped, natives).filled()
     return result if name in overtime.KEEP_NAMES else nameless(ctx, result)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.telemetry.promql.native import Native
 from simcluster.telemetry.promql.storage import Labels, Queryable
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -136,6 +137,14 @@ class Context:
         return f"{before.count(chr(10)) + 1}:{at - before.rfind(chr(10))}"
 
 
+class NativeRow(NamedTuple):
+    """A series of native histograms: samples by step; `dropped` as of a vector's rows."""
+
+    labels: Labels
+    dropped: bool
+    samples: dict[int, Native]
+
+
 @dataclass
 class Vector:
     """Instant vectors of all steps: a row a series, a column a step.
@@ -143,12 +152,14 @@ class Vector:
     Attributes:
         present: where there is a sample; values elsewhere mean nothing.
         dropped: of each row, whether its name goes at the end of the query (only with delayed names).
+        natives: series of native histograms, which most functions pass over.
     """
 
     labels: list[Labels]
     values: Floats
     present: Bools
     dropped: list[bool]
+    natives: list[NativeRow] = field(default_factory=list)
 
     @staticmethod
     def of(labels: list[Labels], values: Floats, present: Bools) -> Vector:
@@ -169,7 +180,11 @@ class Vector:
     def filled(self) -> Vector:
         """Without rows that have no sample."""
         some = self.present.any(axis=1)
-        return self if bool(some.all()) else self.rows([int(i) for i in np.flatnonzero(some)])
+        if bool(some.all()):
+            return self
+        result = self.rows([int(i) for i in np.flatnonzero(some)])
+        result.natives = self.natives
+        return result
 
 
 #: What an expression evaluates to: series, a scalar of every step, or text.
@@ -197,8 +212,10 @@ def nameless(ctx: Context, vector: Vector) -> Vector:
         QueryError: two series would be the same at one instant.
     """
     if ctx.options.delayed_names:
-        return Vector(vector.labels, vector.values, vector.present, [True] * len(vector.labels))
+        natives = [NativeRow(row.labels, True, row.samples) for row in vector.natives]
+        return Vector(vector.labels, vector.values, vector.present, [True] * len(vector.labels), natives)
     vector.labels = [without(labels, "__name__") for labels in vector.labels]
+    vector.natives = [NativeRow(without(row.labels, "__name__"), False, row.samples) for row in vector.natives]
     return merged(vector)
 
 
@@ -208,6 +225,7 @@ def merged(vector: Vector) -> Vector:
     Raises:
         QueryError: two of them have a sample at the same instant.
     """
+    vector.natives = _natives_merged(vector.natives)
     places: dict[tuple[Labels, bool], list[int]] = {}
     for index, labels in enumerate(vector.labels):
         places.setdefault((labels, vector.dropped[index]), []).append(index)
@@ -224,7 +242,17 @@ def merged(vector: Vector) -> Vector:
         raise QueryError("vector cannot contain metrics with the same labelset")
     values = np.stack([_joined(vector, rows) for rows in places.values()])
     present = np.stack([vector.present[rows].any(axis=0) for rows in places.values()])
-    return Vector([key[0] for key in places], values, present, [key[1] for key in places])
+    return Vector([key[0] for key in places], values, present, [key[1] for key in places], vector.natives)
+
+
+def _natives_merged(rows: list[NativeRow]) -> list[NativeRow]:
+    found: dict[tuple[Labels, bool], dict[int, Native]] = {}
+    for row in rows:
+        samples = found.setdefault((row.labels, row.dropped), {})
+        if samples.keys() & row.samples.keys():
+            raise QueryError("vector cannot contain metrics with the same labelset")
+        samples.update(row.samples)
+    return [NativeRow(labels, dropped, samples) for (labels, dropped), samples in found.items() if samples]
 
 
 def _starts(places: dict[tuple[Labels, bool], list[int]]) -> list[int]:
@@ -248,10 +276,14 @@ def named_at_last(vector: Vector) -> Vector:
     Raises:
         QueryError: two series are then the same.
     """
-    if not any(vector.dropped):
+    if not any(vector.dropped) and not any(row.dropped for row in vector.natives):
         return vector
     labels = [
         without(each, "__name__") if dropped else each
         for each, dropped in zip(vector.labels, vector.dropped, strict=True)
     ]
-    return merged(Vector(labels, vector.values, vector.present, [False] * len(labels)))
+    natives = [
+        NativeRow(without(row.labels, "__name__") if row.dropped else row.labels, False, row.samples)
+        for row in vector.natives
+    ]
+    return merged(Vector(labels, vector.values, vector.present, [False] * len(labels), natives))

@@ -33,8 +33,8 @@ class _Part(NamedTuple):
     form: str = ""
 
 
-def check(text: str, words: Sequence[Token], two: bool = False) -> None:
-    """Nothing, if the words are an expression.
+def check(text: str, words: Sequence[Token], two: bool = False) -> dict[int, tuple[Matcher, ...]]:
+    """The matchers of each selector, by where it begins, if the words are an expression.
 
     Args:
         two: whether functions have the names of 2.x.
@@ -48,6 +48,7 @@ def check(text: str, words: Sequence[Token], two: bool = False) -> None:
         raise walk.unexpected()
     if walk.first_wrong_type is not None:
         raise walk.first_wrong_type
+    return walk.selections
 
 
 def selection(text: str) -> tuple[Matcher, ...]:
@@ -73,6 +74,7 @@ class _Walk:
         self.text, self.words, self.two = text, words, two
         self.at = 0
         self.first_wrong_type: ParseError | None = None
+        self.selections: dict[int, tuple[Matcher, ...]] = {}
 
     @property
     def word(self) -> Token:
@@ -282,6 +284,7 @@ class _Walk:
 
     def selector(self, name: str) -> _Part:
         start, matchers = self.matchers(name)
+        self.selections[start] = (*matchers, Matcher("__name__", "=", name)) if name else tuple(matchers)
         twice = [one for one in matchers if one.name == "__name__"]
         if name and twice:
             self.wrong(start, f'metric name must not be set twice: "{name}" or "{twice[0].value}"')

@@ -1,7 +1,7 @@
 """Elementary functions of arrays built on + - x / and sqrt, so that their bits are the same everywhere.
 
 Methods after the Cephes library (S. L. Moshier) and Go's `math`, whose special cases are kept. Arguments of sine and
-cosine beyond 2**30 lose accuracy.
+cosine from 2**29 on are reduced with a pi of 1200 bits.
 """
 
 from __future__ import annotations
@@ -109,7 +109,38 @@ def _reduced(x: Floats) -> tuple[Floats, Floats]:
     """|x| without multiples of pi/4, and the octant, even."""
     octant = np.floor(x * (4 / PI))
     octant = octant + np.fmod(octant, 2.0)
-    return ((x - octant * _PI4[0]) - octant * _PI4[1]) - octant * _PI4[2], np.fmod(octant, 8.0)
+    rest, octant = ((x - octant * _PI4[0]) - octant * _PI4[1]) - octant * _PI4[2], np.fmod(octant, 8.0)
+    large = x >= 2.0**29
+    if bool(large.any()):
+        pairs = [_reduced_exactly(float(each)) for each in x[large]]
+        rest[large], octant[large] = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return rest, octant
+
+
+#: Bits after the point of the numbers that large arguments are reduced with: more than the exponent of any double.
+_BITS = 1200
+
+
+def _inverse_tangent(of: int) -> int:
+    """atan(1/of) with `_BITS` bits after the point, by its series."""
+    power, total, k, sign = (1 << _BITS) // of, 0, 1, 1
+    while power:
+        total += sign * (power // k)
+        power, k, sign = power // (of * of), k + 2, -sign
+    return total
+
+
+#: pi/4 by J. Machin's formula.
+_QUARTER_PI = 4 * _inverse_tangent(5) - _inverse_tangent(239)
+
+
+def _reduced_exactly(x: float) -> tuple[float, float]:
+    """As `_reduced`, of one large number."""
+    number, power = x.as_integer_ratio()
+    whole = (number << _BITS) // power
+    octant = whole // _QUARTER_PI
+    octant += octant & 1
+    return (whole - octant * _QUARTER_PI) / (1 << _BITS), float(octant % 8)
 
 
 def _waves(z: Floats) -> tuple[Floats, Floats]:

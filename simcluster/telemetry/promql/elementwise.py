@@ -38,8 +38,9 @@ UNARY: dict[str, Callable[[Floats], Floats]] = {
 
 
 def clamp(x: Floats, low: Floats | float, high: Floats | float) -> Floats:
-    """Not below `low`, not above `high`."""
-    return np.maximum(low, np.minimum(high, x))
+    """Not below `low`, not above `high`; as in Go an infinite bound wins even over NaN."""
+    below = np.where(np.isneginf(high), -np.inf, np.minimum(high, x))
+    return np.where(np.isposinf(low), np.inf, np.maximum(low, below))
 
 
 def rounded(x: Floats, nearest: Floats | float) -> Floats:
@@ -110,11 +111,12 @@ _DATES: dict[str, Callable[[Ints], Ints]] = {
     "day_of_year": _day_of_year, "days_in_month": _days_in_month, "hour": _hour, "minute": _minute,
 }  # fmt: skip
 DATES = tuple(_DATES)
-#: Beyond this many seconds a year is no number that Go's calendar keeps.
-_FAR = 2.0**55
+#: What Go makes of seconds that no 64-bit integer holds, NaN among them: the instant where its count wraps around.
+_WRAPPED = (1 << 63) - 1
 
 
 def date(name: str, seconds: Floats) -> Floats:
     """A part of the date, in UTC, of seconds since the epoch."""
-    whole = np.where(np.abs(seconds) < _FAR, seconds, 0.0).astype(np.int64)
+    known = np.abs(seconds) < 2.0**63
+    whole = np.where(known, np.where(known, seconds, 0.0).astype(np.int64), _WRAPPED)
     return _DATES[name](whole).astype(np.float64)

@@ -10,6 +10,8 @@ from simcluster.telemetry.promql import (
     aggregation,
     binary,
     calls,
+    nativeaggregation,
+    nativerows,
     selection,
 )
 from simcluster.telemetry.promql.context import (
@@ -17,13 +19,16 @@ from simcluster.telemetry.promql.context import (
     Context,
     Floats,
     Ints,
+    NativeRow,
     Options,
     QueryError,
     Value,
     Vector,
     named_at_last,
     nameless,
+    without,
 )
+from simcluster.telemetry.promql.native import Native
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.storage import Labels, Queryable
 from simcluster.telemetry.promql.syntax import (
@@ -47,11 +52,12 @@ DEFAULT = Options()
 
 
 class Series(NamedTuple):
-    """One series of a result: labels, milliseconds, values."""
+    """One series of a result: labels, milliseconds, values; native histograms with their milliseconds."""
 
     labels: Labels
     times: Ints
     values: Floats
+    natives: tuple[tuple[int, Native], ...] = ()
 
 
 class Result(NamedTuple):
@@ -97,6 +103,7 @@ def query(store: Queryable, text: str, time: int, options: Options = DEFAULT) ->
             for row, labels in enumerate(value.labels)
             if value.present[row, 0]
         ]
+        found += [Series(row.labels, ctx.times[:0], value.values[:0, 0], _timed(ctx, row)) for row in value.natives]
         return Result("vector", found, "", time, list(ctx.warnings), list(ctx.infos))
     return Result("scalar", [Series((), ctx.times, value)], "", time, list(ctx.warnings), list(ctx.infos))
 
@@ -106,8 +113,14 @@ def _matrix(ctx: Context, expr: _Range, time: int) -> Result:
     found = []
     for row, labels in enumerate(windows.labels):
         inside = slice(int(windows.lo[row, 0]), int(windows.hi[row, 0]))
-        if inside.start < inside.stop:
-            found.append(Series(labels, windows.times[inside], windows.values[inside]))
+        natives = tuple(
+            each
+            for each in windows.natives.get(row, ())
+            if int(windows.ends[0]) - windows.range_ms < each[0] <= int(windows.ends[0])
+        )
+        if inside.start < inside.stop or natives:
+            kept = without(labels, "__name__") if windows.dropped[row] else labels
+            found.append(Series(kept, windows.times[inside], windows.values[inside], natives))
     found.sort(key=lambda one: one.labels)
     return Result("matrix", found, "", time, list(ctx.warnings), list(ctx.infos))
 
@@ -139,13 +152,19 @@ def query_range(store: Queryable, text: str, start: int, end: int, step: int, op
     if not isinstance(value, Vector):
         value = Vector.of([()], np.broadcast_to(value, (1, len(times))), np.ones((1, len(times)), dtype=bool))
     value = named_at_last(value)
+    natives = {row.labels: _timed(ctx, row) for row in value.natives}
     found = [
-        Series(labels, times[value.present[row]], value.values[row][value.present[row]])
+        Series(labels, times[value.present[row]], value.values[row][value.present[row]], natives.pop(labels, ()))
         for row, labels in enumerate(value.labels)
         if value.present[row].any()
     ]
+    found += [Series(labels, times[:0], np.zeros(0), timed) for labels, timed in natives.items()]
     found.sort(key=lambda one: one.labels)
     return Result("matrix", found, "", end, list(ctx.warnings), list(ctx.infos))
+
+
+def _timed(ctx: Context, row: NativeRow) -> tuple[tuple[int, Native], ...]:
+    return tuple((int(ctx.times[step]), one) for step, one in sorted(row.samples.items()))
 
 
 def evaluate(ctx: Context, expr: Expr) -> Value:
@@ -189,7 +208,12 @@ def _negative(ctx: Context, value: Value, op: str) -> Value:
         return value
     if not isinstance(value, Vector):
         return -value
-    return nameless(ctx, Vector(value.labels, -value.values, value.present, value.dropped))
+    natives = nativerows.mapped(ctx, value.natives, _negated)
+    return nameless(ctx, Vector(value.labels, -value.values, value.present, value.dropped, natives))
+
+
+def _negated(step: int, one: Native) -> Native:
+    return one.scaled(-1.0)
 
 
 def _binary(ctx: Context, node: Binary) -> Value:
@@ -212,12 +236,17 @@ def _aggregate(ctx: Context, node: Aggregate) -> Vector:
     param = None if node.param is None else evaluate(ctx, node.param)
     vector = evaluate(ctx, node.expr)
     assert isinstance(vector, Vector)
+    assert not isinstance(param, Vector)
     vector = vector.filled()
+    result = _aggregated(ctx, node, vector, param)
+    return nativeaggregation.added(ctx, node, vector, result, param) if vector.natives else result
+
+
+def _aggregated(ctx: Context, node: Aggregate, vector: Vector, param: Floats | str | None) -> Vector:
     if isinstance(param, str):
         return aggregation.count_values(ctx, vector, node, param)
     if param is None:
-        return aggregation.simple(vector, node, ctx.steps)
-    assert not isinstance(param, Vector)
+        return aggregation.simple(ctx, vector, node)
     if node.op == "quantile":
         return aggregation.quantiles(ctx, vector, node, param)
     return aggregation.selected(ctx, vector, node, param)

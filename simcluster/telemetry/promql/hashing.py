@@ -1,4 +1,4 @@
-"""The hash of labels by which `limit_ratio` picks series: XXH64 over names and values, as Prometheus' `Labels.Hash`."""
+"""The hash of labels by which `limit_ratio` picks series: XXH64 over names and values, as Prometheus keeps them."""
 
 from __future__ import annotations
 
@@ -54,5 +54,10 @@ def xxh64(data: bytes) -> int:
 
 
 def label_hash(labels: Labels) -> int:
-    """The hash of a label set."""
-    return xxh64(b"".join(part.encode() + b"\xff" for pair in labels for part in pair))
+    """The hash of a label set (`Labels.Hash`): each name and value with its length before it."""
+    return xxh64(b"".join(_sized(part.encode()) for pair in labels for part in pair))
+
+
+def _sized(part: bytes) -> bytes:
+    size = len(part)
+    return (bytes([size]) if size < 255 else b"\xff" + size.to_bytes(3, "little")) + part

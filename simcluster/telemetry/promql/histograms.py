@@ -1,7 +1,4 @@
-"""Quantiles and fractions of classic histograms, whose buckets are series with a label `le`.
-
-Native histograms are not kept here: functions of them find none.
-"""
+"""Quantiles and fractions of classic histograms, whose buckets are series with a label `le`."""
 
 from __future__ import annotations
 

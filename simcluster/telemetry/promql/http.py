@@ -10,18 +10,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simcluster.telemetry.promql import answers, printing, storage, syntaxjson
+from simcluster.telemetry.promql import answers, printing, storage, syntaxjson, tsdb
 from simcluster.telemetry.promql.answers import Answer, failure, plain, success
 from simcluster.telemetry.promql.context import Options, QueryError
-from simcluster.telemetry.promql.evaluation import Result, query, query_range
+from simcluster.telemetry.promql.evaluation import DEFAULT, Result, query, query_range
 from simcluster.telemetry.promql.parameters import EARLIEST_MS, LATEST_MS, Parameters
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.regex import RegexError
 from simcluster.telemetry.promql.storage import Queryable
 from simcluster.telemetry.promql.tokens import ParseError
 
+#: What a server without flags of its own says of those that matter to who asks (`prometheus --help` of 3.5).
+FLAGS = {
+    "config.file": "/etc/prometheus/prometheus.yml",
+    "enable-feature": "",
+    "log.level": "info",
+    "query.lookback-delta": "5m",
+    "query.max-concurrency": "20",
+    "query.max-samples": "50000000",
+    "query.timeout": "2m",
+    "rules.alert.for-grace-period": "10m",
+    "rules.alert.resend-delay": "1m",
+    "storage.tsdb.path": "/prometheus",
+    "storage.tsdb.retention.time": "15d",
+    "web.listen-address": "0.0.0.0:9090",
+    "web.route-prefix": "/",
+}
 #: The release whose answers were recorded, and what its `buildinfo` says.
 VERSION = "3.5.3"
+PAGE = "<!doctype html><title>Prometheus Time Series Collection and Processing Server</title>"
 TRUNCATED = "results truncated due to limit"
 
 
@@ -41,9 +58,8 @@ class Status:
     alerts: Callable[[], Any] | None = None
     alertmanagers: Sequence[str] = ()
     config: str = "global: {}\n"
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=FLAGS.copy)
     runtime: Mapping[str, Any] = field(default_factory=dict)
-    tsdb: Mapping[str, Any] = field(default_factory=dict)
     ready: bool = True
 
 
@@ -68,10 +84,12 @@ def handle(
     store: Queryable,
     now_ms: int,
     status: Status | None = None,
-    options: Options = Options(),  # noqa: B008 - immutable
+    options: Options = DEFAULT,
 ) -> Answer:
     """The answer to `(method, path, query string, body)`; forms may stand in the body of a POST."""
     method, path, text, body = request
+    if path in ("/", "/query"):  # a client that asks whether anybody is there
+        return Answer(302, {"Location": "/query"}, b"") if path == "/" else answers.answer(200, PAGE, "text/html")
     if path in ("/-/healthy", "/-/ready"):
         return _health(method, path, (status or Status()).ready)
     route = ROUTES.get(path)
@@ -264,7 +282,7 @@ def _runtimeinfo(asked: Request) -> Answer:
 
 
 def _tsdb(asked: Request) -> Answer:
-    return success(dict(asked.status.tsdb))
+    return success(tsdb.statistics(asked.store, asked.values.limit() or 10))
 
 
 _BOTH, _GET = ("GET", "POST"), ("GET",)

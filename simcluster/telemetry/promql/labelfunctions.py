@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 
 import numpy as np
 
 from simcluster.telemetry.promql import regex
-from simcluster.telemetry.promql.context import Bools, QueryError, Vector, get, merged
+from simcluster.telemetry.promql.context import Bools, NativeRow, QueryError, Vector, get, merged
 from simcluster.telemetry.promql.storage import Labels, Matcher
 
 _CHUNKS = re.compile(r"\d+|\D+")
 
 
+def is_label(name: str) -> bool:
+    """Whether it can be the name of a label: any text of UTF-8."""
+    return bool(name) and not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _must_be_label(name: str, what: str, function: str) -> None:
-    if not name:
+    if not is_label(name):
         raise QueryError(f"invalid {what} label name in {function}(): {name}")
 
 
@@ -27,11 +32,20 @@ def _with(labels: Labels, name: str, value: str) -> Labels:
     return tuple(sorted(changed.items()))
 
 
-def _relabelled(vector: Vector, labels: list[Labels], name: str, changed: list[bool]) -> Vector:
+def _relabelled(vector: Vector, name: str, change: Callable[[Labels], Labels | None]) -> Vector:
+    """Labels changed, of numbers and histograms; None where they stay. A name that is set does not go."""
+    made = [change(each) for each in vector.labels]
+    labels = [old if new is None else new for new, old in zip(made, vector.labels, strict=True)]
+    changed = [new is not None for new in made]
+    natives = []
+    for row in vector.natives:
+        new = change(row.labels)
+        drops = row.dropped and not (new is not None and name == "__name__")
+        natives.append(NativeRow(row.labels if new is None else new, drops, row.samples))
     dropped = vector.dropped
     if name == "__name__":
         dropped = [was and not new for was, new in zip(dropped, changed, strict=True)]
-    return merged(Vector(labels, vector.values, vector.present, dropped))
+    return merged(Vector(labels, vector.values, vector.present, dropped, natives))
 
 
 def label_replace(vector: Vector, target: str, replacement: str, source: str, pattern: str) -> Vector:
@@ -41,12 +55,12 @@ def label_replace(vector: Vector, target: str, replacement: str, source: str, pa
     except regex.RegexError:
         raise QueryError(f"invalid regular expression in label_replace(): {pattern}") from None
     _must_be_label(target, "destination", "label_replace")
-    labels, changed = [], []
-    for each in vector.labels:
+
+    def change(each: Labels) -> Labels | None:
         match = expression.match(get(each, source))
-        changed.append(match is not None)
-        labels.append(each if match is None else _with(each, target, regex.expand(replacement, match)))
-    return _relabelled(vector, labels, target, changed)
+        return None if match is None else _with(each, target, regex.expand(replacement, match))
+
+    return _relabelled(vector, target, change)
 
 
 def label_join(vector: Vector, target: str, separator: str, sources: Sequence[str]) -> Vector:
@@ -54,8 +68,11 @@ def label_join(vector: Vector, target: str, separator: str, sources: Sequence[st
     for source in sources:
         _must_be_label(source, "source", "label_join")
     _must_be_label(target, "destination", "label_join")
-    labels = [_with(each, target, separator.join(get(each, name) for name in sources)) for each in vector.labels]
-    return _relabelled(vector, labels, target, [True] * len(labels))
+
+    def change(each: Labels) -> Labels:
+        return _with(each, target, separator.join(get(each, name) for name in sources))
+
+    return _relabelled(vector, target, change)
 
 
 def by_value(vector: Vector, descending: bool) -> Vector:

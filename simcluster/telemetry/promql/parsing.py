@@ -1,7 +1,7 @@
 """From text to our tree: the parser library's tree, completed with positions from the words of the text.
 
-The library folds `+x` into `x` and cuts negative `@` instants at zero; both are mended from the words.
-Old names that 3.x renamed are accepted where `two` says that the server is one of 2.x.
+The library folds `+x` into `x`, cuts negative `@` instants at zero and takes bytes for letters; the last two are mended
+from the words. Old names that 3.x renamed are accepted where `two` says that the server is one of 2.x.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from simcluster.telemetry.promql.syntax import (
     Subquery,
     Unary,
 )
-from simcluster.telemetry.promql.tokens import ParseError, Token, duration_ms, parse_error, tokens
+from simcluster.telemetry.promql.tokens import ParseError, Token, duration_ms, parse_error, tokens, unquoted
 
-_MATCH_OPS = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
 _CARDS = {
     "OneToOne": "one-to-one",
     "ManyToOne": "many-to-one",
@@ -51,13 +50,15 @@ RENAMED = {"holt_winters": "double_exponential_smoothing"}
 
 
 class _Places(NamedTuple):
-    """Offsets of things in the order of the text, and the instants after `@`."""
+    """Offsets of things in the order of the text, and what the library loses or mistakes."""
+
+    matchers: dict[int, tuple[Matcher, ...]]
 
     selectors: Iterator[int]
     calls: Iterator[int]
     aggregates: Iterator[int]
     numbers: Iterator[int]
-    strings: Iterator[int]
+    strings: Iterator[Token]
     parens: Iterator[int]
     instants: Iterator[At]
 
@@ -78,9 +79,9 @@ def parse(text: str, two: bool = False) -> Expr:
     if words[0].kind == "eof":
         raise ParseError("unknown position: parse error: no expression found in input")
     try:
-        diagnosis.check(text, words, two)
+        matchers = diagnosis.check(text, words, two)
         tree = promql_parser.parse(_accepted(words))
-        return _expr(tree, _places(words))
+        return _expr(tree, _places(words, matchers))
     except RecursionError:
         raise ParseError(f"unknown position: parse error: {TOO_DEEP}") from None
     except (ValueError, OverflowError) as error:
@@ -100,8 +101,8 @@ def _accepted(words: list[Token]) -> str:
     return " ".join(shown)
 
 
-def _places(words: list[Token]) -> _Places:
-    found: dict[str, list[Any]] = {name: [] for name in _Places._fields}
+def _places(words: list[Token], matchers: dict[int, tuple[Matcher, ...]]) -> _Places:
+    found: dict[str, list[Any]] = {name: [] for name in _Places._fields[1:]}
     index = 0
     while words[index].kind != "eof":
         word, after = words[index], words[index + 1]
@@ -131,11 +132,11 @@ def _places(words: list[Token]) -> _Places:
         elif word.kind in ("number", "duration"):
             found["numbers"].append(word.start)
         elif word.kind == "string":
-            found["strings"].append(word.start)
+            found["strings"].append(word)
         elif word.kind == "(":
             found["parens"].append(word.start)
         index += 1
-    return _Places(**{name: iter(each) for name, each in found.items()})
+    return _Places(matchers, **{name: iter(each) for name, each in found.items()})
 
 
 def _skip_list(words: list[Token], index: int) -> int:
@@ -177,7 +178,8 @@ def _expr(node: Any, places: _Places) -> Expr:
     if kind == "NumberLiteral":
         return Number(node.val, next(places.numbers, 0))
     if kind == "StringLiteral":
-        return String(node.val, next(places.strings, 0))
+        word = next(places.strings)
+        return String(unquoted(word.text), word.start)
     if kind == "VectorSelector":
         return _selector(node, places)
     if kind == "MatrixSelector":
@@ -208,13 +210,9 @@ def _expr(node: Any, places: _Places) -> Expr:
 
 
 def _selector(node: Any, places: _Places) -> Selector:
-    matchers = [
-        Matcher(each.name, _MATCH_OPS[str(each.op).rpartition(".")[2]], each.value) for each in node.matchers.matchers
-    ]
-    name = node.name or ""
-    if name:
-        matchers.append(Matcher("__name__", "=", name))
-    return Selector(name, tuple(matchers), _offset(node.offset), _at(node.at, places), next(places.selectors, 0))
+    start = next(places.selectors)
+    matchers = places.matchers[start]
+    return Selector(node.name or "", matchers, _offset(node.offset), _at(node.at, places), start)
 
 
 def _binary(node: Any, lhs: Expr, rhs: Expr) -> Binary:

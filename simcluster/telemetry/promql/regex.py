@@ -45,6 +45,8 @@ def anywhere(pattern: str) -> Any:
     options.log_errors = False
     try:
         return re2.compile(pattern, options)
+    except UnicodeEncodeError:
+        raise RegexError(f"error parsing regexp: invalid UTF-8: `{pattern!a}`") from None
     except re2.error as error:
         raise RegexError(_message(error.args[0])) from None
 

@@ -6,12 +6,14 @@ every series in one search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from simcluster.telemetry.promql.context import Bools, Context, Floats, Ints, Vector
-from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Labels, SeriesData
+from simcluster.telemetry.promql.context import Bools, Context, Floats, Ints, NativeRow, Vector
+from simcluster.telemetry.promql.native import Native
+from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Labels, NativeSeries, SeriesData
 from simcluster.telemetry.promql.syntax import At, MatrixSelector, Selector, Subquery
 
 
@@ -23,6 +25,7 @@ class Windows:
         times, values: of all series, one after the other.
         lo, hi: a row a series, a column a step.
         ends: milliseconds where the windows of the steps end; they begin `range_ms` before.
+        natives: of rows that have them, native histograms with their times.
     """
 
     labels: list[Labels]
@@ -33,6 +36,7 @@ class Windows:
     hi: Ints
     ends: Ints
     range_ms: int
+    natives: dict[int, tuple[tuple[int, Native], ...]] = field(default_factory=dict)
 
 
 def reference(ctx: Context, at: At, offset_ms: int) -> Ints:
@@ -59,6 +63,8 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     if not found:
         return Vector.empty(ctx.steps), np.zeros((0, ctx.steps), dtype=np.int64)
     times, values, starts = _flat(ctx, found)
+    if not len(times):  # native histograms only
+        times, values = np.zeros(1, dtype=np.int64), np.zeros(1)
     index = _search(times, starts, ends, "right") - 1
     known = index >= starts[:-1, None]
     index = np.maximum(index, 0)
@@ -68,7 +74,28 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     picked = values[index]
     known &= ~is_stale(values)[index]
     ctx.spent.read(int(np.count_nonzero(known)))
-    return Vector.of([one.labels for one in found], picked, known), at
+    vector = Vector.of([one.labels for one in found], picked, known)
+    if any(one.natives for one in found):
+        _newest_natives(found, vector, at, ends, oldest if ctx.options.closed else oldest + 1)
+    return vector, at
+
+
+def _newest_natives(found: list[SeriesData], vector: Vector, at: Ints, ends: Ints, oldest: Ints) -> None:
+    """Put native histograms where they are newer than the number."""
+    for row, one in enumerate(found):
+        samples = {}
+        times = [ms for ms, _ in one.natives]
+        for step, (end, first) in enumerate(zip(ends.tolist(), oldest.tolist(), strict=True)):
+            place = bisect_right(times, end) - 1
+            if place < 0 or times[place] < first:
+                continue
+            numbers = one.times[(one.times > times[place]) & (one.times <= end)]
+            if not len(numbers):
+                samples[step] = one.natives[place][1]
+                vector.present[row, step] = False
+                at[row, step] = times[place]
+        if samples:
+            vector.natives.append(NativeRow(one.labels, False, samples))
 
 
 def _flat(ctx: Context, found: list[SeriesData]) -> tuple[Ints, Floats, Ints]:
@@ -101,12 +128,12 @@ def windows(ctx: Context, selector: MatrixSelector) -> Windows:
     first = int(ends.min()) - selector.range_ms + (0 if ctx.options.closed else 1)
     found = ctx.store.select(inner.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
-    fresh = []
+    fresh: list[SeriesData] = []
     for one in found:
         stale = is_stale(np.ascontiguousarray(one.values))
         if bool(stale.any()):
-            one = SeriesData(one.labels, one.times[~stale], one.values[~stale])
-        if len(one.times):
+            one = NativeSeries(SeriesData(one.labels, one.times[~stale], one.values[~stale]), one.natives)
+        if len(one.times) or one.natives:
             fresh.append(one)
     return _windows(ctx, [one.labels for one in fresh], fresh, ends, selector.range_ms)
 
@@ -119,7 +146,8 @@ def _windows(ctx: Context, labels: list[Labels], found: list[SeriesData], ends: 
     lo = _search(times, starts, ends - range_ms, "left" if ctx.options.closed else "right")
     hi = _search(times, starts, ends, "right")
     ctx.spent.read(int((hi - lo).sum()))
-    return Windows(labels, [False] * len(labels), times, values, lo, hi, ends, range_ms)
+    natives = {row: one.natives for row, one in enumerate(found) if one.natives}
+    return Windows(labels, [False] * len(labels), times, values, lo, hi, ends, range_ms, natives)
 
 
 def subquery_times(ctx: Context, node: Subquery) -> tuple[Ints, Ints, int]:
@@ -140,10 +168,18 @@ def subquery_times(ctx: Context, node: Subquery) -> tuple[Ints, Ints, int]:
 def subquery_windows(ctx: Context, inner: Vector, grid: Ints, ends: Ints, range_ms: int) -> Windows:
     """Samples that a subquery's inside gave, as a range vector."""
     inner = inner.filled()
-    found = [
-        SeriesData(labels, grid[present], values[present])
-        for labels, values, present in zip(inner.labels, inner.values, inner.present, strict=True)
-    ]
-    result = _windows(ctx, inner.labels, found, ends, range_ms)
-    result.dropped = inner.dropped
+    natives = {(row.labels, row.dropped): row.samples for row in inner.natives}
+    found: list[SeriesData] = []
+    dropped: list[bool] = []
+    for labels, values, present, drops in zip(inner.labels, inner.values, inner.present, inner.dropped, strict=True):
+        samples = natives.pop((labels, drops), {})
+        of_row = tuple((int(grid[step]), one) for step, one in sorted(samples.items()))
+        found.append(NativeSeries(SeriesData(labels, grid[present], values[present]), of_row))
+        dropped.append(drops)
+    for (labels, drops), samples in natives.items():
+        of_row = tuple((int(grid[step]), one) for step, one in sorted(samples.items()))
+        found.append(NativeSeries(SeriesData(labels, grid[:0], np.zeros(0)), of_row))
+        dropped.append(drops)
+    result = _windows(ctx, [one.labels for one in found], found, ends, range_ms)
+    result.dropped = dropped
     return result

@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.telemetry.promql.native import Native
+
 #: Labels of a series as pairs sorted by name, `__name__` among them.
 Labels = tuple[tuple[str, str], ...]
 #: Bits of the sample that ends a series (`value.StaleNaN` of Prometheus); other NaN are values like any other.
@@ -39,6 +41,28 @@ class SeriesData(NamedTuple):
     labels: Labels
     times: NDArray[np.int64]
     values: NDArray[np.float64]
+
+    @property
+    def natives(self) -> tuple[tuple[int, Native], ...]:
+        """Native histograms with their milliseconds, at other instants than the numbers."""
+        return ()
+
+
+class NativeSeries(SeriesData):
+    """A series that has native histograms."""
+
+    _natives: tuple[tuple[int, Native], ...]
+
+    def __new__(cls, data: SeriesData, natives: tuple[tuple[int, Native], ...]) -> NativeSeries:
+        """The numbers of a series and its histograms."""
+        self = super().__new__(cls, *data)
+        self._natives = natives
+        return self
+
+    @property
+    def natives(self) -> tuple[tuple[int, Native], ...]:
+        """Native histograms with their milliseconds."""
+        return self._natives
 
 
 class Queryable(Protocol):

@@ -66,14 +66,12 @@ def sample(value: float) -> str:
 
 
 def shortest(value: float) -> str:
-    """Go's format `g`: `e` below 1e-4 and from 1e21 (`%v` of a float).
+    """Go's format `g`: `e` below 1e-4 and from 1e6 (`%v` of a float).
 
-    >>> shortest(1.5), shortest(1e-5)
-    ('1.5', '1e-05')
+    >>> shortest(1.5), shortest(1e-5), shortest(1234567.0)
+    ('1.5', '1e-05', '1.234567e+06')
     """
-    return (
-        scientific(value) if value != 0 and not 1e-4 <= abs(value) < 1e21 and math.isfinite(value) else decimal(value)
-    )
+    return scientific(value) if value != 0 and not 1e-4 <= abs(value) < 1e6 and math.isfinite(value) else decimal(value)
 
 
 def timestamp(ms: int) -> str:

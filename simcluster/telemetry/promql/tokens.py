@@ -147,19 +147,23 @@ def _ended(text: str, open_at: list[str]) -> Token:
 
 
 def unquoted(text: str) -> str:
-    r"""What a string literal says.
+    r"""What a string literal says; bytes that are no UTF-8 are surrogates (`surrogateescape`).
 
-    >>> unquoted('"a\\n\\x41"') == "a\nA", unquoted("`\\n`") == "\\n"
-    (True, True)
+    >>> unquoted(r'"a\n\x41\u00e9"'), unquoted(r"`\n`"), unquoted(r'"\xff"')
+    ('a\nAé', '\\n', '\udcff')
     """
     if text[0] == "`":
         return text[1:-1]
-    return "".join(_meant(match[0]) for match in _ESCAPE.finditer(text[1:-1]))
+    meant = b"".join(_meant(match[0]) for match in _ESCAPE.finditer(text[1:-1]))
+    return meant.decode("utf-8", "surrogateescape")
 
 
-def _meant(part: str) -> str:
+def _meant(part: str) -> bytes:
     if part[0] != "\\":
-        return part
+        return part.encode("utf-8", "surrogatepass")
     if part[1] in _PLAIN:
-        return _PLAIN[part[1]]
-    return chr(int(part[1:], 8)) if part[1].isdigit() else chr(int(part[2:], 16))
+        return _PLAIN[part[1]].encode()
+    if part[1].isdigit():
+        return bytes([int(part[1:], 8) & 255])
+    code = int(part[2:], 16)
+    return bytes([code]) if part[1] == "x" else chr(min(code, 0x10FFFF)).encode("utf-8", "replace")

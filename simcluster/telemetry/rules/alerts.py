@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simcluster.engine.clock import MINUTE, SECOND
+from simcluster.engine.clock import MINUTE
 from simcluster.telemetry.promql.storage import Labels
 
 #: How long a resolved alert is kept, so that it is sent often enough (`resolvedRetention`).
@@ -128,8 +128,3 @@ class AlertStates:
         if alert.sent_ns < 0 or alert.resolved_ns > alert.sent_ns:
             return True
         return alert.sent_ns + RESEND_NS < now_ns
-
-
-def seconds(duration_ns: int) -> float:
-    """Of a duration in an answer."""
-    return duration_ns / SECOND

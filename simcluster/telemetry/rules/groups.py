@@ -13,7 +13,7 @@ from typing import NamedTuple
 from simcluster.engine.clock import MILLISECOND, MINUTE, SECOND, unix_seconds
 from simcluster.telemetry.promql import printing
 from simcluster.telemetry.promql.context import Options, QueryError, without
-from simcluster.telemetry.promql.evaluation import query
+from simcluster.telemetry.promql.evaluation import DEFAULT, query
 from simcluster.telemetry.promql.hashing import label_hash
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.storage import STALE_NAN, Labels, Queryable
@@ -95,7 +95,7 @@ class Rules:
 
     def __init__(
         self,
-        options: Options = Options(),  # noqa: B008 - immutable
+        options: Options = DEFAULT,
         external: Mapping[str, str] | None = None,
         interval_ns: int = MINUTE,
         url: str = "",

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simcluster.telemetry.promql import regex
-from simcluster.telemetry.promql.storage import Labels, Matcher, SeriesData
+from simcluster.telemetry.promql.native import Native
+from simcluster.telemetry.promql.storage import Labels, Matcher, NativeSeries, SeriesData
 
 
 def matches(matcher: Matcher, labels: Mapping[str, str]) -> bool:
@@ -22,6 +23,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.samples: dict[Labels, dict[int, float]] = {}
+        self.natives: dict[Labels, dict[int, Native]] = {}
 
     def add(self, labels: Mapping[str, str], samples: Mapping[int, float]) -> None:
         """More samples of a series, by millisecond."""
@@ -34,6 +36,11 @@ class Memory:
             if not all(matches(each, dict(labels)) for each in matchers):
                 continue
             times = np.array(sorted(t for t in samples if from_ms <= t <= to_ms), dtype=np.int64)
-            if len(times):
-                found.append(SeriesData(labels, times, np.array([samples[t] for t in times.tolist()])))
+            natives = sorted(
+                ((t, one) for t, one in self.natives.get(labels, {}).items() if from_ms <= t <= to_ms),
+                key=lambda each: each[0],
+            )
+            if len(times) or natives:
+                values = np.array([samples[t] for t in times.tolist()], dtype=np.float64)
+                found.append(NativeSeries(SeriesData(labels, times, values), tuple(natives)))
         return found

@@ -10,7 +10,11 @@ import pytest
 from simcluster.telemetry.promql import elementary
 
 POINTS = np.concatenate(
-    [np.linspace(-30.0, 30.0, 4001), np.linspace(-1.0, 1.0, 1001), np.array([0.0, -0.0, 1e-9, 1e8, 700.0, 1e300])]
+    [
+        np.linspace(-30.0, 30.0, 4001),
+        np.linspace(-1.0, 1.0, 1001),
+        np.array([0.0, -0.0, 1e-9, 1e8, 700.0, 1e11, 12345678912345.678, 1e22, 1e300]),
+    ]
 )
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, math.inf, -math.inf, math.nan, 1e300, -1e300])
 LIBRARY = {
@@ -23,8 +27,6 @@ LIBRARY = {
 @pytest.mark.parametrize("name", LIBRARY)
 def test_functions_of_one_number(name: str) -> None:
     points = np.concatenate([POINTS, EDGES])
-    if name in ("sin", "cos", "tan"):
-        points = points[(np.abs(points) < 1e9) | ~np.isfinite(points)]
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(getattr(elementary, name)(points), LIBRARY[name](points), rtol=2e-13, atol=1e-15)
 

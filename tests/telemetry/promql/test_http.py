@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simcluster.engine.clock import MINUTE, SECOND
 from simcluster.telemetry.promql.answers import Answer
 from simcluster.telemetry.promql.http import ROUTES, Status, handle
+from simcluster.telemetry.promql.native import Native
+from simcluster.telemetry.promql.targets import Target, described
 from tests.telemetry.promql.memory import Memory
 
 NOW = 1_795_294_204_000
@@ -131,6 +134,50 @@ def test_labels_series_and_notes() -> None:
     assert noted["infos"] == [
         'PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "up" (1:10)'
     ]
+
+
+def test_what_a_server_says_of_itself() -> None:
+    target = Target(
+        (("__address__", "a:80"),), (("job", "a"),), "a", "http://a:80/metrics", "", "up", 0, SECOND, MINUTE, SECOND
+    )
+
+    def targets(state: str) -> dict[str, object]:
+        return described([target], state)
+
+    shown = handle(("GET", "/api/v1/targets", "", b""), store(), NOW, Status(targets=targets))
+    assert json.loads(shown.body)["data"]["activeTargets"][0] == {
+        "discoveredLabels": {"__address__": "a:80"},
+        "labels": {"job": "a"},
+        "scrapePool": "a",
+        "scrapeUrl": "http://a:80/metrics",
+        "globalUrl": "http://a:80/metrics",
+        "lastError": "",
+        "lastScrape": "2026-03-02T09:00:00.000000000Z",
+        "lastScrapeDuration": 1,
+        "health": "up",
+        "scrapeInterval": "1m",
+        "scrapeTimeout": "1s",
+    }
+    counts = json.loads(text("/api/v1/status/tsdb"))["data"]
+    assert counts["headStats"]["numSeries"] == 6
+    assert counts["seriesCountByMetricName"][0] == {"name": "sent_total", "value": 3}
+    assert json.loads(text("/api/v1/status/buildinfo"))["data"]["version"].startswith("3.")
+    assert json.loads(text("/api/v1/parse_query", query="rate(a[5m])"))["data"]["func"]["name"] == "rate"
+    assert get("/").status == 302
+
+
+def test_native_histograms_are_shown_with_their_buckets() -> None:
+    memory = Memory()
+    memory.add({"__name__": "calls"}, {})
+    one = Native(0, 0.001, 1.0, 4.0, 6.0, {0: 1.0, 1: 2.0})
+    memory.natives[(("__name__", "calls"),)] = {NOW: one}
+    at = urlencode({"query": "calls", "time": NOW // 1000})
+    body = handle(("GET", "/api/v1/query", at, b""), memory, NOW).body.decode()
+    shown = '{"count":"4","sum":"6","buckets":[[3,"-0.001","0.001","1"],[0,"0.5","1","1"],[0,"1","2","2"]]}'
+    assert body.endswith(f'[{{"metric":{{"__name__":"calls"}},"histogram":[1795294204,{shown}]}}]}}}}')
+    span = urlencode({"query": "calls", "start": NOW // 1000, "end": NOW // 1000, "step": 1})
+    body = handle(("GET", "/api/v1/query_range", span, b""), memory, NOW).body.decode()
+    assert body.endswith(f'[{{"metric":{{"__name__":"calls"}},"histograms":[[1795294204,{shown}]]}}]}}}}')
 
 
 def test_unknown_paths_and_methods() -> None:
