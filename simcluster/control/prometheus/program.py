@@ -7,6 +7,7 @@ Left out: the write-ahead log and what replaying it costs, exemplars, native his
 
 from __future__ import annotations
 
+from functools import partial
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -128,10 +129,11 @@ class PrometheusProgram(WrappedProgram):
         self._seen: tuple[object, ...] = ()
         self._text = ""
         self._due: list[tuple[int, int, Target]] = []
+        self._offsets: dict[Target, int] = FlatDict()
         self._jobs: dict[str, Job] = {}
         self._made = 0
         self._ways: dict[Target, Way] = {}
-        self._series = sum(log.series for (name, _), log in self.store.logs.items() if name[-1:] != "#")  # integers
+        self._series = sum(log.series for log in self.store.logs.values())  # integers
         self._appended = 0
         self._began_ns = container.sim.now
 
@@ -200,6 +202,7 @@ class PrometheusProgram(WrappedProgram):
         else:
             self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
             self._seen = ()
+            self._offsets.clear()
 
     # --- discovery ------------------------------------------------------------------------
 
@@ -220,6 +223,7 @@ class PrometheusProgram(WrappedProgram):
         for gone in [target for target in self.targets if target not in targets]:
             del self.targets[gone]
             self._ways.pop(gone, None)
+            self._offsets.pop(gone, None)
             self._end(gone)
         fresh = [target for target in targets if target not in self.targets]
         for target in fresh:
@@ -248,9 +252,10 @@ class PrometheusProgram(WrappedProgram):
 
     def _plan(self, target: Target, after_ns: int) -> None:
         """The next scrape of a target after an instant: on a grid of its own (scrape/target.go, offset)."""
-        period = self._jobs[target.job].interval_ns
-        key = self.container.sim.streams.key("scrape offset", target.job, target.address, target.path)
-        offset = mix(key, 0) % period // MILLISECOND * MILLISECOND
+        period, offset = self._jobs[target.job].interval_ns, self._offsets.get(target, -1)
+        if offset < 0:
+            key = self.container.sim.streams.key("scrape offset", target.job, target.address, target.path)
+            offset = self._offsets[target] = mix(key, 0) % period // MILLISECOND * MILLISECOND
         due = after_ns - after_ns % period + offset
         self._made += 1
         heappush(self._due, (due if due > after_ns else due + period, self._made, target))
@@ -292,16 +297,15 @@ class PrometheusProgram(WrappedProgram):
         """Write down what came of a scrape that began at an instant."""
         if target not in self.targets:
             return
-        job, t_ms, key = self._jobs[target.job], unix_ms(at_ns), _key(target)
-        log = self.store.log(key, target.labels, honour=job.honor_labels)
+        job = self._jobs[target.job]
+        log = self.store.log(_key(target), target.labels, honour=job.honor_labels)
         before = log.series
         samples = _filtered(job, fetched.samples) if fetched.samples is not None else {}
-        added = log.append(t_ms, samples)
         kept = fetched.count if samples is fetched.samples else count_of(samples)
         self._appended += kept
         up = fetched.samples is not None
-        row = REPORT.row((float(up), took_ns / SECOND, fetched.count, kept, added))
-        self.store.log(key + "#", target.labels).append(t_ms, {_REPORT: row})
+        numbers = (float(up), took_ns / SECOND, fetched.count, kept)
+        log.append(unix_ms(at_ns), samples, partial(_report, numbers))
         self.targets[target] = SharedHealth(up, fetched.error, at_ns, took_ns)
         if log.series != before:
             self._series += log.series - before
@@ -314,17 +318,19 @@ class PrometheusProgram(WrappedProgram):
 
     def _end(self, target: Target) -> None:
         """A target is no longer there: its series end."""
-        t_ms = unix_ms(self.container.sim.now)
-        for key in (_key(target), _key(target) + "#"):
-            log = self.store.logs.get((key, target.labels))
-            if log is not None and log.shown:
-                self._series -= 0 if key.endswith("#") else log.series
-                log.append(max(t_ms, log.last_ms + 1), {})
+        t_ms, log = unix_ms(self.container.sim.now), self.store.logs.get((_key(target), target.labels))
+        if log is not None and log.shown:
+            self._series -= log.series
+            log.append(max(t_ms, log.last_ms + 1), {})
         self.store.forget(t_ms)
 
     def _say(self, level: str, where: str, text: str) -> None:
         stamp = format_rfc3339(self.container.sim.now, digits=3)
         self.container.write(f"time={stamp} level={level.upper()} source={where} {text}", "stderr")
+
+
+def _report(numbers: tuple[float, ...], added: int) -> tuple[Group, bytes]:
+    return _REPORT, REPORT.row((*numbers, added))
 
 
 def _key(target: Target) -> str:
