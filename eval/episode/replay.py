@@ -61,7 +61,7 @@ def begun(header: dict[str, Any], library: Library | None = None) -> Episode | S
     """
     try:
         if header["task"] is None:
-            return sandbox(header["nodes"], seed=header["seed"])
+            return sandbox(header["nodes"], seed=header["seed"], telemetry=header.get("telemetry", False))
         return start(header["task"], header["seed"], header["noise"], library)
     except KeyError as missing:
         raise ValueError(f"the header of the log lacks {missing}") from None

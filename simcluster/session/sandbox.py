@@ -20,11 +20,13 @@ class Sandbox(Live):
 
     tools = (*Live.tools, "deploy", "load")
 
-    def __init__(self, nodes: int, seed: int, policy: Clock) -> None:
+    def __init__(self, nodes: int, seed: int, policy: Clock, *, telemetry: bool = False) -> None:
         world = World(seed, workers=nodes)
         world.apply(bootstrap.manifest("default-storage.yaml"))
+        if telemetry:
+            world.observe()
         super().__init__(world, policy)
-        self.nodes = nodes
+        self.nodes, self.telemetry = nodes, telemetry
 
     @property
     def alert(self) -> str:
@@ -86,21 +88,23 @@ class Sandbox(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        return {"task": None, "nodes": self.nodes, "seed": self.world.sim.seed, **super().log_header()}
+        begun: dict[str, Any] = {"task": None, "nodes": self.nodes, "seed": self.world.sim.seed}
+        return {**begun, **({"telemetry": True} if self.telemetry else {}), **super().log_header()}
 
 
-def sandbox(nodes: int = 3, *, seed: int = 0, clock: Clock | None = None) -> Sandbox:
+def sandbox(nodes: int = 3, *, seed: int = 0, clock: Clock | None = None, telemetry: bool = False) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers of 4 CPU and 8 GiB.
 
     With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
-    directory of a node, by the default StorageClass `standard`.
+    directory of a node, by the default StorageClass `standard`. With `telemetry` Prometheus and its exporters run in
+    the namespace `observe`.
 
     Raises:
         ValueError: `nodes` is below zero.
     """
     if nodes < 0:
         raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
-    return Sandbox(nodes, seed, clock or Clock())
+    return Sandbox(nodes, seed, clock or Clock(), telemetry=telemetry)
 
 
 def _text_of(graph: str | Path | Mapping[str, Any]) -> tuple[str, str]:

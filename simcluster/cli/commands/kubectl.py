@@ -106,7 +106,7 @@ class Line(NamedTuple):
 
 def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
-        return sandbox(header["nodes"], seed=header["seed"])
+        return sandbox(header["nodes"], seed=header["seed"], telemetry=header.get("telemetry", False))
     remarks = console(stderr=True)
     return open_episode(header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks)
 
