@@ -215,7 +215,7 @@ def _tier(tier: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _shares(request: float | None) -> int:
+def _shares(request: float) -> int:
     """`cpu.shares` as cAdvisor works it out of the group's weight (opencontainers/cgroups, inverted)."""
     weight = weight_of(request)
     return max(2, 2 + (weight - 1) * 262_142 // 9_999)

@@ -487,10 +487,8 @@ class Disk:
 
     def waiting(self) -> dict[str, float]:
         """Threads that wait for this drive now (reads and fsyncs under way), on average, by container or process."""
+        behind = bool(self._loads) and self._work.left(self.sim.now) > 0.0
         found: dict[str, float] = {}
-        if not self._loads:
-            return found
-        behind = self._work.left(self.sim.now) > 0.0
         for owner, (_, until) in self._loads.items():
             if behind or until > self.sim.now:
                 name = owner.partition("/")[2].partition("/")[0]  # the file system's device is before it

@@ -282,7 +282,7 @@ class PrometheusProgram(WrappedProgram):
         if way is None or way.version != container.machine.network.version:
             way = self._ways[target] = connect(container, target)
         fetched = fetch(container, target, way, connection.user.name if connection is not None else "")
-        own_ns = SAMPLE_NS * fetched.count
+        own_ns = SAMPLE_NS * fetched.scraped
         took_ns = fetched.duration_ns + (slowed(container, own_ns) if own_ns else 0)
         if took_ns >= job.timeout_ns:
             fetched = Fetched(None, f'Get "{target.url}": context deadline exceeded', job.timeout_ns)
@@ -301,10 +301,10 @@ class PrometheusProgram(WrappedProgram):
         log = self.store.log(_key(target), target.labels, honour=job.honor_labels)
         before = log.series
         samples = _filtered(job, fetched.samples) if fetched.samples is not None else {}
-        kept = fetched.count if samples is fetched.samples else count_of(samples)
+        kept = fetched.scraped if samples is fetched.samples else count_of(samples)
         self._appended += kept
         up = fetched.samples is not None
-        numbers = (float(up), took_ns / SECOND, fetched.count, kept)
+        numbers = (float(up), took_ns / SECOND, fetched.scraped, kept)
         log.append(unix_ms(at_ns), samples, partial(_report, numbers))
         self.targets[target] = SharedHealth(up, fetched.error, at_ns, took_ns)
         if log.series != before:
