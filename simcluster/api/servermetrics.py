@@ -48,7 +48,7 @@ class ServedRequests:
     def count(self, request: Request, route: Route, code: int) -> None:
         """One write has been answered."""
         verb = _VERBS.get(request.method)
-        if verb is None or (request.query and request.param("dryRun")):
+        if verb is None or (request.query and request.param("dryRun")) or not request.upgraded:
             return
         resource = route.resource
         scope = "resource" if route.name or verb == "POST" else "namespace" if route.namespace else "cluster"

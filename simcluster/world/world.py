@@ -68,14 +68,14 @@ class NodeSpec:
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
 
 
-def default_nodes(workers: int) -> tuple[NodeSpec, ...]:
-    """A tainted `control-plane` and `worker-1` to `worker-N`, each with 4 CPU and 8 GiB.
+def default_nodes(workers: int, cpu: int = 4, memory: int = 8 * GIB) -> tuple[NodeSpec, ...]:
+    """A tainted `control-plane` and `worker-1` to `worker-N`, each with so many cores and bytes.
 
     With no workers the control plane's node has no taint, so that it runs everything, as kind makes it.
     """
     names = (f"worker-{index + 1}" for index in range(workers))
-    first = NodeSpec(CONTROL_PLANE, control_plane=True, tainted=workers > 0)
-    return (first, *(NodeSpec(name) for name in names))
+    first = NodeSpec(CONTROL_PLANE, control_plane=True, tainted=workers > 0, cpu=cpu, memory=memory)
+    return (first, *(NodeSpec(name, cpu=cpu, memory=memory) for name in names))
 
 
 class World:

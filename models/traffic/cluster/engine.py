@@ -457,10 +457,10 @@ class TrafficEngine:
             self._end_hot()
 
     def _end_hot(self) -> None:
-        """Closed forms again: what servers published of their queues is no longer so."""
+        """Closed forms again."""
         self.hot, self._tense, self._stale = None, False, True
         for server in self._plan.servers:
-            server.judge(TICK_NS)
+            server.calm_down(TICK_NS)
 
     # --- the calm path --------------------------------------------------------------------
 
