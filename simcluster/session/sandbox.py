@@ -127,6 +127,12 @@ def sandbox(
     return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry)
 
 
+def begun_by(header: Mapping[str, Any]) -> Sandbox:
+    """The sandbox that the header of a replay log describes. Raises KeyError."""
+    size = {key: header[key] for key in ("cpu", "memory", "telemetry") if key in header}
+    return sandbox(header["nodes"], seed=header["seed"], **size)
+
+
 def _text_of(graph: str | Path | Mapping[str, Any]) -> tuple[str, str]:
     """A name for messages, and YAML."""
     if isinstance(graph, Mapping):

@@ -105,6 +105,21 @@ def test_numbers_are_those_of_the_cluster(world: World) -> None:
         assert used == pytest.approx(machine.os.times.all().user / SECOND, rel=0.1)
 
 
+def asked(world: World, path: str) -> Any:
+    path = f"/api/v1/namespaces/observe/services/prometheus-server:80/proxy/api/v1/{path}"
+    return json.loads(world.kubectl().run(f"get --raw '{path}'").stdout)["data"]
+
+
+def test_its_api_answers_at_its_service(world: World) -> None:
+    found = asked(world, "query?query=count%20by%20(job)%20(up)")["result"]
+    counts = {one["metric"]["job"]: one["value"][1] for one in found}
+    assert counts["kubernetes-nodes"] == counts["kube-proxy"] == "3"
+    targets = asked(world, "targets")["activeTargets"]
+    assert {target["health"] for target in targets} == {"up"}
+    assert targets[0]["discoveredLabels"]["__address__"]
+    assert asked(world, "metadata?metric=kube_pod_info")["kube_pod_info"][0]["type"] == "gauge"
+
+
 def test_counters_never_run_backwards(world: World) -> None:
     store, checked = store_of(world), 0
     for log in store.logs.values():

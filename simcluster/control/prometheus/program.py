@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from functools import partial
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simcluster.api.errors import ApiError
 from simcluster.api.server import Api
 from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
+from simcluster.control.prometheus import web
 from simcluster.control.prometheus.discovery import RESOURCES, Discoverer, Target
 from simcluster.control.prometheus.fetch import Fetched, Way, connect, count_of, fetch, slowed
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, format_rfc3339
@@ -109,7 +110,7 @@ class PrometheusProgram(WrappedProgram):
 
     Attributes:
         store: its database.
-        config: what it runs with; None until it runs.
+        config: what it runs with, None until it runs; text: its file.
         targets: what it scrapes, and how that went; discovered: their labels before relabelling.
     """
 
@@ -127,7 +128,7 @@ class PrometheusProgram(WrappedProgram):
         self._discoverer = Discoverer(api.store)
         self._listed: dict[str, None] = {}
         self._seen: tuple[object, ...] = ()
-        self._text = ""
+        self.text = ""
         self._due: list[tuple[int, int, Target]] = []
         self._offsets: dict[Target, int] = FlatDict()
         self._jobs: dict[str, Job] = {}
@@ -158,6 +159,20 @@ class PrometheusProgram(WrappedProgram):
         began = unix_seconds(self._began_ns) + self._began_ns % SECOND / SECOND
         return {Group(OWN): OWN.row((self._series, self._appended, self.reloaded, began))}
 
+    def answer(self, call: Call) -> Answer:
+        """Its API, once it serves; health checks before."""
+        plain = call.kind != "http" or call.port != PORT or call.path.startswith("/-/") or self.config is None
+        return self.inner.answer(call) if plain else web.answered(self, call, unix_ms(self.container.sim.now))
+
+    def steady(self, call: Call) -> object | None:
+        """A health check is as good as its process."""
+        return self.inner.steady(call) if call.path.startswith("/-/") else None
+
+    def targets_shown(self, state: str) -> dict[str, Any]:
+        """`/api/v1/targets`; none of `state` dropped is kept."""
+        intervals = {name: (job.interval_ns, job.timeout_ns) for name, job in self._jobs.items()}
+        return web.targets_shown({} if state == "dropped" else self.targets, self.discovered, intervals)
+
     # --- configuration --------------------------------------------------------------------
 
     def _file(self) -> str:
@@ -167,8 +182,8 @@ class PrometheusProgram(WrappedProgram):
 
     def _begin(self) -> None:
         try:
-            self._text = FileTree(self.container).read(self._file())
-            self.config = read_config(self._text)
+            self.text = FileTree(self.container).read(self._file())
+            self.config = read_config(self.text)
         except (FileError, ConfigError) as error:
             where = f"open {self._file()}: {str(error).lower()}" if isinstance(error, FileError) else str(error)
             self._say(
@@ -191,9 +206,9 @@ class PrometheusProgram(WrappedProgram):
             text = FileTree(self.container).read(self._file())
         except FileError:
             return
-        if text == self._text:
+        if text == self.text:
             return
-        self._text = text
+        self.text = text
         try:
             self.config, self.reloaded = read_config(text), True
         except ConfigError as error:
