@@ -126,6 +126,7 @@ class Task(Piece):
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
+        telemetry: whether Prometheus and its exporters run in the cluster, in the namespace `observe`.
     """
 
     title: str
@@ -145,6 +146,7 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
+    telemetry: bool = False
 
     @model_validator(mode="after")
     def _whole(self) -> Task:

@@ -9,8 +9,9 @@ from typing import Any
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
-from simcluster.session import Sandbox, log, sandbox
+from simcluster.session import Sandbox, log
 from simcluster.session.replay import repeat
+from simcluster.session.sandbox import begun_by
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def begun(header: dict[str, Any], library: Library | None = None) -> Episode | S
     """
     try:
         if header["task"] is None:
-            return sandbox(header["nodes"], seed=header["seed"])
+            return begun_by(header)
         return start(header["task"], header["seed"], header["noise"], library)
     except KeyError as missing:
         raise ValueError(f"the header of the log lacks {missing}") from None

@@ -32,11 +32,12 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, and who uses it."""
+    """An application in a namespace, who uses it, and whether Prometheus watches."""
 
     app: str
     namespace: str
     users: Users | None = None
+    telemetry: bool = False
 
 
 class Starts:
@@ -79,7 +80,7 @@ class Starts:
         What is latent in a task with resolved targets is in it already.
         """
         latent = tuple(step for step in task.incident if step.latent) if task.resolved else ()
-        return self.deployed(Place(task.app, task.namespace, task.users), seed, library, latent)
+        return self.deployed(Place(task.app, task.namespace, task.users, task.telemetry), seed, library, latent)
 
     def deployed(
         self, place: Place, seed: int, library: Library | None = None, latent: tuple[IncidentStep, ...] = ()
@@ -123,6 +124,8 @@ class Starts:
 def _healthy_world(place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None) -> World:
     world, namespace, crowd = World(seed, library=library), place.namespace, place.users
     Incident(world, namespace, latent, library).plant()
+    if place.telemetry:
+        world.observe()
     world.deploy(place.app, namespace)
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:

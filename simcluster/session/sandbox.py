@@ -22,11 +22,15 @@ class Sandbox(Live):
 
     tools = (*Live.tools, "deploy", "load")
 
-    def __init__(self, nodes: int, seed: int, policy: Clock, cpu: int = 4, memory: str = "8Gi") -> None:
+    def __init__(
+        self, nodes: int, seed: int, policy: Clock, cpu: int = 4, memory: str = "8Gi", *, telemetry: bool = False
+    ) -> None:
         world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)))
         world.apply(bootstrap.manifest("default-storage.yaml"))
+        if telemetry:
+            world.observe()
         super().__init__(world, policy)
-        self.nodes, self.cpu, self.memory = nodes, cpu, memory
+        self.nodes, self.cpu, self.memory, self.telemetry = nodes, cpu, memory, telemetry
 
     @property
     def alert(self) -> str:
@@ -89,16 +93,24 @@ class Sandbox(Live):
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
         size = {"nodes": self.nodes, "cpu": self.cpu, "memory": self.memory}
-        return {"task": None, **size, "seed": self.world.sim.seed, **super().log_header()}
+        begun = {**size, **({"telemetry": True} if self.telemetry else {})}
+        return {"task": None, **begun, "seed": self.world.sim.seed, **super().log_header()}
 
 
 def sandbox(
-    nodes: int = 3, *, cpu: int = 4, memory: str = "8Gi", seed: int = 0, clock: Clock | None = None
+    nodes: int = 3,
+    *,
+    cpu: int = 4,
+    memory: str = "8Gi",
+    seed: int = 0,
+    clock: Clock | None = None,
+    telemetry: bool = False,
 ) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers.
 
     With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
-    directory of a node, by the default StorageClass `standard`.
+    directory of a node, by the default StorageClass `standard`. With `telemetry` Prometheus and its exporters run in
+    the namespace `observe`.
 
     Args:
         cpu, memory: cores and bytes (a quantity) of each node. The system's daemons use about a tenth of a core.
@@ -112,7 +124,13 @@ def sandbox(
         raise ValueError(f"a node has 1 to 1024 cores, not {cpu}")
     if not 2 << 30 <= to_bytes(memory) <= 64 << 40:
         raise ValueError(f"a node has 2Gi to 64Ti of memory, not {memory}")
-    return Sandbox(nodes, seed, clock or Clock(), cpu, memory)
+    return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry)
+
+
+def begun_by(header: Mapping[str, Any]) -> Sandbox:
+    """The sandbox that the header of a replay log describes. Raises KeyError."""
+    size = {key: header[key] for key in ("cpu", "memory", "telemetry") if key in header}
+    return sandbox(header["nodes"], seed=header["seed"], **size)
 
 
 def _text_of(graph: str | Path | Mapping[str, Any]) -> tuple[str, str]:

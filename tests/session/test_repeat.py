@@ -13,6 +13,7 @@ from simcluster.session import Sandbox, log, sandbox
 from simcluster.session.clock import Budget, Clock
 from simcluster.session.kinds import Request
 from simcluster.session.replay import repeat
+from simcluster.session.sandbox import begun_by
 from simcluster.surface.protocols import BudgetExceeded
 
 WEB = """
@@ -145,3 +146,11 @@ def test_a_log_whose_writer_was_killed_repeats_up_to_there(fresh: Snapshot[Sandb
     assert differences == [f"{path}:{kept + 2}: the last line is cut off"]
     assert list(again.commands) == list(box.commands)[:kept]
     assert 0 < kept < len(box.commands)
+
+
+def test_a_log_of_a_sandbox_says_what_it_began_with() -> None:
+    box = sandbox(nodes=1, seed=3, cpu=2, memory="4Gi", telemetry=True)
+    again = begun_by(box.log_header())
+    assert (again.cpu, again.memory, again.telemetry) == (2, "4Gi", True)
+    assert again.world.sim.now == box.world.sim.now
+    assert again.kubectl("get pods -n observe -o name").stdout == box.kubectl("get pods -n observe -o name").stdout

@@ -60,7 +60,8 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
     found = select(world, "up")
     assert {dict(series.labels)["job"] for series in found} == {
         "prometheus", "kubernetes-apiservers", "kubernetes-nodes", "kubernetes-nodes-cadvisor", "kube-etcd",
-        "kubernetes-service-endpoints", "kube-scheduler", "kube-controller-manager", "kube-proxy",
+        "kubernetes-service-endpoints", "kubernetes-service-endpoints-slow", "kube-scheduler",
+        "kube-controller-manager", "kube-proxy",
     }  # fmt: skip
     assert latest(found) == [1.0] * len(found)
     for series in found:
@@ -102,6 +103,21 @@ def test_numbers_are_those_of_the_cluster(world: World) -> None:
         busy = [s for s in select(world, "node_cpu_seconds_total", node=name) if dict(s.labels)["mode"] == "user"]
         used = sum(series.values[-1] for series in busy)
         assert used == pytest.approx(machine.os.times.all().user / SECOND, rel=0.1)
+
+
+def asked(world: World, path: str) -> Any:
+    path = f"/api/v1/namespaces/observe/services/prometheus-server:80/proxy/api/v1/{path}"
+    return json.loads(world.kubectl().run(f"get --raw '{path}'").stdout)["data"]
+
+
+def test_its_api_answers_at_its_service(world: World) -> None:
+    found = asked(world, "query?query=count%20by%20(job)%20(up)")["result"]
+    counts = {one["metric"]["job"]: one["value"][1] for one in found}
+    assert counts["kubernetes-nodes"] == counts["kube-proxy"] == "3"
+    targets = asked(world, "targets")["activeTargets"]
+    assert {target["health"] for target in targets} == {"up"}
+    assert targets[0]["discoveredLabels"]["__address__"]
+    assert asked(world, "metadata?metric=kube_pod_info")["kube_pod_info"][0]["type"] == "gauge"
 
 
 def test_counters_never_run_backwards(world: World) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.apps.server import ACCEPT_NS, NEVER_NS, PROMPT_NS, ServerProgram
+from simcluster.models.machine.cpu import NANOCORES
+from simcluster.models.machine.kernel import usage
 from simcluster.models.machine.process import Answer, Call
 
 #: How often what it uses at rest is charged.
@@ -40,9 +42,12 @@ class DaemonProgram(ServerProgram):
 
     def steady(self, call: Call) -> object | None:
         """A health check is fine as long as its share of the CPU is."""
-        if not self.listens_on(call.port) or self._probe_ns() > PROMPT_NS:
+        if not self.listens_on(call.port):
             return None
-        return self.container.machine.cpu_mark
+        machine = self.container.machine
+        if self.container.spec.cpu_limit is None and usage.runnable(machine) + NANOCORES <= machine.cpu.available:
+            return True  # a core is free
+        return machine.cpu_mark if self._probe_ns() <= PROMPT_NS else None
 
     def _probe_ns(self) -> int:
         mark = self.container.machine.cpu_mark

@@ -7,6 +7,8 @@ file locks), and stamps of single samples.
 
 from __future__ import annotations
 
+import functools
+
 from simcluster.engine import FlatDict
 from simcluster.engine.clock import unix_seconds
 from simcluster.models.machine.container import Container
@@ -102,13 +104,15 @@ class CAdvisor:
         found: dict[Group, Row] = {}
         pods: dict[str, list[Container]] = {}
         kept: dict[str, tuple[Group, str]] = FlatDict()
+        moved = {owner: None for owner, _ in machine.os.load.io}
+        seen = float(unix_seconds(machine.sim.now))
         for run in machine.runtime.containers():
             if not run.running:
                 continue
             entry = known.get(run.container_id) or _described(run)
             kept[run.container_id] = entry
             group, above = entry
-            found[group] = group.columns.row(self._numbers(run))
+            found[group] = group.columns.row(self._numbers(run, run.container_id in moved, seen))
             pods.setdefault(above, []).append(run)
         self._groups = kept
         self._io(found, kept)
@@ -125,24 +129,23 @@ class CAdvisor:
         found[Group(_MACHINE, boot)] = _MACHINE.row((machine.cpu_cores, machine.memory_bytes, 0))
         return found
 
-    def _numbers(self, run: Container) -> list[float]:
+    def _numbers(self, run: Container, moved: bool, seen: float) -> list[float]:
+        """Numbers of a container; `moved`: whether it has read or written, `seen`: the present instant."""
         machine, spec, stat = self.machine, run.spec, run.cpu_stat()
-        anonymous, limit = run.memory_bytes, spec.memory_limit
-        cache = memory.file_bytes(machine, run)
+        anonymous, limit, uid = run.memory_bytes, spec.memory_limit, spec.pod_uid
+        cache = memory.file_bytes(machine, run) if moved else memory.program_bytes(run)
         if limit is not None:
             cache = max(0, min(cache, limit - anonymous))
-        shared = machine.os.shm.used(spec.pod_uid)
-        usage = anonymous + cache + shared
+        shared = machine.os.shm.used(uid)
         loaded = cgroupfiles.loaded_bytes(run)
         peak = max(run.memory_peak, anonymous) + loaded
-        processes = PER_CONTAINER + machine.os.pids.extra(spec.pod_uid)
         numbers: list[float] = [
             stat.usage_usec / 1e6,
             stat.user_usec / 1e6,
             stat.system_usec / 1e6,
             # What is not inactive file: cAdvisor takes that off the usage.
             anonymous + shared,
-            usage,
+            anonymous + cache + shared,
             anonymous,
             cache,
             cache * 2 // 3,
@@ -157,10 +160,10 @@ class CAdvisor:
             limit or 0,
             0,
             1,
-            processes,
+            PER_CONTAINER + machine.os.pids.extra(uid),
             machine.os.descriptors.held(run),
             instant(run.started_ns),
-            float(unix_seconds(machine.sim.now)),
+            seen,
             written_bytes(run),
         ]
         if spec.cpu_limit is not None:
@@ -211,7 +214,8 @@ def _tier(tier: str) -> str:
     return f"{PODS}/kubepods-{tier}.slice"
 
 
-def _shares(request: float | None) -> int:
+@functools.lru_cache(maxsize=256)
+def _shares(request: float) -> int:
     """`cpu.shares` as cAdvisor works it out of the group's weight (opencontainers/cgroups, inverted)."""
     weight = weight_of(request)
     return max(2, 2 + (weight - 1) * 262_142 // 9_999)

@@ -210,13 +210,13 @@ class NodeExporter:
         for system in machine.mounts:
             size = system.usage()
             free = size.total_bytes - size.used_bytes
-            numbers = (size.total_bytes, free, size.available_bytes, size.total_inodes, size.free_inodes)
+            amounts = (size.total_bytes, free, size.available_bytes, size.total_inodes, size.free_inodes)
             key = (system.device, system.mount_point)
             group = self._groups.get(key)
             if group is None:
                 own = labels(device=f"/dev/{system.device}", fstype="ext4", mountpoint=system.mount_point)
                 group = self._groups[key] = Group(_FILES, own)
-            found[group] = _FILES.row((*numbers, int(system.read_only), int(not system.disk.present)))
+            found[group] = _FILES.row((*amounts, int(system.read_only), int(not system.disk.present)))
 
     def _group(self, form: Columns, label: str, value: str) -> Group:
         known = self._groups.get((label, value))

@@ -487,7 +487,7 @@ class Disk:
 
     def waiting(self) -> dict[str, float]:
         """Threads that wait for this drive now (reads and fsyncs under way), on average, by container or process."""
-        behind = self._work.left(self.sim.now) > 0.0
+        behind = bool(self._loads) and self._work.left(self.sim.now) > 0.0
         found: dict[str, float] = {}
         for owner, (_, until) in self._loads.items():
             if behind or until > self.sim.now:

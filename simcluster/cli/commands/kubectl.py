@@ -15,9 +15,8 @@ from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console
 from simcluster.eval.episode import Episode
 from simcluster.session import log as replay_log
-from simcluster.session import sandbox
 from simcluster.session.replay import repeat
-from simcluster.session.sandbox import Sandbox
+from simcluster.session.sandbox import Sandbox, begun_by
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 _MANIFESTS = (".json", ".yaml", ".yml")
@@ -106,7 +105,7 @@ class Line(NamedTuple):
 
 def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
-        return sandbox(header["nodes"], seed=header["seed"])
+        return begun_by(header)
     remarks = console(stderr=True)
     return open_episode(header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks)
 

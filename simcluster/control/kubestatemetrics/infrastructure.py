@@ -39,9 +39,9 @@ def node(obj: ApiObject) -> Sheet:
         free = {"key": taint["key"], "value": taint.get("value", ""), "effect": taint["effect"]}
         sheet.apart("kube_node_spec_taint", 1, free)
     for found in status.get("conditions") or ():
-        for value in STATUSES:
-            shown = float(str(found["status"]).lower() == value)
-            sheet.put("kube_node_status_condition", shown, condition=found["type"], status=value)
+        for word in STATUSES:
+            shown = float(str(found["status"]).lower() == word)
+            sheet.put("kube_node_status_condition", shown, condition=found["type"], status=word)
     for part in ("capacity", "allocatable"):
         for resource, amount in (status.get(part) or {}).items():
             value, unit = measured(resource, amount)

@@ -30,7 +30,7 @@ class Fetched(NamedTuple):
     samples: Samples | None
     error: str
     duration_ns: int
-    count: int = 0
+    scraped: int = 0
 
 
 def count_of(samples: Samples) -> int:

@@ -7,14 +7,16 @@ Left out: the write-ahead log and what replaying it costs, exemplars, native his
 
 from __future__ import annotations
 
+from functools import partial
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simcluster.api.errors import ApiError
 from simcluster.api.server import Api
 from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
+from simcluster.control.prometheus import web
 from simcluster.control.prometheus.discovery import RESOURCES, Discoverer, Target
 from simcluster.control.prometheus.fetch import Fetched, Way, connect, count_of, fetch, slowed
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, format_rfc3339
@@ -108,7 +110,7 @@ class PrometheusProgram(WrappedProgram):
 
     Attributes:
         store: its database.
-        config: what it runs with; None until it runs.
+        config: what it runs with, None until it runs; text: its file.
         targets: what it scrapes, and how that went; discovered: their labels before relabelling.
     """
 
@@ -126,12 +128,13 @@ class PrometheusProgram(WrappedProgram):
         self._discoverer = Discoverer(api.store)
         self._listed: dict[str, None] = {}
         self._seen: tuple[object, ...] = ()
-        self._text = ""
+        self.text = ""
         self._due: list[tuple[int, int, Target]] = []
+        self._offsets: dict[Target, int] = FlatDict()
         self._jobs: dict[str, Job] = {}
         self._made = 0
         self._ways: dict[Target, Way] = {}
-        self._series = sum(log.series for (name, _), log in self.store.logs.items() if name[-1:] != "#")  # integers
+        self._series = sum(log.series for log in self.store.logs.values())  # integers
         self._appended = 0
         self._began_ns = container.sim.now
 
@@ -156,6 +159,20 @@ class PrometheusProgram(WrappedProgram):
         began = unix_seconds(self._began_ns) + self._began_ns % SECOND / SECOND
         return {Group(OWN): OWN.row((self._series, self._appended, self.reloaded, began))}
 
+    def answer(self, call: Call) -> Answer:
+        """Its API, once it serves; health checks before."""
+        plain = call.kind != "http" or call.port != PORT or call.path.startswith("/-/") or self.config is None
+        return self.inner.answer(call) if plain else web.answered(self, call, unix_ms(self.container.sim.now))
+
+    def steady(self, call: Call) -> object | None:
+        """A health check is as good as its process."""
+        return self.inner.steady(call) if call.path.startswith("/-/") else None
+
+    def targets_shown(self, state: str) -> dict[str, Any]:
+        """`/api/v1/targets`; none of `state` dropped is kept."""
+        intervals = {name: (job.interval_ns, job.timeout_ns) for name, job in self._jobs.items()}
+        return web.targets_shown({} if state == "dropped" else self.targets, self.discovered, intervals)
+
     # --- configuration --------------------------------------------------------------------
 
     def _file(self) -> str:
@@ -165,8 +182,8 @@ class PrometheusProgram(WrappedProgram):
 
     def _begin(self) -> None:
         try:
-            self._text = FileTree(self.container).read(self._file())
-            self.config = read_config(self._text)
+            self.text = FileTree(self.container).read(self._file())
+            self.config = read_config(self.text)
         except (FileError, ConfigError) as error:
             where = f"open {self._file()}: {str(error).lower()}" if isinstance(error, FileError) else str(error)
             self._say(
@@ -189,9 +206,9 @@ class PrometheusProgram(WrappedProgram):
             text = FileTree(self.container).read(self._file())
         except FileError:
             return
-        if text == self._text:
+        if text == self.text:
             return
-        self._text = text
+        self.text = text
         try:
             self.config, self.reloaded = read_config(text), True
         except ConfigError as error:
@@ -200,6 +217,7 @@ class PrometheusProgram(WrappedProgram):
         else:
             self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
             self._seen = ()
+            self._offsets.clear()
 
     # --- discovery ------------------------------------------------------------------------
 
@@ -220,6 +238,7 @@ class PrometheusProgram(WrappedProgram):
         for gone in [target for target in self.targets if target not in targets]:
             del self.targets[gone]
             self._ways.pop(gone, None)
+            self._offsets.pop(gone, None)
             self._end(gone)
         fresh = [target for target in targets if target not in self.targets]
         for target in fresh:
@@ -248,9 +267,10 @@ class PrometheusProgram(WrappedProgram):
 
     def _plan(self, target: Target, after_ns: int) -> None:
         """The next scrape of a target after an instant: on a grid of its own (scrape/target.go, offset)."""
-        period = self._jobs[target.job].interval_ns
-        key = self.container.sim.streams.key("scrape offset", target.job, target.address, target.path)
-        offset = mix(key, 0) % period // MILLISECOND * MILLISECOND
+        period, offset = self._jobs[target.job].interval_ns, self._offsets.get(target, -1)
+        if offset < 0:
+            key = self.container.sim.streams.key("scrape offset", target.job, target.address, target.path)
+            offset = self._offsets[target] = mix(key, 0) % period // MILLISECOND * MILLISECOND
         due = after_ns - after_ns % period + offset
         self._made += 1
         heappush(self._due, (due if due > after_ns else due + period, self._made, target))
@@ -277,7 +297,7 @@ class PrometheusProgram(WrappedProgram):
         if way is None or way.version != container.machine.network.version:
             way = self._ways[target] = connect(container, target)
         fetched = fetch(container, target, way, connection.user.name if connection is not None else "")
-        own_ns = SAMPLE_NS * fetched.count
+        own_ns = SAMPLE_NS * fetched.scraped
         took_ns = fetched.duration_ns + (slowed(container, own_ns) if own_ns else 0)
         if took_ns >= job.timeout_ns:
             fetched = Fetched(None, f'Get "{target.url}": context deadline exceeded', job.timeout_ns)
@@ -292,16 +312,15 @@ class PrometheusProgram(WrappedProgram):
         """Write down what came of a scrape that began at an instant."""
         if target not in self.targets:
             return
-        job, t_ms, key = self._jobs[target.job], unix_ms(at_ns), _key(target)
-        log = self.store.log(key, target.labels, honour=job.honor_labels)
+        job = self._jobs[target.job]
+        log = self.store.log(_key(target), target.labels, honour=job.honor_labels)
         before = log.series
         samples = _filtered(job, fetched.samples) if fetched.samples is not None else {}
-        added = log.append(t_ms, samples)
-        kept = fetched.count if samples is fetched.samples else count_of(samples)
+        kept = fetched.scraped if samples is fetched.samples else count_of(samples)
         self._appended += kept
         up = fetched.samples is not None
-        row = REPORT.row((float(up), took_ns / SECOND, fetched.count, kept, added))
-        self.store.log(key + "#", target.labels).append(t_ms, {_REPORT: row})
+        numbers = (float(up), took_ns / SECOND, fetched.scraped, kept)
+        log.append(unix_ms(at_ns), samples, partial(_report, numbers))
         self.targets[target] = SharedHealth(up, fetched.error, at_ns, took_ns)
         if log.series != before:
             self._series += log.series - before
@@ -314,17 +333,19 @@ class PrometheusProgram(WrappedProgram):
 
     def _end(self, target: Target) -> None:
         """A target is no longer there: its series end."""
-        t_ms = unix_ms(self.container.sim.now)
-        for key in (_key(target), _key(target) + "#"):
-            log = self.store.logs.get((key, target.labels))
-            if log is not None and log.shown:
-                self._series -= 0 if key.endswith("#") else log.series
-                log.append(max(t_ms, log.last_ms + 1), {})
+        t_ms, log = unix_ms(self.container.sim.now), self.store.logs.get((_key(target), target.labels))
+        if log is not None and log.shown:
+            self._series -= log.series
+            log.append(max(t_ms, log.last_ms + 1), {})
         self.store.forget(t_ms)
 
     def _say(self, level: str, where: str, text: str) -> None:
         stamp = format_rfc3339(self.container.sim.now, digits=3)
         self.container.write(f"time={stamp} level={level.upper()} source={where} {text}", "stderr")
+
+
+def _report(numbers: tuple[float, ...], added: int) -> tuple[Group, bytes]:
+    return _REPORT, REPORT.row((*numbers, added))
 
 
 def _key(target: Target) -> str:

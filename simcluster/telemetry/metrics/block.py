@@ -47,25 +47,34 @@ class Track(NamedTuple):
     varying: NDArray[np.int32]
     rows: Values
 
-    def column(self, column: int, scrapes: int) -> tuple[NDArray[np.int64], Values]:
-        """Places of the samples of a series in a block of so many scrapes, and the samples."""
-        place = int(np.searchsorted(self.varying, column))
-        moves = place < len(self.varying) and self.varying[place] == column
-        held = self.rows[place] if moves else None
+    def samples(
+        self, columns: Sequence[int], span: tuple[int, int], scrapes: int
+    ) -> tuple[slice | NDArray[np.int64], list[Values]]:
+        """Places of the samples of some series within a span of a block of so many scrapes, and the samples."""
+        low, high = span
         if not self.gone and len(self.at) == scrapes:
-            return np.arange(scrapes), held if held is not None else np.full(scrapes, self.first[column])
+            return slice(low, high), [self._held(column, slice(low, high), high - low) for column in columns]
         places: list[NDArray[np.int64]] = []
-        values: list[Values] = []
+        changes: list[NDArray[np.int64]] = []
         starts, ends = self._stretches(scrapes)
-        for low, high, last in zip(starts, ends, (*self.gone, -1), strict=False):
-            here = np.arange(low, high)
-            change = np.searchsorted(self.at, here, side="right") - 1
+        for begin, end, last in zip(starts, ends, (*self.gone, -1), strict=False):
+            here = np.arange(max(begin, low), min(end, high))
             places.append(here)
-            values.append(held[change] if held is not None else np.full(high - low, self.first[column]))
-            if last >= 0:
+            changes.append(np.searchsorted(self.at, here, side="right") - 1)
+            if low <= last < high:
                 places.append(np.array([last]))
-                values.append(np.array([STALE_NAN]))
-        return np.concatenate(places), np.concatenate(values)
+                changes.append(np.array([-1]))
+        where, change = np.concatenate(places), np.concatenate(changes)
+        ended = change < 0
+        found = [self._held(column, change, len(change)) for column in columns]
+        return where, [np.where(ended, STALE_NAN, values) for values in found] if ended.any() else found
+
+    def _held(self, column: int, which: slice | NDArray[np.int64], count: int) -> Values:
+        place = int(np.searchsorted(self.varying, column))
+        if place < len(self.varying) and self.varying[place] == column:
+            held: Values = self.rows[place][which]
+            return held
+        return np.full(count, self.first[column])
 
     def _stretches(self, scrapes: int) -> tuple[list[int], list[int]]:
         """Places from which on the group was there, and those at which it no longer was."""

@@ -75,6 +75,8 @@ class Selection:
     def __init__(self, honour: Honour, matchers: Sequence[Matcher]) -> None:
         self._names = [one for one in matchers if one.name == "__name__"]
         self._others: list[Asked] = []
+        self._exact = next((one for one in self._names if one.op == "="), None)
+        self._plans: dict[Columns, list[tuple[list[int], list[Asked]]]] = {}
         self.possible = True
         for matcher in matchers:
             if matcher.name == "__name__":
@@ -87,7 +89,16 @@ class Selection:
 
     def plan(self, form: Columns) -> list[tuple[list[int], list[Asked]]]:
         """Columns that may match by names and labels of their own, and what is to be asked of a group for them."""
-        exact = next((one for one in self._names if one.op == "="), None)
+        exact = self._exact
+        if exact is not None and exact.value not in form.by_name:
+            return []
+        known = self._plans.get(form)
+        if known is None:
+            known = self._plans[form] = self._planned(form)
+        return known
+
+    def _planned(self, form: Columns) -> list[tuple[list[int], list[Asked]]]:
+        exact = self._exact
         names = [exact.value] if exact is not None else list(form.by_name)
         found: dict[tuple[int, ...], list[int]] = {}
         for name in names:

@@ -32,18 +32,21 @@ class Rule(NamedTuple):
     @classmethod
     def read(cls, given: Mapping[str, object]) -> Rule:
         """As a configuration has it. Raises ValueError: an action that does not exist."""
-        known = {key: value for key, value in given.items() if key in cls._fields}
-        labels = known.pop("source_labels", ())
-        assert isinstance(labels, Sequence)
-        rule = cls(source_labels=tuple(map(str, labels)))._replace(**{k: _plain(v) for k, v in known.items()})
+        words = given.get("source_labels", ())
+        assert isinstance(words, Sequence)
+        rule = cls(
+            str(given.get("action", "replace")),
+            tuple(map(str, words)),
+            str(given.get("separator", ";")),
+            str(given.get("regex", "(.*)")),
+            str(given.get("target_label", "")),
+            str(given.get("replacement", "$1")),
+            int(str(given.get("modulus", 0))),
+        )
         rule = rule._replace(action=rule.action.lower())
         if rule.action not in ACTIONS:
             raise ValueError(f'unknown relabel action "{rule.action}"')
         return rule
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 @functools.lru_cache(maxsize=512)

@@ -7,7 +7,7 @@ to keep or to copy. Left out: samples out of order, and compaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class TargetLog(Flat):
         honour: what becomes of scraped labels.
     """
 
-    __slots__ = ("_base", "_blocks", "_frames", "_mark", "_now", "honour", "series")
+    __slots__ = ("_base", "_blocks", "_frames", "_mark", "_now", "_report", "honour", "series")
 
     def __init__(self, honour: Honour) -> None:
         self.honour = honour
@@ -41,13 +41,15 @@ class TargetLog(Flat):
         self._frames: tuple[Frame, ...] = ()
         self._now: FlatDict[Group, Row] = FlatDict()  # what was there at the last scrape
         self._mark: tuple[str, int] | None = None  # of the last scrape's samples, if they had one
-        self.series = 0  # how many there are now
+        self._report: Group | None = None  # what is written of every scrape
+        self.series = 0  # how many there are now, but for those of the report
 
     def copy(self) -> TargetLog:
         """Another log with the same scrapes."""
         other = TargetLog.__new__(TargetLog)
         other.honour, other._blocks, other._base, other._frames = self.honour, self._blocks, self._base, self._frames
-        other._now, other._mark, other.series = self._now.copy(), self._mark, self.series
+        other._now, other._mark = self._now.copy(), self._mark
+        other._report, other.series = self._report, self.series
         return other
 
     @property
@@ -60,26 +62,35 @@ class TargetLog(Flat):
         """What the last scrape showed."""
         return self._now
 
-    def append(self, t_ms: int, samples: Samples) -> int:
-        """A scrape, later than the last one; groups that are not in it have ended. How many series are new."""
-        now, known = self._now, self._mark
+    def append(self, t_ms: int, samples: Samples, report: Callable[[int], tuple[Group, Row]] | None = None) -> None:
+        """A scrape, later than the last one; groups that are not in it have ended.
+
+        Args:
+            report: makes what is written of the scrape itself, given how many series are new.
+        """
+        now, known, own = self._now, self._mark, self._report
         self._mark = samples.mark if isinstance(samples, Exposed) else None
-        if known is not None and isinstance(samples, Exposed) and samples.mark == known:
-            self._keep(Frame(t_ms, (), ()))
-            return 0
-        if known is not None and isinstance(samples, Exposed) and samples.after == known:
-            changed = tuple([(group, row) for group, row in samples.changed if row is not None])
-            gone = tuple([group for group, row in samples.changed if row is None and group in now])
+        changed: tuple[tuple[Group, Row], ...] = ()
+        gone: tuple[Group, ...] = ()
+        if known is not None and isinstance(samples, Exposed) and known in (samples.mark, samples.after):
+            if samples.mark != known:
+                changed = tuple([(group, row) for group, row in samples.changed if row is not None])
+                gone = tuple([group for group, row in samples.changed if row is None and group in now])
         else:
             changed = tuple([item for item in samples.items() if now.get(item[0]) != item[1]])
-            gone = tuple([group for group in now if group not in samples])
+            gone = tuple([group for group in now if group not in samples and group != own])
         added = sum(len(group.columns) for group, _ in changed if group not in now)  # integers
+        self.series += added - sum(len(group.columns) for group in gone)  # integers
+        if report is not None:
+            written = report(added)
+            self._report = written[0]
+            changed = (*changed, written)
+        elif own is not None:
+            gone, self._report = (*gone, own), None
         now.update(changed)
         for group in gone:
             del now[group]
-        self.series += added - sum(len(group.columns) for group in gone)  # integers
         self._keep(Frame(t_ms, changed, gone))
-        return added
 
     def _keep(self, frame: Frame) -> None:
         self._frames = (*self._frames, frame)
@@ -166,22 +177,21 @@ class MetricStore:
         """The samples of a block."""
         low = int(np.searchsorted(block.times, span[0]))
         high = int(np.searchsorted(block.times, span[1], side="right"))
-        for form, by_labels in block.tracks.items():
+        for form, by_labels in block.tracks.items() if low < high else ():
             for columns, asked in selection.plan(form):
                 for scraped, track in by_labels.items():
                     if asked and not group_passes(asked, scraped):
                         continue
-                    for column in columns:
-                        places, values = track.column(column, len(block.times))
-                        first, last = np.searchsorted(places, (low, high))
-                        if first == last:
-                            continue
+                    places, values = track.samples(columns, (low, high), len(block.times))
+                    times = block.times[places]
+                    for column, numbers in zip(columns, values, strict=True):
                         key = (form, scraped, column)
-                        if key not in composed:
+                        labels = composed.get(key)
+                        if labels is None:
                             name, own = form.series[column]
-                            composed[key] = honour.compose(name, scraped, own)
-                        piece = (block.times[places[first:last]], values[first:last])
-                        found.setdefault(composed[key], []).append(piece)
+                            labels = composed[key] = honour.compose(name, scraped, own)
+                        if len(times):
+                            found.setdefault(labels, []).append((times, numbers))
 
     def families(self) -> dict[str, tuple[str, str]]:
         """Kind and help of every family that was scraped lately, by name (`/api/v1/metadata`)."""

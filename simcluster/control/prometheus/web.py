@@ -1,0 +1,68 @@
+"""What Prometheus answers over HTTP: its API over its own database, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from simcluster.control.prometheus.discovery import Target
+from simcluster.engine import SECOND, format_rfc3339
+from simcluster.models.machine.process import Answer, Call
+from simcluster.telemetry import exposition
+from simcluster.telemetry.promql.http import Status, handle
+
+if TYPE_CHECKING:
+    from simcluster.control.prometheus.program import Health, PrometheusProgram
+
+#: What a target that was never scraped shows as its last scrape: Go's zero time.
+_NEVER = "0001-01-01T00:00:00Z"
+
+
+def status_of(program: PrometheusProgram) -> Status:
+    """What the server knows besides samples."""
+    families = program.store.families()
+    return Status(
+        targets=program.targets_shown,
+        metadata={name: [{"type": kind, "help": text, "unit": ""}] for name, (kind, text) in families.items()},
+        config=program.text,
+        ready=program.config is not None,
+    )
+
+
+def answered(program: PrometheusProgram, call: Call, now_ms: int) -> Answer:
+    """The answer to one request."""
+    if call.path == "/metrics":
+        samples = program.exposition(call)
+        return Answer("ok", 200, exposition.text(exposition.families_of(samples if isinstance(samples, dict) else {})))
+    path, _, query = call.path.partition("?")
+    found = handle((call.method, path, query, call.body.encode()), program.store, now_ms, status_of(program))
+    return Answer("ok", found.status, found.body.decode())
+
+
+def targets_shown(
+    targets: Mapping[Target, Health], discovered: Mapping[Target, Any], intervals: Mapping[str, tuple[int, int]]
+) -> dict[str, Any]:
+    """`/api/v1/targets`: what is scraped, sorted by job."""
+    active = []
+    for target, health in sorted(targets.items(), key=_by_job):
+        interval_ns, timeout_ns = intervals[target.job]
+        active.append(
+            {
+                "discoveredLabels": dict(discovered.get(target, ())),
+                "labels": dict(target.labels),
+                "scrapePool": target.job,
+                "scrapeUrl": target.url,
+                "globalUrl": target.url,
+                "lastError": health.error,
+                "lastScrape": format_rfc3339(health.at_ns, digits=9) if health.at_ns >= 0 else _NEVER,
+                "lastScrapeDuration": health.duration_ns / SECOND,
+                "health": "unknown" if health.up is None else "up" if health.up else "down",
+                "scrapeInterval": f"{interval_ns // SECOND}s",
+                "scrapeTimeout": f"{timeout_ns // SECOND}s",
+            }
+        )
+    return {"activeTargets": active, "droppedTargets": [], "droppedTargetCounts": {}}
+
+
+def _by_job(item: tuple[Target, Health]) -> tuple[str, str]:
+    return item[0].job, item[0].url
