@@ -1,4 +1,4 @@
-"""A third-party server of the Model Context Protocol in front of the cluster (`kubernetes-mcp-server`), over its pipes."""
+"""A third-party server of the Model Context Protocol before the cluster (`kubernetes-mcp-server`), over its pipes."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class McpServer(Client):
         places = dict(heads)
         found = []
         for line in lines[1:]:
-            metadata = {key.lower(): line[places[key] :].split(" ")[0] for key in ("NAME", "NAMESPACE") if key in places}
-            found.append({"metadata": metadata})
+            words = {key: line[places[key] :].split(" ")[0] for key in ("NAME", "NAMESPACE") if key in places}
+            found.append({"metadata": {key.lower(): word for key, word in words.items()}})
         return found
 
     def create(self, body: Json, namespace: str = "default") -> Json:
