@@ -94,10 +94,9 @@ class SocketShell:
 
     Args:
         kubectl: the program.
-        port: where the API server listens; the recorded one's by default, which some commands name.
     """
 
-    def __init__(self, world: RecordedWorld, scratch: Path, kubectl: Path, port: int = 0) -> None:
+    def __init__(self, world: RecordedWorld, scratch: Path, kubectl: Path) -> None:
         tools, own = scratch / "bin", scratch / ".kube"
         tools.mkdir()
         own.mkdir()
@@ -110,9 +109,9 @@ class SocketShell:
         api.turns = self._turns
         authority = Authority(datetime.datetime.now(datetime.UTC))
         (own / "ca.crt").write_bytes(authority.certificate)
-        place = listening(port or int(world.kubeconfig.server.rpartition(":")[2]))
-        server = f"https://{LOOPBACK}:{place.getsockname()[1]}"
-        (own / "config").write_text(_kubeconfig(world, server, own / "ca.crt", token))
+        place = listening(0)
+        self.server = f"https://{LOOPBACK}:{place.getsockname()[1]}"
+        (own / "config").write_text(_kubeconfig(world, self.server, own / "ca.crt", token))
         (own / "config").chmod(0o600)
         context = server_context(authority.server(LOOPBACK), authority.certificate, scratch)
         self._loop = asyncio.new_event_loop()
