@@ -60,10 +60,8 @@ class SessionDoor:
             return http.answer(request, self.look(request), self._encoder)
         charge, counts = self._charge(request, caller)
         self._sleep(request, caller)
-        if caller.session and request.flag("watch"):
-            # Drawn by chance by every kubectl; such a watch ends by itself when nothing comes.
-            query = tuple(pair for pair in request.query if pair[0] != "timeoutSeconds")
-            request = replace(request, query=query)
+        if caller.session:
+            request = replace(request, query=_without_chance(request))
         text = http.written(request, charge, counts=counts)
         result = self.live.inbox.submit(Request("http", text, at_ns=self._arrives_ns()))
         return result if isinstance(result, HttpAnswer) else http.interrupted(result)
@@ -124,6 +122,20 @@ class SessionDoor:
         words = caller.command.removeprefix("kubectl").strip()
         by_request = _charge_of(request)
         return (by_request if by_request == "look" or not words else kubectl_charge(words)), True
+
+
+def _without_chance(request: ApiRequest) -> tuple[tuple[str, str], ...]:
+    """The query without what every kubectl draws by chance and means nothing.
+
+    That is when a watch times out (such a one ends by itself when nothing comes), and the order of the terms of a field
+    selector, which stand in a map of Go.
+    """
+    watches = request.flag("watch")
+    return tuple(
+        (key, ",".join(sorted(value.split(","))) if key == "fieldSelector" and "\\" not in value else value)
+        for key, value in request.query
+        if not (watches and key == "timeoutSeconds")
+    )
 
 
 class _Command(NamedTuple):

@@ -6,7 +6,6 @@ from run to run and means nothing to a world (ports, the random name of a comman
 
 from __future__ import annotations
 
-import hashlib
 import json
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any, get_args
@@ -106,7 +105,7 @@ def execute(executor: Executor, text: str, encoder: Encoder) -> HttpAnswer:
         patience_ns=executor.clock.left_ns,
         upgraded=not call.get("plain", False),
     )
-    response = executor.world.api.handle(request)
+    response = executor.uplink.handle(request)
     lasted_ns = response.latency_ns + ran_for(request, response)
     if lasted_ns:
         executor.clock.advance(lasted_ns)
@@ -123,8 +122,7 @@ def ran_for(request: ApiRequest, response: Response) -> int:
 def answer(request: ApiRequest, response: Response, encoder: Encoder) -> HttpAnswer:
     """What came of an exchange, as a command's result: its text names the answer by a digest."""
     wire = encoder.encode(request, response)
-    named = hashlib.blake2b(wire.body, digest_size=16).hexdigest()
-    return HttpAnswer(f"{wire.code} {named}", "", 0, wire, response)
+    return HttpAnswer(f"{wire.code} {wire.digest}", "", 0, wire, response)
 
 
 def interrupted(result: CommandResult) -> HttpAnswer:

@@ -62,7 +62,7 @@ def _find(api: Serving, request: Request, path: str) -> Response | None:
             return Response(200, discovery.resource_list(table, group, version))
         return None
     if path == "metrics":
-        return _exposed(servermetrics.families(api.served, api.store, table))
+        return _exposed(exposition.families_of(servermetrics.samples(api.served, api.store, table)))
     if path == "metrics/slis":
         return _exposed(health.indicators())
     if parts[0] == "openapi":

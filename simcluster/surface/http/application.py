@@ -25,6 +25,7 @@ class Application:
             await self.api(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()  # websocket.connect
+            self.api.requests += 1
             await self._websocket(scope, receive, send)
 
     async def _websocket(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

@@ -52,14 +52,17 @@ class KubernetesApi:
 
     Attributes:
         turns: the door, in turn; None until the cluster is there, and readiness says 503.
+        requests: how many have come, upgraded ones too.
     """
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
         self.turns: Turns | None = None
+        self.requests = 0
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
+        self.requests += 1
         try:
             await self._answer(scope, receive, send)
         except (Gone, ConnectionError):
