@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ def test_a_library_does_what_it_offers(cluster: ServedCluster, name: str) -> Non
         check(list(session(client, [(name, call) for name, call in CALLS if name in SAMPLE])))
     finally:
         client.close()
+        gc.collect()
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on this machine")
