@@ -103,10 +103,10 @@ class Watch:
 
     def finish(self) -> None:
         """The server's end of the watch: a last bookmark, if the client asked for such, and nothing after it."""
-        self._pending += self.poll()
+        events = self.poll()
         if self.options.bookmarks and not self.is_closed:
-            self._pending.append(self._bookmark({}))
-        self.is_closed = True
+            events.append(self._bookmark({}))
+        self._pending, self.is_closed = events, True
 
     def close(self) -> None:
         """Stop watching."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+import shutil
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from simcluster.testing.golden import Transcripts, Verdict, replay
 from simcluster.testing.golden.__main__ import main
+from simcluster.testing.golden.sockets import SocketShell
 from simcluster.testing.recordings import recordings
 
 OWN = Path(__file__).parent / "data"
@@ -44,6 +46,22 @@ def test_recordings(tmp_path: Path, last: int) -> None:
     ]
     different = [c.name for c in found if not c.verdict.reproduced]
     assert 1 - len(different) / len(found) >= FLOOR, different
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on this machine")
+def test_a_real_kubectl_over_tls_prints_what_was_recorded(tmp_path: Path) -> None:
+    shell = partial(SocketShell, kubectl=real_kubectl())
+    found = list(replay(Transcripts(recordings() / "kubectl"), tmp_path, last=SAMPLE, make_shell=shell))
+    recorded = [c for c in found if c.verdict is not Verdict.MISSING]
+    assert len(recorded) > 20
+    assert [f"{c.name}\n{c.diff}" for c in recorded if not c.verdict.reproduced and c.name != "001_version"] == []
+
+
+def real_kubectl() -> Path:
+    """The version of the recordings, where several are installed."""
+    found = Path(str(shutil.which("kubectl"))).resolve()
+    recorded = found.with_name("kubectl.1.32")
+    return recorded if recorded.exists() else found
 
 
 @cache

@@ -63,6 +63,7 @@ class Replay:
 
     def _run(self, command: str, base: Path) -> Output:
         script = command.replace(_HIDDEN, str(self._scratch / "hidden"))
+        script = script.replace(self.world.kubeconfig.server, self.shell.server)
         paths = [base.with_name(f"{base.name}.{end}") for end in ("out", "err")]
         with paths[0].open("w") as out, paths[1].open("w") as err:
             code = self.shell.run(script, self._manifests, out, err)
@@ -77,6 +78,7 @@ class Replay:
         return Output(texts[0], texts[1], code)
 
     def _hide(self, text: str) -> str:
+        text = text.replace(self.shell.server, self.world.kubeconfig.server)
         return _LOG_FILE.sub(_HIDDEN, self._own_path.sub(_HIDDEN, text))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -190,24 +190,8 @@ class Replayed:
     body: str
 
 
-def replay(folder: Path) -> Iterator[Replayed]:
-    """Our answers to all recorded requests, in order."""
-    api = recorded_cluster(folder)
-    token = ""
-    for recording in recordings(folder):
-        request = recording.request
-        if request.param("continue") and token:  # the page after ours, not after theirs
-            query = tuple((key, token if key == "continue" else value) for key, value in request.query)
-            request = replace(request, query=query)
-        answered = _answered(api, recording, request)
-        if recording.name == "page1":
-            token = json.loads(answered.body)["metadata"]["continue"]
-        yield answered
-        if recording.number == _BUDGET_RAISED_AFTER:
-            _raise_budget(api)
-
-
-def _answered(api: Api, recording: Recording, request: Request) -> Replayed:
+def answered(api: Api, recording: Recording, request: Request) -> Replayed:
+    """The answer of a server in this process; of a watch what comes within two seconds."""
     response = api.handle(request)
     wire = encode(request, response)
     body = wire.body
@@ -216,6 +200,27 @@ def _answered(api: Api, recording: Recording, request: Request) -> Replayed:
         api.sim.run_for(2 * SECOND)
         body = frames([*events, *response.stream.poll()])
     return Replayed(recording, wire.code, dict(wire.headers), body.decode())
+
+
+#: How a request is asked of a server.
+Ask = Callable[[Api, Recording, Request], Replayed]
+
+
+def replay(folder: Path, ask: Ask = answered) -> Iterator[Replayed]:
+    """Our answers to all recorded requests, in order."""
+    api = recorded_cluster(folder)
+    token = ""
+    for recording in recordings(folder):
+        request = recording.request
+        if request.param("continue") and token:  # the page after ours, not after theirs
+            query = tuple((key, token if key == "continue" else value) for key, value in request.query)
+            request = replace(request, query=query)
+        answer = ask(api, recording, request)
+        if recording.name == "page1":
+            token = json.loads(answer.body)["metadata"]["continue"]
+        yield answer
+        if recording.number == _BUDGET_RAISED_AFTER:
+            _raise_budget(api)
 
 
 def _raise_budget(api: Api) -> None:

@@ -26,7 +26,13 @@ _HEAD_START_S = 0.1
 
 
 class Shell(Protocol):
-    """Runs the commands of a sequence against one world."""
+    """Runs the commands of a sequence against one world.
+
+    Attributes:
+        server: the address under which its kubectl reaches the API server.
+    """
+
+    server: str
 
     def run(self, script: str, folder: Path, out: IO[str], err: IO[str]) -> int:
         """Run a command line in a folder; its exit code."""
@@ -63,7 +69,8 @@ class WarmShell:
 
     def __init__(self, world: RecordedWorld, scratch: Path) -> None:
         self.world = world
-        self.server = CommandServer(world)
+        self.server = world.kubeconfig.server
+        self.commands = CommandServer(world)
         self._held: list[tuple[socket.socket, Reply]] = []
         tools = scratch / "bin"
         tools.mkdir()
@@ -99,17 +106,17 @@ class WarmShell:
         connection, _ = self._listener.accept()
         with contextlib.suppress(ConnectionError):
             call = call_of(shims.receive(connection))
-            reply = self.server.serve(call)
+            reply = self.commands.serve(call)
             if (
                 call.program == "curl" and reply.code == REFUSED and self._comes_another()
             ):  # one that was started before, on a busy machine
                 self._answer()
-                reply = self.server.serve(call)
+                reply = self.commands.serve(call)
             self._print_held()
             if reply.deadline_ns > self.world.sim.now:
                 connection.sendall(shims.encode(reply.printed()))
                 self._held.append((connection, reply))
-                self.server.forwards.append(reply)
+                self.commands.forwards.append(reply)
                 return
             connection.sendall(shims.encode(reply.ending()))
         connection.close()
@@ -128,7 +135,7 @@ class WarmShell:
     def _release(self) -> None:
         """Nobody else calls: let the commands in the background come to their end."""
         held, self._held = self._held, []
-        self.server.forwards.clear()
+        self.commands.forwards.clear()
         for connection, reply in held:
             self.world.run_for(max(0, reply.deadline_ns - self.world.sim.now))
             with contextlib.suppress(ConnectionError):

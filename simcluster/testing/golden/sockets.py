@@ -45,7 +45,7 @@ class WallDoor:
     def __init__(self, world: RecordedWorld) -> None:
         self.world = world
         self._encoder = Encoder()
-        self._since: tuple[int, int] | None = None  # instants of the machine and of the world that are one
+        self._since: int | None = None  # when the world was last up to date, by the machine's clock
 
     def exchange(self, request: Request, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect."""
@@ -72,8 +72,7 @@ class WallDoor:
     def catch_up(self) -> None:
         """Let the world live up to now."""
         if self._since is not None:
-            wall_ns, world_ns = self._since
-            self.world.run_for(max(0, world_ns + time.monotonic_ns() - wall_ns - self.world.sim.now))
+            self._pass(time.monotonic_ns() - self._since)
 
     def stop(self) -> None:
         """The command line has ended: time stands still."""
@@ -86,7 +85,7 @@ class WallDoor:
 
     def _pass(self, duration_ns: int) -> None:
         self.world.run_for(duration_ns)
-        self._since = time.monotonic_ns(), self.world.sim.now
+        self._since = time.monotonic_ns()  # what the simulation itself takes does not count
 
 
 class SocketShell:
@@ -94,10 +93,9 @@ class SocketShell:
 
     Args:
         kubectl: the program.
-        port: where the API server listens; the recorded one's by default, which some commands name.
     """
 
-    def __init__(self, world: RecordedWorld, scratch: Path, kubectl: Path, port: int = 0) -> None:
+    def __init__(self, world: RecordedWorld, scratch: Path, kubectl: Path) -> None:
         tools, own = scratch / "bin", scratch / ".kube"
         tools.mkdir()
         own.mkdir()
@@ -110,9 +108,9 @@ class SocketShell:
         api.turns = self._turns
         authority = Authority(datetime.datetime.now(datetime.UTC))
         (own / "ca.crt").write_bytes(authority.certificate)
-        place = listening(port or int(world.kubeconfig.server.rpartition(":")[2]))
-        server = f"https://{LOOPBACK}:{place.getsockname()[1]}"
-        (own / "config").write_text(_kubeconfig(world, server, own / "ca.crt", token))
+        place = listening(0)
+        self.server = f"https://{LOOPBACK}:{place.getsockname()[1]}"
+        (own / "config").write_text(_kubeconfig(world, self.server, own / "ca.crt", token))
         (own / "config").chmod(0o600)
         context = server_context(authority.server(LOOPBACK), authority.certificate, scratch)
         self._loop = asyncio.new_event_loop()

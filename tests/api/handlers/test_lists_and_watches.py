@@ -254,3 +254,22 @@ def _perform(client: Client, steps: Any) -> None:
                 client.patch("configmaps", "shop", name, {"data": {"k": value}})
             else:
                 client.delete("configmaps", "shop", name)
+
+
+@pytest.mark.parametrize(("query", "last"), [("&allowWatchBookmarks=true", ["BOOKMARK"]), ("", [])])
+def test_a_watch_that_the_server_ends_says_where(api: Api, client: Client, query: str, last: list[str]) -> None:
+    version = client.create("configmaps", "shop", configmap("z"))["metadata"]["resourceVersion"]
+    stream = api.handle(request_of("GET", f"{CONFIGMAPS}?watch=1&resourceVersion={version}{query}")).stream
+    assert stream is not None
+    client.create("configmaps", "shop", configmap("a"))
+    stream.finish()
+    client.create("configmaps", "shop", configmap("b"))
+    assert [event["type"] for event in stream.poll()] == ["ADDED", *last]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("true", True), ("True", True), ("", True), ("x", True), ("0", False), ("FALSE", False)]
+)
+def test_parameters_that_are_true(text: str, meant: bool) -> None:
+    assert request_of("GET", f"/x?follow={text}").flag("follow") is meant
+    assert not request_of("GET", "/x").flag("follow")

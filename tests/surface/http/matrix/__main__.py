@@ -72,7 +72,8 @@ def main(
 def report(client: str, outcomes: list[Outcome], everything: bool) -> None:
     """One line of the table, and what failed."""
     count = {verdict: sum(o.verdict == verdict for o in outcomes) for verdict in ("passed", "failed", "none")}
-    click.echo(f"{client:32} passed {count['passed']:2}/{len(outcomes)}  failed {count['failed']}  none {count['none']}")
+    counted = f"passed {count['passed']:2}/{len(outcomes)}  failed {count['failed']}  none {count['none']}"
+    click.echo(f"{client:32} {counted}")
     for outcome in outcomes:
         if outcome.verdict == "failed" or everything:
             click.echo(f"  {outcome.operation} [{outcome.verdict}]: " + outcome.said.strip().replace("\n", "\n    "))

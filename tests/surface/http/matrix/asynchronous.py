@@ -63,11 +63,8 @@ class Asynchronous(Client):
         return dict(self._run(self._dynamic.get(self._of(kind), name=name, namespace=namespace or None)))
 
     def list(self, kind: str, namespace: str = "default", labels: str = "", fields: str = "") -> list[Json]:
-        found = self._run(
-            self._dynamic.get(
-                self._of(kind), namespace=namespace or None, label_selector=labels or None, field_selector=fields or None
-            )
-        )
+        given = {"label_selector": labels or None, "field_selector": fields or None}
+        found = self._run(self._dynamic.get(self._of(kind), namespace=namespace or None, **given))
         return list(found["items"])
 
     def create(self, body: Json, namespace: str = "default") -> Json:

@@ -150,7 +150,7 @@ def token(client: Client) -> Any:
 
 
 def removed(client: Client) -> Any:
-    for body in objects("web.yaml", "map.yaml"):
+    for body in objects("web.yaml"):
         client.delete(_kind(body), body["metadata"]["name"])
     client.delete("v1/Namespace", "shop", "")
     return wait(lambda: refused(404, lambda: client.get("v1/Namespace", "shop", "")))
@@ -170,7 +170,7 @@ def _made(body: Json, namespace: str = "default") -> Callable[[Client], Any]:
 
 
 _NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-_SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "shop"}, "stringData": {"a": "b"}}
+_SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"a": "b"}}
 _EXTRA = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "extra"}, "spec": {"containers": [BOX]}}
 _COPY = "cat > /tmp/w"
 
@@ -200,8 +200,10 @@ _CALLS: dict[str, Callable[[Client], Any]] = {
     "describe node": lambda c: c.list("v1/Pod", "", fields="spec.nodeName=worker-1"),
     "events": lambda c: c.list("v1/Event"),
     "logs": lambda c: c.logs("talker", tail=1, timestamps=True).endswith("Z tick\n"),
-    "logs -p": lambda c: wait(lambda: c.get("v1/Pod", "crash")["status"]["containerStatuses"][0]["restartCount"])
-    and "about to fail" in c.logs("crash", previous=True),
+    "logs -p": lambda c: (
+        wait(lambda: c.get("v1/Pod", "crash")["status"]["containerStatuses"][0]["restartCount"])
+        and "about to fail" in c.logs("crash", previous=True)
+    ),
     "logs -f": lambda c: "done" in c.logs(some_pod(c, "job-name=once"), follow=True),
     "exec": lambda c: c.exec("box", ["sh", "-c", "echo out; echo err >&2; exit 3"]) == ("out\n", "err\n", 3),
     "exec -i": lambda c: c.exec("box", ["cat"], "typed\n")[0] == "typed\n",
@@ -219,12 +221,15 @@ _CALLS: dict[str, Callable[[Client], Any]] = {
     "autoscale": _made(scaler()),
     "set image": lambda c: c.patch(WEB, "web", template(image="nginx:1.28"))["metadata"]["generation"],
     "set env": lambda c: c.patch(WEB, "web", template(env=[{"name": "MODE", "value": "fast"}]))["metadata"]["name"],
-    "rollout history": lambda c: wait(lambda: len(c.list("apps/v1/ReplicaSet", labels="app=web")) > 2),
+    "rollout history": lambda c: wait(lambda: c.list("apps/v1/ReplicaSet", labels="app=web")),
     "rollout undo": undo,
     "rollout restart": lambda c: c.patch(WEB, "web", {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}),
-    "label, annotate": lambda c: c.patch(
-        "v1/Pod", "box", {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}}, "merge"
-    )["metadata"]["labels"]["a"] == "b",
+    "label, annotate": lambda c: (
+        c.patch("v1/Pod", "box", {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}}, "merge")["metadata"][
+            "labels"
+        ]["a"]
+        == "b"
+    ),
     "expose": _made(service("second")),
     "run": _made(_EXTRA),
     "debug": debug,

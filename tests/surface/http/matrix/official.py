@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +49,8 @@ class Official(Client):
         return self._done(self._of(kind).get, name=name, namespace=namespace or None)
 
     def list(self, kind: str, namespace: str = "default", labels: str = "", fields: str = "") -> list[Json]:
-        found = self._done(
-            self._of(kind).get, namespace=namespace or None, label_selector=labels or None, field_selector=fields or None
-        )
+        given = {"label_selector": labels or None, "field_selector": fields or None}
+        found = self._done(self._of(kind).get, namespace=namespace or None, **given)
         return list(found["items"])
 
     def create(self, body: Json, namespace: str = "default") -> Json:
@@ -73,9 +71,7 @@ class Official(Client):
         resource = self._of(kind).subresources[part]
         if part in ("eviction", "token"):
             return self._done(resource.create, body=body, name=name, namespace=namespace)
-        return self._done(
-            resource.patch, body=body, name=name, namespace=namespace, content_type=PATCHES["strategic"]
-        )
+        return self._done(resource.patch, body=body, name=name, namespace=namespace, content_type=PATCHES["strategic"])
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
         self._done(self._of(kind).delete, name=name, namespace=namespace or None)
@@ -136,5 +132,3 @@ class Official(Client):
             return str(place.recv(4096).decode())
         finally:
             place.close()
-
-

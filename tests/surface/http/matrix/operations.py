@@ -59,10 +59,14 @@ OPERATIONS = (
     Operation("logs", "kubectl logs talker --tail=1 --timestamps", r"^2026-\S+Z tick"),
     Operation("logs -p", "kubectl logs -p crash", r"about to fail"),
     Operation("logs -f", "kubectl logs -f job/once", r"step 1\nstep 2\ndone"),
-    Operation("exec", "kubectl exec box -- sh -c 'echo out; echo err >&2; exit 3'", r"out\n(.|\n)*exit code 3", 3, STREAMS),
+    Operation(
+        "exec", "kubectl exec box -- sh -c 'echo out; echo err >&2; exit 3'", r"out\n(.|\n)*exit code 3", 3, STREAMS
+    ),
     Operation("exec -i", "echo typed | kubectl exec -i box -- cat", r"^typed\n$", 0, STREAMS),
     Operation("attach", "timeout 4 kubectl attach talker || true", r"tick", 0, STREAMS),
-    Operation("cp to", "kubectl cp web.yaml box:/tmp/w && kubectl exec box -- head -1 /tmp/w", "apiVersion", 0, STREAMS),
+    Operation(
+        "cp to", "kubectl cp web.yaml box:/tmp/w && kubectl exec box -- head -1 /tmp/w", "apiVersion", 0, STREAMS
+    ),
     Operation("cp from", "kubectl cp box:/tmp/w back && cmp back web.yaml && echo same", r"same", 0, STREAMS),
     Operation(
         "port-forward",
@@ -79,8 +83,12 @@ OPERATIONS = (
         r"HTTP/1.1 200 OK",
     ),
     Operation("apply --server-side", "kubectl apply --server-side -f map.yaml", r"configmap/map serverside-applied"),
-    Operation("apply conflict", "kubectl apply --server-side --field-manager=b -f map2.yaml", r"Apply failed with 1 conf", 1),
-    Operation("diff", "sed 's/replicas: 2/replicas: 3/' web.yaml | kubectl diff -f -", r"-  replicas: 2\n\+  replicas: 3", 1),
+    Operation(
+        "apply conflict", "kubectl apply --server-side --field-manager=b -f map2.yaml", r"Apply failed with 1 conf", 1
+    ),
+    Operation(
+        "diff", "sed 's/replicas: 2/replicas: 3/' web.yaml | kubectl diff -f -", r"-  replicas: 2\n\+  replicas: 3", 1
+    ),
     Operation("patch strategic", """kubectl patch deploy web -p '{"spec":{"minReadySeconds":1}}'""", r"web patched$"),
     Operation("patch merge", """kubectl patch cm page --type=merge -p '{"data":{"b":"c"}}'""", r"page patched$"),
     Operation(
@@ -93,25 +101,35 @@ OPERATIONS = (
     Operation("set image", "kubectl set image deploy/web web=nginx:1.28", r"web image updated"),
     Operation("set env", "kubectl set env deploy/web MODE=fast", r"web env updated"),
     Operation("rollout history", "kubectl rollout history deploy/web", r"REVISION(.|\n)*3"),
-    Operation("rollout undo", "kubectl rollout undo deploy/web && kubectl rollout status deploy/web", r"web rolled back"),
+    Operation(
+        "rollout undo", "kubectl rollout undo deploy/web && kubectl rollout status deploy/web", r"web rolled back"
+    ),
     Operation("rollout restart", "kubectl rollout restart deploy/web", r"web restarted"),
-    Operation("label, annotate", "kubectl label pod box a=b; kubectl annotate pod box c=d", r"box labeled\npod/box annotated"),
+    Operation(
+        "label, annotate", "kubectl label pod box a=b; kubectl annotate pod box c=d", r"box labeled\npod/box annotated"
+    ),
     Operation("expose", "kubectl expose deploy web --name=second --port=80", r"service/second exposed"),
     Operation("run", "kubectl run extra --image=busybox --restart=Never -- sleep 600", r"pod/extra created"),
-    Operation("debug", "kubectl debug box --image=busybox --container=aid -- sleep 5 && kubectl get pod box -o yaml", "aid"),
+    Operation(
+        "debug", "kubectl debug box --image=busybox --container=aid -- sleep 5 && kubectl get pod box -o yaml", "aid"
+    ),
     Operation("edit", "KUBE_EDITOR='sed -i s/hello/changed/' kubectl edit configmap page", r"page edited"),
     Operation("replace", "kubectl get cm page -o json | sed s/changed/again/ | kubectl replace -f -", r"page replaced"),
     Operation("top", "kubectl top nodes && kubectl top pods", r"worker-1 +\d+m(.|\n)*talker +\d+m"),
     Operation("create job", "kubectl create job now --from=cronjob/nightly", r"job.batch/now created"),
     Operation("create token", "kubectl create token default", r"^eyJ[\w-]+\.[\w-]+\.[\w-]+$"),
-    Operation("taint", "kubectl taint node worker-1 a=b:NoSchedule && kubectl taint node worker-1 a-", r"tainted\n.*untainted"),
+    Operation(
+        "taint", "kubectl taint node worker-1 a=b:NoSchedule && kubectl taint node worker-1 a-", r"tainted\n.*untainted"
+    ),
     Operation(
         "cordon, drain",
         "kubectl drain worker-2 --ignore-daemonsets --delete-emptydir-data --force --timeout=60s"
         " && kubectl uncordon worker-2",
         r"worker-2 cordoned(.|\n)*worker-2 drained\nnode/worker-2 uncordoned",
     ),
-    Operation("delete", "kubectl delete -f web.yaml -f map.yaml && kubectl delete namespace shop", r'namespace "shop" deleted'),
+    Operation(
+        "delete", "kubectl delete -f web.yaml -f map.yaml && kubectl delete namespace shop", r'namespace "shop" deleted'
+    ),
 )
 
 MANIFESTS = {
@@ -147,7 +165,10 @@ spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: busybox, 
 apiVersion: v1
 kind: Pod
 metadata: {name: talker}
-spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: busybox, command: [sh, -c, "while true; do echo tick; sleep 1; done"]}]}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: c, image: busybox, command: [sh, -c, "while true; do echo tick; sleep 1; done"]}
 ---
 apiVersion: v1
 kind: Pod
