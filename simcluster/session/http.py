@@ -45,6 +45,8 @@ def written(request: ApiRequest, charge: Charge, *, counts: bool) -> str:
             call[key] = value
     if request.impersonate is not None:
         call["as"] = _identity(request.impersonate)
+    if not request.upgraded:
+        call["plain"] = True
     if request.body:
         try:
             call["body"] = request.body.decode()
@@ -103,15 +105,16 @@ def execute(executor: Executor, text: str, encoder: Encoder) -> HttpAnswer:
         impersonate=Impersonation(*_parts(call["as"])) if "as" in call else None,
         token=call.get("token", ""),
         patience_ns=executor.clock.left_ns,
+        upgraded=not call.get("plain", False),
     )
-    response = executor.world.api.handle(request)
-    lasted_ns = response.latency_ns + _ran_for(request, response)
+    response = executor.uplink.handle(request)
+    lasted_ns = response.latency_ns + ran_for(request, response)
     if lasted_ns:
         executor.clock.advance(lasted_ns)
     return answer(request, response, encoder)
 
 
-def _ran_for(request: ApiRequest, response: Response) -> int:
+def ran_for(request: ApiRequest, response: Response) -> int:
     """How long a command in a container took."""
     if request.path.endswith("/exec") and isinstance(response.body, dict):
         return int(response.body.get("lasted_ns", 0))

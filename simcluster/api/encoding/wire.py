@@ -2,7 +2,7 @@
 
 Answers inside of the process share the stored objects. On the wire the items of a list of a
 built-in kind have no `kind` and `apiVersion`, and keys stand in the order of the server's Go types.
-Served: JSON (with `pretty`), YAML, text. Left out: protobuf, and the headers
+Served: JSON (with `pretty`), YAML, text, a body of bytes as it is. Left out: objects in protobuf, and the headers
 that only name a request (`Audit-Id`, `X-Kubernetes-Pf-*`).
 """
 
@@ -71,6 +71,8 @@ class Encoder:
 
     def _body(self, request: Request, response: Response) -> tuple[str, _Text]:
         content_type, value = response.content_type, response.body
+        if isinstance(value, bytes):
+            return content_type, value
         as_yaml = content_type == JSON and _wants_yaml(request.accept)
         pretty = _is_pretty(request)
         if isinstance(value, Mapping) and not (as_yaml or pretty or request.path == "/version"):

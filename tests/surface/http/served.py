@@ -69,7 +69,8 @@ class ServedCluster:
             with urllib.request.urlopen(request, context=self.context) as answer:
                 return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read())
         except urllib.error.HTTPError as error:
-            return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
+            with error:
+                return Answer(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
 
     def watch(self, target: str) -> Iterator[Any]:
         """Events of a watch, as an informer hears them."""
@@ -91,6 +92,11 @@ class ServedCluster:
         environment = {**os.environ, **{k: v.strip("'") for k, v in self.environment.items()}}
         command = ["kubectl", "--cache-dir", str(self.out / "cache"), *words]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, timeout=60)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.communicate()
 
     def end(self, number: int = signal.SIGINT) -> list[dict[str, Any]]:
         """Ctrl-C, or another signal; the lines of the replay log."""
