@@ -72,7 +72,7 @@ class Encoder:
     def _body(self, request: Request, response: Response) -> tuple[str, _Text]:
         content_type, value = response.content_type, response.body
         if isinstance(value, bytes):
-            return content_type, value
+            return content_type, _named(value)
         as_yaml = content_type == JSON and _wants_yaml(request.accept)
         pretty = _is_pretty(request)
         if isinstance(value, Mapping) and not (as_yaml or pretty or request.path == "/version"):

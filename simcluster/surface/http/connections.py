@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEADER_BYTES = 1024 * 1024
 HEADER_S = 32.0
 #: A client that has opened a connection says hello within so many seconds, and has shaken hands within as many more.
-HELLO_S = 10.0
+HELLO_S = 10
 #: Larger pieces are not copied for the sake of a packet.
 _JOINED_BYTES = 64 * 1024
 _HANDSHAKE = 0x16  # the first byte of TLS (RFC 8446, 5.1)
@@ -153,10 +153,8 @@ class Front(asyncio.Protocol):
             return
         made = Connection(**self._given)
         made.below = self._transport
-        secured = SSLProtocol(
-            self._loop, made, self._context, None, server_side=True,
-            ssl_handshake_timeout=HELLO_S,
-        )  # fmt: skip
+        nobody: Any = None  # waits for the handshake
+        secured = SSLProtocol(self._loop, made, self._context, nobody, server_side=True, ssl_handshake_timeout=HELLO_S)
         self._transport.set_protocol(secured)
         secured.connection_made(self._transport)
         place = secured.get_buffer(len(data))

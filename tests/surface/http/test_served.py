@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -111,6 +112,8 @@ def test_client_libraries_execute_commands_and_follow_watches(cluster: ServedClu
         seen.append((event["type"], event["object"].metadata.name))
         watch.stop()
     core.api_client.close()
+    del core, watch
+    gc.collect()
     assert seen == [("ADDED", "box")]
 
 
