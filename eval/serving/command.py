@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from simcluster.eval.episode import Episode
-from simcluster.eval.isolation.ending import BUDGET, DONE, Ending
+from simcluster.eval.isolation.ending import BUDGET, DONE, EXITED, Ending
 
 PREFIX = "cmd:"
 #: When the budget is used up, or the last submission is made, a command may go on for so many wall-clock seconds: a
@@ -77,8 +77,9 @@ class Served:
     def outcome(self, ending: Ending) -> Ending:
         """The ending of a command that ended by itself: failing for want of budget is no failure of its own."""
         reason = self._reason()
-        spent = reason is not None and reason.outcome == BUDGET
-        return Ending(BUDGET, f"{ending.error}; {reason.error}") if spent and ending.outcome == "exited" else ending
+        if reason is None or reason.outcome != BUDGET or ending.outcome != EXITED:
+            return ending
+        return Ending(BUDGET, f"{ending.error}; {reason.error}")
 
     def _reason(self) -> Ending | None:
         inbox = self._episode.inbox

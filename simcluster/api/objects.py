@@ -17,9 +17,15 @@ Json = dict[str, Any]
 
 
 class ApiObject(dict[str, Any], Shared):
-    """One version of one object, as the API store holds it."""
+    """One version of one object, as the API store holds it.
 
-    __slots__ = ()
+    Attributes:
+        printed: what the printer of its kind remembers of it, or unset; no part of a copy.
+    """
+
+    __slots__ = ("printed",)
+
+    printed: Any
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("a stored API object is frozen; change a thaw() of it")

@@ -3,7 +3,7 @@
 Clock policies over sockets: a command of kubectl (one `Kubectl-Session`) is charged once, by its first exchange that
 counts; discovery, OpenAPI, version and health are free; a client that names no command is charged for each request. A
 watch or a followed log moves a stepped clock if it belongs to a command, until that command's patience is used up;
-informers never do. A command that asks again what it has asked has slept in between.
+informers never do. A drain that asks again what it has asked has slept in between.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class SessionDoor:
         """Let one exchange take effect. Raises BudgetExceeded."""
         if _is_free(request):  # kubectl asks these side by side: their order means nothing, and they leave no trace
             return http.answer(request, self.look(request), self._encoder)
-        charge, counts = self._charge(request, caller)
-        self._sleep(request, caller)
         if caller.session:
             request = replace(request, query=_without_chance(request))
+        charge, counts = self._charge(request, caller)
+        self._sleep(request, caller)
         text = http.written(request, charge, counts=counts)
         result = self.live.inbox.submit(Request("http", text, at_ns=self._arrives_ns()))
         return result if isinstance(result, HttpAnswer) else http.interrupted(result)
@@ -91,8 +91,11 @@ class SessionDoor:
         return self.live.inbox.submit(Request(tool, text, target, stdin, at_ns=self._arrives_ns()))
 
     def _sleep(self, request: ApiRequest, caller: Caller) -> None:
-        """Let the time pass that a command has slept if this request begins another round of its polling."""
-        if request.flag("watch") or not self.drives(caller):
+        """Let the time pass that a command has slept if this request begins another round of its polling.
+
+        Others that ask twice, as `describe` does, have not slept.
+        """
+        if caller.command.split()[1:2] != ["drain"] or request.flag("watch") or not self.drives(caller):
             return
         asked, key = self._commands[caller.session].asked, (request.method, request.target)
         if key in asked and request.path.endswith("/eviction"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
 from simcluster.api.encoding.wire import Encoder
@@ -64,8 +65,9 @@ def _parts(written_identity: list[Any]) -> tuple[Any, ...]:
     return name, tuple(groups), uid, tuple((key, tuple(values)) for key, values in extra)
 
 
+@lru_cache(maxsize=4)
 def read(text: str) -> dict[str, Any]:
-    """The exchange that a text carries.
+    """The exchange that a text carries; asked for several times on the way of one request, and not to be changed.
 
     Raises:
         ValueError: it carries none; the message names what is wrong.

@@ -76,7 +76,8 @@ class Encoder:
         as_yaml = content_type == JSON and _wants_yaml(request.accept)
         pretty = _is_pretty(request)
         if isinstance(value, Mapping) and not (as_yaml or pretty or request.path == "/version"):
-            return content_type, self._compact(value)
+            document = request.path.startswith("/openapi/")
+            return content_type, self._document(request.path, value) if document else self._compact(value)
         shown = ordered(plain_list(value)) if isinstance(value, Mapping) else value
         if as_yaml:
             return YAML, _named(yaml.safe_dump(_copied(shown), sort_keys=True).encode())
@@ -96,6 +97,15 @@ class Encoder:
             head = {key: part for key, part in value.items() if key != "rows"}
             return _listed(head, b"rows", map(self._row, rows))
         return _named(_json(ordered(plain_list(value)), pretty=False))
+
+    def _document(self, path: str, value: Mapping[str, Any]) -> _Text:
+        """A description of the API, kept as long as the server keeps it."""
+        known = self._known.get(("document", path, ""))
+        if known is not None and known[0] is value:
+            return known[1]
+        found = self._compact(value)
+        self._known["document", path, ""] = (value, found)
+        return found
 
     def _row(self, row: Mapping[str, Any]) -> _Text:
         """A row of a Table, kept as long as its object is the same and its cells say the same (they tell ages)."""

@@ -6,8 +6,9 @@ Source: pkg/printers/internalversion/printers.go, printPod (Kubernetes 1.32).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from simcluster.api.objects import ApiObject
 from simcluster.api.printing.cells import NONE, Obj, Printer, age, columns, instant, since
 
 _COMPLETED = {
@@ -117,27 +118,53 @@ def _init_reason(container: Obj, is_sidecar: bool, index: int, total: int) -> st
     return f"Init:{index}/{total}"
 
 
-def pod_cells(pod: Obj, now_ns: int) -> list[Any]:
-    """All nine cells."""
-    summary = _Summary(pod)
-    spec, status = pod["spec"], summary.status
-    restarts = str(summary.restarts)
-    if summary.restarts and summary.last_restart:
-        restarts = f"{restarts} ({since(summary.last_restart, now_ns)} ago)"
+class _Printed(NamedTuple):
+    """All that a row says but for what time has passed."""
+
+    name: str
+    ready: str
+    reason: str
+    restarts: int
+    last_restart: str
+    address: str
+    node: str
+    nominated: str
+    gates: str
+
+
+def _printed(pod: Obj) -> _Printed:
+    """Worked out once for each object of the store: people list pods again and again."""
+    known = getattr(pod, "printed", None)
+    if isinstance(known, _Printed):
+        return known
+    summary, spec = _Summary(pod), pod["spec"]
+    status = summary.status
     addresses = status.get("podIPs")
-    address = addresses[0].get("ip") if addresses else status.get("podIP")
     gates = spec.get("readinessGates")
-    return [
+    found = _Printed(
         pod["metadata"]["name"],
         f"{summary.ready}/{summary.total}",
         summary.reason,
-        restarts,
-        age(pod, now_ns),
-        address or NONE,
+        summary.restarts,
+        summary.last_restart,
+        (addresses[0].get("ip") if addresses else status.get("podIP")) or NONE,
         spec.get("nodeName") or NONE,
         status.get("nominatedNodeName") or NONE,
         f"{sum(_is_true(status, g['conditionType']) for g in gates)}/{len(gates)}" if gates else NONE,
-    ]
+    )
+    if isinstance(pod, ApiObject):
+        pod.printed = found
+    return found
+
+
+def pod_cells(pod: Obj, now_ns: int) -> list[Any]:
+    """All nine cells."""
+    row = _printed(pod)
+    restarts = str(row.restarts)
+    if row.restarts and row.last_restart:
+        restarts = f"{restarts} ({since(row.last_restart, now_ns)} ago)"
+    passed = age(pod, now_ns)
+    return [row.name, row.ready, row.reason, restarts, passed, row.address, row.node, row.nominated, row.gates]
 
 
 def pod_row_conditions(pod: Obj) -> list[dict[str, str]] | None:

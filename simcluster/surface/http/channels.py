@@ -16,7 +16,7 @@ from typing import Any
 from simcluster.api.request import Request
 from simcluster.surface.http.attachment import Attachment
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.http.terminal import Terminal, is_shell
+from simcluster.surface.http.terminal import Terminal, ended, is_shell, on_terminal
 from simcluster.surface.protocols import BudgetExceeded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -29,7 +29,6 @@ INPUT_PAUSE_S = 1.0
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_SUCCESS = {"metadata": {}, "status": "Success"}
 
 
 class Channels:
@@ -79,24 +78,24 @@ class Channels:
         )  # fmt: skip
         try:
             answer = await self.turns.take_long(lambda: self.turns.door.exchange(ask, self.exchange_caller()))
-        except BudgetExceeded as ended:
+        except BudgetExceeded as spent:
             return {
                 "metadata": {},
                 "status": "Failure",
-                "message": str(ended),
+                "message": str(spent),
                 "reason": "TooManyRequests",
                 "code": 429,
             }
         response = answer.response
         if response is None or not response.ok:
             return dict(json.loads(answer.wire.body))
-        body = response.body
+        body, tty = response.body, request.flag("tty")
         if show is None:
-            await self.send(STDOUT, body["stdout"].encode())
+            await self.send(STDOUT, on_terminal(body["stdout"], tty=tty).encode())
         else:
             await show(body["stdout"])
-        await self.send(STDERR if not request.flag("tty") else STDOUT, body["stderr"].encode())
-        return _ended(int(body["code"]))
+        await self.send(STDOUT if tty else STDERR, on_terminal(body["stderr"], tty=tty).encode())
+        return ended(int(body["code"]))
 
     def exchange_caller(self) -> Caller:
         """Whose exchange the next one is: the first belongs to the command, each later line is a look of its own."""
@@ -141,16 +140,3 @@ class Channels:
             elif channel == CLOSE and data[:1] == bytes([STDIN]):
                 break
         return b"".join(parts)
-
-
-def _ended(code: int) -> dict[str, Any]:
-    """The Status with which a command's stream ends (k8s.io/kubelet, remotecommand/exec.go)."""
-    if not code:
-        return dict(_SUCCESS)
-    return {
-        "metadata": {},
-        "status": "Failure",
-        "message": f"command terminated with non-zero exit code: command terminated with exit code {code}",
-        "reason": "NonZeroExitCode",
-        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
-    }

@@ -31,16 +31,26 @@ Send = Callable[[Message], Awaitable[None]]
 
 #: Answers from this size on are compressed (k8s.io/apiserver, responsewriters, defaultGzipThresholdBytes).
 GZIP_FROM_BYTES = 128 * 1024
+#: So much may lie in buffers that clients have not read; beyond it large answers are refused.
+UNREAD_BYTES = 128 * 1024 * 1024
+#: A body has come within so many seconds, or nobody waits for it (the real server's request timeout).
+BODY_S = 60.0
 _GZIP_LEVEL = 1  # defaultGzipContentEncodingLevel
 #: What is asked over connections that carry streams.
 STREAMS = ("exec", "attach", "portforward")
 #: Before time passes for a command, it gets so long to react to what it has been sent: most hang up when they have seen
 #: enough, and within a hundredth of this.
 REACTION_S = 0.3
+#: Methods of requests that the API server knows.
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _SPDY = (
     "this server speaks WebSocket (v5.channel.k8s.io, v4.channel.k8s.io) and no SPDY: "
     "kubectl 1.31 or later, or a client library that uses WebSocket, is needed for exec, attach, cp and port-forward"
 )
+
+
+#: Control characters, which no header may hold, become spaces.
+_PRINTED = bytes(byte if byte >= 0x20 and byte != 0x7F else 0x20 for byte in range(256))
 
 
 class Gone(Exception):
@@ -73,10 +83,20 @@ class KubernetesApi:
         if self.turns is None:
             await _send(send, headers, _starting(scope["path"]))
             return
-        body = await _body(receive)
+        try:
+            async with asyncio.timeout(BODY_S):
+                body = await _body(receive)
+        except TimeoutError:
+            raise Gone from None
         if body is None:
             message = f"Request entity too large: limit is {MAX_BODY_BYTES}"
-            await _send(send, headers, _failed(413, "RequestEntityTooLarge", message))
+            refusal = _failed(413, "RequestEntityTooLarge", message)
+            # The rest is not read: the connection ends with the answer.
+            await _send(send, headers, refusal._replace(headers=(*refusal.headers, ("Connection", "close"))))
+            return
+        if scope["method"] not in METHODS:
+            message = "the server does not allow this method on the requested resource"
+            await _send(send, headers, _failed(405, "MethodNotAllowed", message))
             return
         request = self.request_of(scope, texts, body)
         caller = Caller(headers.get("kubectl-session", ""), headers.get("kubectl-command", ""))
@@ -94,7 +114,8 @@ class KubernetesApi:
         elif response is not None and response.ok and follows(request):
             await self._stream(send, receive, answer, LogFollower(door, request), caller)
         else:
-            await _send(send, headers, answer.wire, body=scope["method"] != "HEAD")
+            clogged = _is_clogged(scope, answer.wire)
+            await _send(send, headers, _CLOGGED if clogged else answer.wire, body=scope["method"] != "HEAD")
 
     async def _ask(self, request: Request, caller: Caller) -> HttpAnswer:
         assert self.turns is not None
@@ -226,6 +247,12 @@ async def _hang_up(receive: Receive) -> None:
         pass
 
 
+def _is_clogged(scope: MutableMapping[str, Any], answer: wire.Wire) -> bool:
+    """Whether clients have left so much unread that another large answer has to wait."""
+    unread = scope.get("state", {}).get("unread")
+    return len(answer.body) >= GZIP_FROM_BYTES and unread is not None and unread() > UNREAD_BYTES
+
+
 async def _send(send: Send, asked: dict[str, str], answer: wire.Wire, *, body: bool = True) -> None:
     headers, content = list(answer.headers), answer.body
     if len(content) >= GZIP_FROM_BYTES and "gzip" in asked.get("accept-encoding", ""):
@@ -239,7 +266,7 @@ async def _send(send: Send, asked: dict[str, str], answer: wire.Wire, *, body: b
 def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     """Header lines; what a text of the world says must not end one."""
     return [
-        (name.lower().encode("latin-1"), value.replace("\r", " ").replace("\n", " ").encode("latin-1", "replace"))
+        (name.lower().encode("latin-1"), value.encode("latin-1", "replace").translate(_PRINTED))
         for name, value in headers
     ]
 
@@ -247,6 +274,10 @@ def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 def _failed(code: int, reason: str, message: str) -> wire.Wire:
     error = ApiError(code, reason, message)
     return wire.encode(Request("GET", "/"), Response(code, error.status(), headers=dict(NO_SNIFF)))
+
+
+#: What a client is told while others do not take their answers; he asks again.
+_CLOGGED = _failed(429, "TooManyRequests", "too many requests, please try again later")
 
 
 def _starting(path: str) -> wire.Wire:

@@ -5,32 +5,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+
+from simcluster.surface.http.connections import Connection, Front
 
 LOOPBACK = "127.0.0.1"
 #: A client that has sent its request's beginning and no more, or is idle, is hung up on after so many seconds.
 _IDLE_S = 75
-#: Open connections at most; a flood of more is answered 503.
+#: Open connections at most; a flood of more is answered 503. Half of what the process may open, if that is less.
 _CONNECTIONS = 2000
 #: A frame of a WebSocket at most (kubectl writes 32 KiB).
 _FRAME_BYTES = 4 * 1024 * 1024
 
 
-class _Http(HttpToolsProtocol):
-    """Tells applications the client's certificate."""
+def _front(context: ssl.SSLContext, **given: Any) -> Front:
+    return Front(context, given)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        found = transport.get_extra_info("peercert")
-        if found:
-            self.app_state = {**self.app_state, "certificate": found}
+
+def _descriptors() -> int:
+    """How many files this process may have open, now that it has asked for all it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else 2 * _CONNECTIONS
 
 
 def listening(port: int) -> socket.socket:
@@ -54,7 +58,7 @@ class Served(uvicorn.Server):
     def __init__(self, application: Any, place: socket.socket, context: ssl.SSLContext | None) -> None:
         config = uvicorn.Config(
             application,
-            http=_Http,
+            http=Connection,
             ws=WSProtocol,
             lifespan="off",
             log_config=None,
@@ -63,13 +67,14 @@ class Served(uvicorn.Server):
             date_header=True,
             timeout_keep_alive=_IDLE_S,
             timeout_graceful_shutdown=2,
-            limit_concurrency=_CONNECTIONS,
+            limit_concurrency=min(_CONNECTIONS, _descriptors() // 2),
             ws_max_size=_FRAME_BYTES,
             ws_ping_interval=None,
         )
         logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())  # what clients do wrong, they are told
         config.load()
-        config.ssl = context
+        if context is not None:
+            config.http_protocol_class = partial(_front, context)  # type: ignore[assignment]
         super().__init__(config)
         self._place = place
 

@@ -23,6 +23,24 @@ _ASSIGNED = re.compile(r"\s*(export\s+)?[A-Za-z_]\w*=\S*\s*$")
 _MARK = "\x1e"
 
 
+def on_terminal(text: str, *, tty: bool) -> str:
+    """What a terminal's line discipline makes of output (ONLCR)."""
+    return text.replace("\n", "\r\n") if tty else text
+
+
+def ended(code: int) -> dict[str, Any]:
+    """The Status with which a command's stream ends (k8s.io/kubelet, remotecommand/exec.go)."""
+    if not code:
+        return {"metadata": {}, "status": "Success"}
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: command terminated with exit code {code}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+    }
+
+
 def is_shell(command: list[str]) -> bool:
     """Whether a command is a shell that reads its lines from standard input."""
     options = [word for word in command[1:] if word.startswith("-")]
@@ -54,8 +72,9 @@ class Terminal:
                 line = await self._key(character)
                 if line is None:
                     continue
-                if line.strip().partition(" ")[0] in ("exit", "logout"):
-                    return status
+                word, _, given = line.strip().partition(" ")
+                if word in ("exit", "logout"):
+                    return ended(int(given) & 0xFF) if given.strip().isdecimal() else status
                 if line.strip():
                     status = await self._line(line)
                 await self._prompt()
@@ -104,9 +123,7 @@ class Terminal:
         printed, mark, folder = text.partition(_MARK)
         if mark:
             self._folder = folder.strip()
-        if self._tty:
-            printed = printed.replace("\n", "\r\n")
-        await self._channels.send(_STDOUT, printed.encode())
+        await self._channels.send(_STDOUT, on_terminal(printed, tty=self._tty).encode())
 
     async def _prompt(self) -> None:
         if self._tty:

@@ -73,6 +73,7 @@ def test_a_signal_ends_it_though_somebody_watches_and_its_log_repeats(
     events = served.watch("/apis/apps/v1/namespaces/default/deployments?watch=true")
     assert next(events)["type"] == "ADDED"
     lines = served.end(number)
+    events.close()
     assert [line["tool"] for line in lines[1:-1]] == ["http", "http"]
     assert replay(served.out / "replay.jsonl").same
 
@@ -90,6 +91,7 @@ def test_under_a_realtime_clock_time_passes_for_those_who_only_listen(serve: Cal
         if seen[-1] == "Running":
             break
     assert seen[0] == "Pending"
+    events.close()
     served.end()
     assert replay(served.out / "replay.jsonl").same
 

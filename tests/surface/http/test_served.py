@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 import os
+import pty
 import re
 import shutil
 import socket
@@ -111,6 +112,8 @@ def test_client_libraries_execute_commands_and_follow_watches(cluster: ServedClu
         seen.append((event["type"], event["object"].metadata.name))
         watch.stop()
     core.api_client.close()
+    del core, watch
+    gc.collect()
     assert seen == [("ADDED", "box")]
     del core, watch
     gc.collect()
@@ -127,6 +130,31 @@ def test_a_session_of_the_real_kubectl(cluster: ServedCluster) -> None:
     assert cluster.kubectl("get", "pod", "nope").stderr == 'Error from server (NotFound): pods "nope" not found\n'
     shown = cluster.kubectl("get", "pods", "-w", "--request-timeout=20s")
     assert shown.returncode == 0  # after 30 simulated seconds without news the server ends it
+
+
+@needs_kubectl
+def test_a_shell_on_a_terminal_of_the_real_kubectl(cluster: ServedCluster) -> None:
+    cluster.kubectl("create", "deployment", "shell", "--image=nginx")
+    cluster.kubectl("rollout", "status", "deployment/shell")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "KUBECONFIG": str(cluster.out / "kubeconfig")}
+    command = ["kubectl", "--cache-dir", str(cluster.out / "cache"), "exec", "-it", "deploy/shell", "--", "sh"]
+    shown = b""
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as shell:
+        os.close(theirs)
+        for typed, answered in (
+            (b"", b"/ # "),
+            (b"cd /tmp; pwd\n", b"\r\n/tmp\r\n/tmp # "),
+            (b"ech\x7fho hi\n", b"hi\r\n/tmp # "),
+            (b"ls /none\n", b"ls: /none: No such file or directory\r\n/tmp # "),
+            (b"half\x03", b"^C\r\n/tmp # "),
+        ):
+            os.write(ours, typed)
+            while not shown.endswith(answered):
+                shown += os.read(ours, 4096)
+        os.write(ours, b"exit 3\n")
+        assert shell.wait(30) == 3
+    os.close(ours)
 
 
 @needs_kubectl
