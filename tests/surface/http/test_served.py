@@ -115,8 +115,6 @@ def test_client_libraries_execute_commands_and_follow_watches(cluster: ServedClu
     del core, watch
     gc.collect()
     assert seen == [("ADDED", "box")]
-    del core, watch
-    gc.collect()
 
 
 @needs_kubectl
