@@ -25,6 +25,7 @@ from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
 from simcluster.models.traffic.aggregate.losses import Losses
+from simcluster.models.traffic.aggregate.stacks import Stacks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -88,12 +89,9 @@ class Queues:
         self.offered = np.zeros(pods)
         names = layout.graph.service_names
         described = [layout.graph.spec.services[names[service]] for service in layout.pod_service]
-        #: last come, first served: pods, and rings of what was waiting at a border and when it was so few again
+        #: last come, first served
         self.lifo = np.array([service.queue.discipline == "lifo" for service in described])
-        self.lifo_pods = np.nonzero(self.lifo)[0]
-        self._levels = np.zeros((slots, len(self.lifo_pods)))
-        self._returns = np.full((slots, len(self.lifo_pods)), -1.0)
-        self.at_once = np.ones((slots, pods)) if len(self.lifo_pods) else np.ones((1, pods))
+        self.stacks = Stacks(self.lifo, slots)
         self._kinds()
         self._static()
         self.refresh()
@@ -162,7 +160,7 @@ class Queues:
         self.noise = row[:, 1]
         # beyond so many waiting a queue is no ordinary one: twelve times the scale of its stationary law
         self.usual = row[:, 2] / 12.0
-        if len(self.lifo_pods):
+        if self.stacks:
             self.busy_chance = stationary.waiting_chance(rho, layout.servers)
         self.split = self.offered * self._lost_noise
         self._spread()
@@ -199,9 +197,8 @@ class Queues:
         self.borders[slot] = self.position
         at_once = self.position <= self.begun
         self.instants[slot] = np.where(at_once, float(tick), NEVER)
-        if len(self.lifo_pods):
-            self._levels[slot] = self.waiting[self.lifo_pods]
-            self._returns[slot] = NEVER
+        if self.stacks:
+            self.stacks.begin(self)
         self._push = noise[0] * self._deviation
         self._low = noise[1] * self._variance2
         self._noise = noise
@@ -337,6 +334,8 @@ class Queues:
         self._sum[pods] = 0.0
         if self.contended:
             self.contended.lost(pods)
+        if self.stacks:
+            self.stacks.empty(pods)
         self.content[np.isin(self.layout.lane_pod, pods)] = 0.0
 
     def settle(self, tick: int, number: Array, arrived: Array, offered: Array, left: Array) -> None:
@@ -363,10 +362,8 @@ class Queues:
         self._weight[:] = _MEMORY_TICKS
         self._sum = offered * _MEMORY_TICKS
         self.busy[:] = 0.0
-        if len(self.lifo_pods):
-            self._levels[:] = self.waiting[self.lifo_pods]
-            self._returns[:] = self.instants[:, self.lifo_pods]
-            self.at_once[:] = 1.0
+        if self.stacks:
+            self.stacks.settle(self.instants)
 
     def shift_rings(self, ticks: int, moved: Array, units: Array) -> None:
         """Go on `ticks` later: positions have moved, and who is served now came as long ago as before."""
@@ -374,11 +371,8 @@ class Queues:
         late = turned(self.instants, ticks)
         self.instants = np.where(late >= NEVER, NEVER, late + ticks)
         self.head = self.head + ticks
-        if len(self.lifo_pods):
-            self._levels = turned(self._levels, ticks)
-            back = turned(self._returns, ticks)
-            self._returns = np.where(back >= NEVER, NEVER, back + ticks)
-            self.at_once = turned(self.at_once, ticks)
+        if self.stacks:
+            self.stacks.shift(ticks)
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""
@@ -390,8 +384,7 @@ class Queues:
                 tick, self.head, self.position, self.begun, self.arrived, self.waiting, self.service, self.offered,
                 self._sum, self._weight, self.borders, self.instants, _MEMORY_TICKS, _MEMORY_REQUESTS,
             )  # fmt: skip
-            if len(self.lifo_pods):
-                self._last_first(tick)
+            self._stacked(tick)
             return
         self.position = self.position + self.arrived
         begun = np.maximum(self.begun, self.position - self.waiting)
@@ -404,20 +397,13 @@ class Queues:
         else:
             self.head[:] = tick + 1
         self.begun = begun
-        if len(self.lifo_pods):
-            self._last_first(tick)
+        self._stacked(tick)
 
-    def _last_first(self, tick: int) -> None:
-        """Last come, first served: who is not served at once waits until the queue is as short as he found it."""
-        pods, slot = self.lifo_pods, tick % self.slots
-        waiting = self.waiting[pods]
-        grown = np.maximum(waiting - self._levels[slot], 0.0)
-        arrived = self.arrived[pods]
-        self.at_once[slot, pods] = 1.0 - np.minimum(grown / np.maximum(arrived, 1e-300), 1.0) * (arrived > 0.0)
-        back = (self._returns >= NEVER) & (self._levels >= waiting)
-        self._returns[back] = tick + 1.0
-        self.instants[:, pods] = self._returns
-        self.instants[slot, pods] = np.where(self._returns[slot] < NEVER, float(tick), NEVER)
+    def _stacked(self, tick: int) -> None:
+        """Last come, first served: half of a tick's arrivals have begun."""
+        if self.stacks:
+            self.stacks.end(tick, self)
+            self.instants[:, self.stacks.pods] = self.stacks.half
 
     def withdraw(self, amounts: Array, *, oldest: bool = False) -> None:
         """Requests taken out of the queues, by lane: their callers have given up; the `oldest` stood at the head."""
@@ -427,6 +413,8 @@ class Queues:
         self.content = self.content - amounts
         if oldest:
             self.begun = np.where(self.lifo, self.begun, np.minimum(self.begun + units, self.position))
+        if self.stacks:
+            self.stacks.take(units)
         for array in (self.number, self.queued, self.inside, self.waiting):
             np.maximum(array - units, 0.0, out=array)
 
@@ -436,11 +424,8 @@ class Queues:
         low, high = self.borders[border % self.slots, pod], self.borders[(border + 1) % self.slots, pod]
         rest = np.minimum(np.maximum(high - np.maximum(low, self.begun[pod]), 0.0), high - low)
         share = np.where(high > low, rest / np.maximum(high - low, 1e-300), 0.0)
-        if len(self.lifo_pods):
-            waiting = self.instants[border % self.slots, pod] >= NEVER
-            share = np.where(
-                self.lifo[pod], np.where(waiting, 1.0 - self.at_once[border % self.slots, pod], 0.0), share
-            )
+        if self.stacks:
+            share = np.where(self.lifo[pod], self.stacks.unserved(border, pod), share)
         return share
 
     def _note(self, tick: int, begun: Array) -> None:

@@ -218,7 +218,7 @@ class AggregateRun(RunState):
         """Whether nobody can miss a deadline by the waits of now."""
         if self.queues.contended or (self.queues.factor < 1.0).any():
             return False
-        if len(self.queues.lifo_pods):  # of short queues, too, the oldest may wait for ever
+        if self.queues.stacks:  # of short queues, too, the oldest may wait for ever
             return False
         layout, outcomes = self.layout, self.outcomes
         longest = np.maximum.reduceat(self.queues.wait(), layout.service_starts)[layout.edge_service]

@@ -214,12 +214,12 @@ class CalmWaits:
         rho, servers, scv = station.rho, station.servers, station.scv
         if station.patience:
             return impatient_waits(rho, servers, scv, station.patience)
+        if station.newest_first:
+            return newest_first(erlang_c(min(servers, 2000), rho) if rho < 1.0 else 1.0, rho, servers, scv)
         if station.places is not None and station.places <= MOST_PLACES:
             law, full = full_waits(rho, servers, station.places, scv)
             if full > _EVER_FULL:
                 return law
-        if station.newest_first:
-            return newest_first(erlang_c(min(servers, 2000), rho) if rho < 1.0 else 1.0, rho, servers, scv)
         if rho >= 1.0 or station.arrivals != 1.0:
             return None
         if servers > 1 or not station.mix or abs(scv - 1.0) < _SIMPLE:

@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _TRIES = 6
+#: Shorter waits of who is served before those that came earlier (in ticks) are drawn from their law.
+_SOON = 2.0
 #: Chance of an arm to wait as the other arms of its fork do. Two of them do so with chance 1/4: the longer of two
 #: sojourns then has the mean (12 - rho)/8 of one at every utilisation, as it must (Nelson and Tantawi 1988, exact for
 #: two M/M/1); of five and ten arms the mean and p50 to p99 come within 1 to 6 %.
@@ -312,11 +314,16 @@ class Walker:
         limits = queues.limits
         if limits.has_delay:  # who waits longer is given up
             result = np.where(limits.interval[pod] > 0.0, result, np.minimum(result, limits.delay[pod]))
-        if len(queues.lifo_pods):
-            prompt = self.uniform(len(at)) < queues.at_once[tick % queues.slots, pod]
+        if queues.stacks:
+            prompt = self.uniform(len(at)) >= queues.stacks.left_over(tick, pod)
             busy = np.where(queues.busy_chance[pod] > self.uniform(len(at)), 1.0, 0.0)
             rest = busy * exponentials(self.uniform(len(at))) / np.maximum(queues.rate[pod], 1e-12)
-            result = np.where(queues.lifo[pod], np.where(prompt, rest, waits[0] + rest), result)
+            late = queues.stacks.waits(pod, at, self.newest, self.uniform(len(at)), self.uniform(len(at)))
+            late = np.where(prompt, np.minimum(rest, _SOON), late)
+            if self.beneath is not None:
+                drawn = self.beneath.draw(pod, *self._chances(len(at)))
+                late = np.where((late < _SOON) & (drawn < _SOON), drawn, late)
+            result = np.where(queues.lifo[pod], late, result)
         return result
 
     def _steps(self, plan: list[Branching], at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -198,7 +198,7 @@ class Wide(Ordinary):
         self._laws(run, rho, left)
         remembered = refusing and bool(run.callers.comes_again.any())
         shifting = bool((queues.limits.interval > 0.0).any()) or "bursty" in run.traits
-        wild = guarded or remembered or shifting
+        wild = guarded or remembered or shifting or bool(queues.stacks)  # those know who waits
         return self.waits, not wild and self._odd <= since
 
     def _is_other_load(self, since: int, until: int) -> bool:
