@@ -414,7 +414,7 @@ class Queues:
         if oldest:
             self.begun = np.where(self.lifo, self.begun, np.minimum(self.begun + units, self.position))
         if self.stacks:
-            self.stacks.take(units)
+            self.stacks.take(units.astype(np.float64, copy=False))
         for array in (self.number, self.queued, self.inside, self.waiting):
             np.maximum(array - units, 0.0, out=array)
 

@@ -358,7 +358,7 @@ class AggregateRun(RunState):
             if len(rows):
                 made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
                 made = np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
-                fresh += self._in_turn(np.unique(below), made)
+                fresh += self._in_turn(np.unique(below), made.astype(np.float64, copy=False))
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)

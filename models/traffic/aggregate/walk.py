@@ -82,6 +82,8 @@ class Walker:
         self.beneath: CalmWaits | None = None
         #: chance of the next wait to be one that a fork's arms have in common, and what that is drawn from
         self._common: tuple[float, list[Array]] | None = None
+        #: which of the fork's arms at the same pod the next wait is of
+        self._rank = 0
         self._speeds, self._refusals = past
         self._plans = self._programs()
         spec = layout.graph.spec
@@ -278,21 +280,28 @@ class Walker:
 
         Arms begin together, so that the queues they meet were filled by the same arrivals. An arm takes the wait that
         the fork has in common with chance `_ALIKE`, times the root of the share of its queue's arrivals that forks
-        bring (edges into a queue count alike).
+        bring (edges into a queue count alike). Arms into one pod stand behind each other there.
         """
         took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
         together = [self.uniform(len(at)) for _ in range(3)]
+        seen: dict[int, int] = {}
         for arm in step.children:
-            self._common = (float(self._alike[arm.edge]), together) if arm.edge >= 0 else None
+            if arm.edge >= 0:
+                service = int(self._layout.node_service[self._layout.child[arm.edge]])
+                seen[service] = seen.get(service, 0) + 1
+                single = service in self._layout.forks and self._replicas[service] == 1
+                self._rank = seen[service] if single else 0
+                self._common = (1.0 if single else float(self._alike[arm.edge]), together)
             more, good = self._step(arm, at, limit)
-            self._common = None
+            self._common, self._rank = None, 0
             took, ok = np.maximum(took, more), ok & good
         return took, ok
 
     def _wait(self, pod: Index, at: Array) -> Array:
         queues = self._queues
         if self.calm is not None:
-            return self.calm.draw(pod, *self._chances(len(at)))
+            rank, self._rank = self._rank, 0
+            return self.calm.draw(pod, *self._chances(len(at)), rank)
         tick = np.minimum(np.maximum(np.floor(at), self.newest - queues.slots + 2.0), float(self.newest)).astype(
             np.int64
         )
