@@ -36,8 +36,6 @@ RESOLVED = 4.0
 NEVER = 1e300
 #: Ticks of the averages of the arrival rate at least, and requests they average at least.
 _MEMORY_TICKS, _MEMORY_REQUESTS = 64.0, 200.0
-#: Requests refused in excess of the overshoot: fitted to M/M/1/10 at 0.2, 0.9 and 4.5 arrivals a tick.
-WHOLE = 2.2
 #: Rates are looked at again after so many ticks.
 REFRESH = 8
 
@@ -80,6 +78,7 @@ class Queues:
         self.arrived = np.zeros(pods)
         self.finished = np.zeros(pods)
         self.refused = np.zeros(lanes)
+        self.owed = np.zeros(pods)  # to be refused still
         self.busy = np.zeros(pods)
         self.limits = Limits(layout)
         self.in_flight_max = layout.in_flight_max.copy()
@@ -288,14 +287,15 @@ class Queues:
         top = np.minimum(shift + room, self.in_flight_max[pods]) + 1.0
         highest = number + 0.5 * (x + np.sqrt(squared + self._noise[2][pods] * self._variance2[pods]))
         finite = np.isfinite(top)
-        beyond = np.maximum(np.maximum(highest, lifted) - np.where(finite, top, 0.0), 0.0)
-        # the diffusion exceeds the bound by a part of a request, but requests are refused whole
-        admitted = self.offered[pods]
-        beyond = beyond + np.minimum(beyond, 1.0 + admitted) / (1.0 + WHOLE * admitted)
-        beyond = np.where(finite, np.minimum(beyond, arrived - over), 0.0)
+        limit = np.where(finite, np.maximum(top, number), 1e300)
+        beyond = np.maximum(np.maximum(highest, lifted) - limit, 0.0)
         usual = self.losses.shares(pods, arrived - over, self.rate[pods])
-        over = over + np.where(usual >= 0.0, usual * (arrived - over), beyond)
-        lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, np.maximum(top, number)), 0.0), lifted)
+        # what the diffusion is pushed back by is refused; while nobody comes, of who comes next
+        due = self.owed[pods] + beyond
+        refused = np.where(usual >= 0.0, usual * (arrived - over), np.minimum(due, arrived - over))
+        self.owed[pods] = np.where(usual >= 0.0, 0.0, due - refused)
+        over = over + refused
+        lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, limit), 0.0), lifted)
         lost = np.where(arrived > 0.0, over / np.maximum(arrived, 1e-300), 0.0)[self._local[level]]
         self.refused[lanes] = come * lost
         return lifted, come - self.refused[lanes], arrived - over
@@ -322,13 +322,13 @@ class Queues:
             layout.lane_edge, layout.lane_pod, calls, fresh, *passing, self.share, layout.relative, self._low,
             self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
-            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0, self.rate, losses.law,
-            losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns,
+            self.refused, left, self.in_flight_max, 1.0 if self.bounded else 0.0, self.rate, losses.law,
+            losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns, self.owed,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:
         """All that the pods hold is gone."""
-        for array in (self.number, self.waiting, self.queued, self.inside, self.busy):
+        for array in (self.number, self.waiting, self.queued, self.inside, self.busy, self.owed):
             array[pods] = 0.0
         self.begun[pods] = self.position[pods]
         self._sum[pods] = 0.0
@@ -361,7 +361,7 @@ class Queues:
         self.head[:] = tick
         self._weight[:] = _MEMORY_TICKS
         self._sum = offered * _MEMORY_TICKS
-        self.busy[:] = 0.0
+        self.busy[:] = self.owed[:] = 0.0
         if self.stacks:
             self.stacks.settle(self.instants)
 
