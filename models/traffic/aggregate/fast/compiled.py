@@ -77,12 +77,10 @@ def judge_height(  # type: ignore[no-untyped-def]
                         break
                     judged = int(max(math.floor(tick - (rest - most)), tick + 1.0 - len(past)))
                     power = power * (1.0 - min(past[judged % len(past), edge] / ended[edge], 1.0))
-                    if number + 1 < attempts[edge]:
-                        rest = rest - wait
-                    else:
-                        rest = -1.0
-                        if not required[edge]:
-                            power = 0.0
+                    last = number + 1 >= attempts[edge]
+                    rest = -1.0 if last else rest - wait
+                    if last and not required[edge]:
+                        power = 0.0
                 flying = min(_profile_at(profile, ages, age_index, age_gap, edge, min(rest, most)) / ended[edge], 1.0)
                 ok = 1.0 - power * (1.0 - flying)
             count = times[edge]
