@@ -257,7 +257,9 @@ class CalmWaits:
         for number, law in enumerate(self._laws):
             here = np.nonzero(which == number)[0]
             if len(here):
-                ranked = rank > 0 and isinstance(law, Batches)
-                drawn = law.draw_at(rank, u[here], v[here], w[here]) if ranked else law.draw(u[here], v[here], w[here])
+                if rank > 0 and isinstance(law, Batches):
+                    drawn = law.draw_at(rank, u[here], v[here], w[here])
+                else:
+                    drawn = law.draw(u[here], v[here], w[here])
                 result[here] = self._service[pod[here]] * drawn
         return result

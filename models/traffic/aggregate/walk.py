@@ -266,14 +266,15 @@ class Walker:
         lasts = self._speeds.lasts(pod, at + wait, work * queues.stretch[pod], own - work)
         return wait, np.where(layout.node_own[node] > 0.0, lasts, own)
 
-    def _chances(self, count: int) -> list[Array]:
+    def _chances(self, count: int) -> tuple[Array, Array, Array]:
         """Three uniforms for each wait; of the first wait of an arm now and then those that its fork has in common."""
-        drawn = [self.uniform(count) for _ in range(3)]
+        drawn = self.uniform(count), self.uniform(count), self.uniform(count)
         if self._common is None:
             return drawn
         (alike, together), self._common = self._common, None
         taken = self.uniform(count) < alike
-        return [np.where(taken, one, own) for one, own in zip(together, drawn, strict=True)]
+        one, two, three = (np.where(taken, one, own) for one, own in zip(together, drawn, strict=True))
+        return one, two, three
 
     def _arms(self, step: Branching, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Calls side by side: the longest counts.
@@ -301,7 +302,7 @@ class Walker:
         queues = self._queues
         if self.calm is not None:
             rank, self._rank = self._rank, 0
-            return self.calm.draw(pod, *self._chances(len(at)), rank)
+            return self.calm.draw(pod, *self._chances(len(at)), rank=rank)
         tick = np.minimum(np.maximum(np.floor(at), self.newest - queues.slots + 2.0), float(self.newest)).astype(
             np.int64
         )
