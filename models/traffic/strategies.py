@@ -113,7 +113,7 @@ STRATEGIES = {
         ),
         _strategy(
             "leap", "aggregate",
-            "contended cached ranked heaped rate_limited delay_limited sharing costly_failures adaptive "
+            "contended cached reordered ranked heaped rate_limited delay_limited sharing costly_failures adaptive "
             "untimed hedged withdrawing guarded budgeted closed bursty coarse",
             "every queue is an ordinary one, at its bound or beyond hope, and two stretches were alike: "
             "the next is as the last",

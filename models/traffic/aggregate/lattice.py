@@ -6,11 +6,15 @@
 - `full_waits`: a queue with few places (M/M/c/K): who is let in finds so many to be served before him.
 - `impatient_waits`: who waits too long leaves the queue, or is not served when his turn comes (M/M/c+G): the wait that
   an arrival is offered has a density in proportion to exp(lambda * integral of P(patience > x) - c mu w).
+- `batch_waits`: requests that come several at once (the arms of a fork): a batch meets the number that the balance of
+  flows over each level gives, min(n, c) mu p(n) = lambda sum over j < n of p(j) P(size >= n - j), and each of its
+  requests waits for those of the batch before it, too (M^X/M/c).
 - `newest_first`: who came last is served first: a wait is a busy period, and the number of services in one of
   M/M/1 has the law p(n) = Catalan(n - 1) rho^(n-1)/(1 + rho)^(2n-1).
 
 Sources: Asmussen, Applied Probability and Queues, X.9; Panjer 1981; Kleinrock, Queueing Systems I, 5.8 and 5.9;
-Baccelli and Hebuterne, On queues with impatient customers, 1981.
+Baccelli and Hebuterne, On queues with impatient customers, 1981; Chaudhry and Templeton, A First Course in Bulk
+Queues, 1983.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ Array = NDArray[np.float64]
 _POINTS, _REACH = 1200, 12.0
 #: Services in a busy period at most.
 _LONGEST_BUSY = 20_000
+#: Requests in a queue of batches at most, and the chance of more that is left out.
+_MOST_INSIDE, _NEVER_MORE = 20_000, 1e-9
 #: A squared variation so near to 1 is that of an exponential law.
 _EXPONENTIAL = 0.02
 
@@ -78,6 +84,23 @@ class Stages(Shared):
             return self.each * erlang(count, v, w)
         scv = max(self.scv, _EXPONENTIAL)
         return np.where(count > 0.0, self.each * scv * cubed(np.maximum(count, 1.0) / scv, w), 0.0)
+
+
+@dataclass(frozen=True)
+class Batches(Stages):
+    """Waits where requests come several at once.
+
+    Attributes:
+        inside: P(a batch meets at least n requests), from the largest n down to 1; `servers` there are.
+    """
+
+    inside: Array
+    servers: int
+
+    def draw_at(self, rank: int, u: Array, v: Array, w: Array) -> Array:
+        """Waits of the request of that rank (from 1) in its batch."""
+        met = (len(self.inside) - np.searchsorted(self.inside, u, side="right")).astype(np.float64)
+        return self.each * erlang(np.maximum(met + (rank - self.servers), 0.0), v, w)
 
 
 @dataclass(frozen=True)
@@ -183,6 +206,39 @@ def full_waits(rho: float, servers: int, places: int, scv: float) -> tuple[Stage
         tails.append(rest / total)
     each = 0.5 * (1.0 + scv) / servers
     return Stages(np.array(tails), each, scv), amount / (total + amount)
+
+
+def batch_waits(rho: float, servers: int, sizes: tuple[float, ...], scv: float) -> Batches:
+    """Waits of requests that come in batches (in mean services), at a utilisation below 1.
+
+    Args:
+        sizes: chances of batches of 1, 2, ... requests.
+
+    Services other than exponential ones change the part of the mean that is not within batches by (1 + scv)/2.
+    """
+    chance = np.array(sizes)
+    least = np.cumsum(chance[::-1])[::-1]  # P(size >= 1), P(size >= 2), ...
+    mean = float(np.cumsum(least)[-1])
+    numbers = np.arange(1, len(sizes) + 1, dtype=np.float64)
+    extra = 0.5 * (float(np.cumsum(chance * numbers * numbers)[-1]) / mean - 1.0)
+    rate = servers * rho / mean
+    found, total = [1.0], 1.0
+    while len(found) < _MOST_INSIDE:
+        last = found[: -len(sizes) - 1 : -1]
+        inflow = float(np.cumsum(np.array(last) * least[: len(last)])[-1])
+        found.append(rate * inflow / min(len(found), servers))
+        total += found[-1]
+        if len(found) > 2 * len(sizes) + servers and found[-1] < _NEVER_MORE * (1.0 - rho) * total:
+            break
+    inside = np.cumsum(np.array(found[::-1]))[:-1] / total  # P(at least the largest), ..., P(at least 1)
+    below = np.concatenate((inside[::-1], np.zeros(len(sizes))))
+    tails = np.zeros(len(below))
+    for place, share in enumerate((least / mean).tolist()):  # of the requests with so many of their batch before them
+        ahead = servers - place - 1  # who meets more than that waits
+        met = below[ahead:] if ahead >= 0 else np.concatenate((np.ones(-ahead), below))
+        tails[: len(met)] += share * met[: len(tails)]
+    each = (0.5 * (1.0 + scv) * rho + extra) / (rho + extra) / servers
+    return Batches(tails[::-1].copy(), each, scv, inside, servers)
 
 
 def impatient_waits(rho: float, servers: int, scv: float, patience: tuple[float, ...]) -> Line:

@@ -420,6 +420,18 @@ class Layout:
         self.node_failure = np.array([n.failure for n in graph.nodes])
         self.node_contention = np.array([n.contention_ns for n in graph.nodes]) / self.tick_ns
         self.node_service = np.array([n.service for n in graph.nodes], dtype=np.int64)
+        #: services, and the edges over which the arms of a fork reach each of them at once, fork by fork
+        self.forks: dict[int, list[list[int]]] = {}
+        for node in sorted(self.children):
+            together: dict[tuple[int, int], dict[int, int]] = {}
+            for edge in self.children[node]:
+                site = edge.site
+                if site is not None and not edge.asynchronous:
+                    arms = together.setdefault((site.unit, int(self.node_service[edge.child])), {})
+                    arms.setdefault(site.arm, edge.index)
+            for (_, service), firsts in together.items():
+                if len(firsts) > 1:
+                    self.forks.setdefault(service, []).append(list(firsts.values()))
 
 
 def _affordable(policy: Policy) -> int:

@@ -296,7 +296,7 @@ class Outcomes:
         The first column is of the cohorts that expire now, the others of the ages of the profile.
         """
         layout = self.layout
-        fast = kernels() if layout.lanes >= FEW_LANES and not (queues.contended or len(queues.lifo_pods)) else None
+        fast = kernels() if layout.lanes >= FEW_LANES and not (queues.contended or queues.stacks) else None
         if fast is not None:
             return self._own_fast(fast, tick, queues)
         first, last = self._left(tick, queues)
@@ -311,7 +311,7 @@ class Outcomes:
         own = layout.distribution.below(layout.lane_node[:, None], left * speed)
         now = speed[:, 0]
         own[:, 0] = layout.distribution.mean_below(layout.lane_node, last * now, first * now)
-        if len(queues.lifo_pods):
+        if queues.stacks:
             self._served_at_once(tick, queues, own)
         if self._faulty:
             own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
@@ -343,16 +343,16 @@ class Outcomes:
         return speed
 
     def _served_at_once(self, tick: int, queues: Queues, own: Array) -> None:
-        """Last come, first served: a share of each cohort did not wait at all."""
+        """Last come, first served: who has begun by now; most of them hardly waited."""
         layout = self.layout
         lanes = np.nonzero(queues.lifo[layout.lane_pod])[0]
         pod, node = layout.lane_pod[lanes], layout.lane_node[lanes]
         ages = [self._lane_ticks[lanes]] + [np.full(len(lanes), age) for age in self.ages.tolist() if len(self.inner)]
         for column, age in enumerate(ages):
-            share = queues.at_once[(tick - age) % queues.slots, pod]
+            share = 1.0 - queues.stacks.unserved(tick - age, pod)
             budget = self._lane_budget[lanes] if column == 0 else age - self._lane_way[lanes]
             prompt = layout.distribution.below(node, budget * self.lane_speed[lanes])
-            own[lanes, column] = share * prompt + (1.0 - share) * own[lanes, column]
+            own[lanes, column] = share * prompt
 
     def _left(self, tick: int, queues: Queues) -> tuple[Array, Array]:
         """Time left at the beginning of service, for the first and the last of the expiring cohort."""
@@ -369,7 +369,7 @@ class Outcomes:
         known = queues.instants[slot, pod]
         ahead = np.maximum(queues.borders[slot, pod] - queues.begun[pod], 0.0)
         forecast = tick + ahead / np.maximum(queues.rate[pod], 1e-12)
-        if len(queues.lifo_pods):
+        if queues.stacks:
             forecast = np.where(queues.lifo[pod], NEVER, forecast)
         current = border >= tick
         if current.any():  # a timeout of one tick: the border after the cohort is now

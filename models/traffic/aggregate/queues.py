@@ -25,6 +25,7 @@ from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
 from simcluster.models.traffic.aggregate.losses import Losses
+from simcluster.models.traffic.aggregate.stacks import Stacks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -35,8 +36,6 @@ RESOLVED = 4.0
 NEVER = 1e300
 #: Ticks of the averages of the arrival rate at least, and requests they average at least.
 _MEMORY_TICKS, _MEMORY_REQUESTS = 64.0, 200.0
-#: Requests refused in excess of the overshoot: fitted to M/M/1/10 at 0.2, 0.9 and 4.5 arrivals a tick.
-WHOLE = 2.2
 #: Rates are looked at again after so many ticks.
 REFRESH = 8
 
@@ -79,6 +78,7 @@ class Queues:
         self.arrived = np.zeros(pods)
         self.finished = np.zeros(pods)
         self.refused = np.zeros(lanes)
+        self.owed = np.zeros(pods)  # to be refused still
         self.busy = np.zeros(pods)
         self.limits = Limits(layout)
         self.in_flight_max = layout.in_flight_max.copy()
@@ -88,12 +88,9 @@ class Queues:
         self.offered = np.zeros(pods)
         names = layout.graph.service_names
         described = [layout.graph.spec.services[names[service]] for service in layout.pod_service]
-        #: last come, first served: pods, and rings of what was waiting at a border and when it was so few again
+        #: last come, first served
         self.lifo = np.array([service.queue.discipline == "lifo" for service in described])
-        self.lifo_pods = np.nonzero(self.lifo)[0]
-        self._levels = np.zeros((slots, len(self.lifo_pods)))
-        self._returns = np.full((slots, len(self.lifo_pods)), -1.0)
-        self.at_once = np.ones((slots, pods)) if len(self.lifo_pods) else np.ones((1, pods))
+        self.stacks = Stacks(self.lifo, slots)
         self._kinds()
         self._static()
         self.refresh()
@@ -162,7 +159,7 @@ class Queues:
         self.noise = row[:, 1]
         # beyond so many waiting a queue is no ordinary one: twelve times the scale of its stationary law
         self.usual = row[:, 2] / 12.0
-        if len(self.lifo_pods):
+        if self.stacks:
             self.busy_chance = stationary.waiting_chance(rho, layout.servers)
         self.split = self.offered * self._lost_noise
         self._spread()
@@ -199,9 +196,8 @@ class Queues:
         self.borders[slot] = self.position
         at_once = self.position <= self.begun
         self.instants[slot] = np.where(at_once, float(tick), NEVER)
-        if len(self.lifo_pods):
-            self._levels[slot] = self.waiting[self.lifo_pods]
-            self._returns[slot] = NEVER
+        if self.stacks:
+            self.stacks.begin(self)
         self._push = noise[0] * self._deviation
         self._low = noise[1] * self._variance2
         self._noise = noise
@@ -291,14 +287,15 @@ class Queues:
         top = np.minimum(shift + room, self.in_flight_max[pods]) + 1.0
         highest = number + 0.5 * (x + np.sqrt(squared + self._noise[2][pods] * self._variance2[pods]))
         finite = np.isfinite(top)
-        beyond = np.maximum(np.maximum(highest, lifted) - np.where(finite, top, 0.0), 0.0)
-        # the diffusion exceeds the bound by a part of a request, but requests are refused whole
-        admitted = self.offered[pods]
-        beyond = beyond + np.minimum(beyond, 1.0 + admitted) / (1.0 + WHOLE * admitted)
-        beyond = np.where(finite, np.minimum(beyond, arrived - over), 0.0)
+        limit = np.where(finite, np.maximum(top, number), 1e300)
+        beyond = np.maximum(np.maximum(highest, lifted) - limit, 0.0)
         usual = self.losses.shares(pods, arrived - over, self.rate[pods])
-        over = over + np.where(usual >= 0.0, usual * (arrived - over), beyond)
-        lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, np.maximum(top, number)), 0.0), lifted)
+        # what the diffusion is pushed back by is refused; while nobody comes, of who comes next
+        due = self.owed[pods] + beyond
+        refused = np.where(usual >= 0.0, usual * (arrived - over), np.minimum(due, arrived - over))
+        self.owed[pods] = np.where(usual >= 0.0, 0.0, due - refused)
+        over = over + refused
+        lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, limit), 0.0), lifted)
         lost = np.where(arrived > 0.0, over / np.maximum(arrived, 1e-300), 0.0)[self._local[level]]
         self.refused[lanes] = come * lost
         return lifted, come - self.refused[lanes], arrived - over
@@ -325,18 +322,20 @@ class Queues:
             layout.lane_edge, layout.lane_pod, calls, fresh, *passing, self.share, layout.relative, self._low,
             self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
-            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0, self.rate, losses.law,
-            losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns,
+            self.refused, left, self.in_flight_max, 1.0 if self.bounded else 0.0, self.rate, losses.law,
+            losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns, self.owed,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:
         """All that the pods hold is gone."""
-        for array in (self.number, self.waiting, self.queued, self.inside, self.busy):
+        for array in (self.number, self.waiting, self.queued, self.inside, self.busy, self.owed):
             array[pods] = 0.0
         self.begun[pods] = self.position[pods]
         self._sum[pods] = 0.0
         if self.contended:
             self.contended.lost(pods)
+        if self.stacks:
+            self.stacks.empty(pods)
         self.content[np.isin(self.layout.lane_pod, pods)] = 0.0
 
     def settle(self, tick: int, number: Array, arrived: Array, offered: Array, left: Array) -> None:
@@ -362,11 +361,9 @@ class Queues:
         self.head[:] = tick
         self._weight[:] = _MEMORY_TICKS
         self._sum = offered * _MEMORY_TICKS
-        self.busy[:] = 0.0
-        if len(self.lifo_pods):
-            self._levels[:] = self.waiting[self.lifo_pods]
-            self._returns[:] = self.instants[:, self.lifo_pods]
-            self.at_once[:] = 1.0
+        self.busy[:] = self.owed[:] = 0.0
+        if self.stacks:
+            self.stacks.settle(self.instants)
 
     def shift_rings(self, ticks: int, moved: Array, units: Array) -> None:
         """Go on `ticks` later: positions have moved, and who is served now came as long ago as before."""
@@ -374,11 +371,8 @@ class Queues:
         late = turned(self.instants, ticks)
         self.instants = np.where(late >= NEVER, NEVER, late + ticks)
         self.head = self.head + ticks
-        if len(self.lifo_pods):
-            self._levels = turned(self._levels, ticks)
-            back = turned(self._returns, ticks)
-            self._returns = np.where(back >= NEVER, NEVER, back + ticks)
-            self.at_once = turned(self.at_once, ticks)
+        if self.stacks:
+            self.stacks.shift(ticks)
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""
@@ -390,8 +384,7 @@ class Queues:
                 tick, self.head, self.position, self.begun, self.arrived, self.waiting, self.service, self.offered,
                 self._sum, self._weight, self.borders, self.instants, _MEMORY_TICKS, _MEMORY_REQUESTS,
             )  # fmt: skip
-            if len(self.lifo_pods):
-                self._last_first(tick)
+            self._stacked(tick)
             return
         self.position = self.position + self.arrived
         begun = np.maximum(self.begun, self.position - self.waiting)
@@ -404,20 +397,13 @@ class Queues:
         else:
             self.head[:] = tick + 1
         self.begun = begun
-        if len(self.lifo_pods):
-            self._last_first(tick)
+        self._stacked(tick)
 
-    def _last_first(self, tick: int) -> None:
-        """Last come, first served: who is not served at once waits until the queue is as short as he found it."""
-        pods, slot = self.lifo_pods, tick % self.slots
-        waiting = self.waiting[pods]
-        grown = np.maximum(waiting - self._levels[slot], 0.0)
-        arrived = self.arrived[pods]
-        self.at_once[slot, pods] = 1.0 - np.minimum(grown / np.maximum(arrived, 1e-300), 1.0) * (arrived > 0.0)
-        back = (self._returns >= NEVER) & (self._levels >= waiting)
-        self._returns[back] = tick + 1.0
-        self.instants[:, pods] = self._returns
-        self.instants[slot, pods] = np.where(self._returns[slot] < NEVER, float(tick), NEVER)
+    def _stacked(self, tick: int) -> None:
+        """Last come, first served: half of a tick's arrivals have begun."""
+        if self.stacks:
+            self.stacks.end(tick, self)
+            self.instants[:, self.stacks.pods] = self.stacks.half
 
     def withdraw(self, amounts: Array, *, oldest: bool = False) -> None:
         """Requests taken out of the queues, by lane: their callers have given up; the `oldest` stood at the head."""
@@ -427,6 +413,8 @@ class Queues:
         self.content = self.content - amounts
         if oldest:
             self.begun = np.where(self.lifo, self.begun, np.minimum(self.begun + units, self.position))
+        if self.stacks:
+            self.stacks.take(units.astype(np.float64, copy=False))
         for array in (self.number, self.queued, self.inside, self.waiting):
             np.maximum(array - units, 0.0, out=array)
 
@@ -436,11 +424,8 @@ class Queues:
         low, high = self.borders[border % self.slots, pod], self.borders[(border + 1) % self.slots, pod]
         rest = np.minimum(np.maximum(high - np.maximum(low, self.begun[pod]), 0.0), high - low)
         share = np.where(high > low, rest / np.maximum(high - low, 1e-300), 0.0)
-        if len(self.lifo_pods):
-            waiting = self.instants[border % self.slots, pod] >= NEVER
-            share = np.where(
-                self.lifo[pod], np.where(waiting, 1.0 - self.at_once[border % self.slots, pod], 0.0), share
-            )
+        if self.stacks:
+            share = np.where(self.lifo[pod], self.stacks.unserved(border, pod), share)
         return share
 
     def _note(self, tick: int, begun: Array) -> None:

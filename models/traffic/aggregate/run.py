@@ -218,7 +218,7 @@ class AggregateRun(RunState):
         """Whether nobody can miss a deadline by the waits of now."""
         if self.queues.contended or (self.queues.factor < 1.0).any():
             return False
-        if len(self.queues.lifo_pods):  # of short queues, too, the oldest may wait for ever
+        if self.queues.stacks:  # of short queues, too, the oldest may wait for ever
             return False
         layout, outcomes = self.layout, self.outcomes
         longest = np.maximum.reduceat(self.queues.wait(), layout.service_starts)[layout.edge_service]
@@ -358,7 +358,7 @@ class AggregateRun(RunState):
             if len(rows):
                 made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
                 made = np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
-                fresh += self._in_turn(np.unique(below), made)
+                fresh += self._in_turn(np.unique(below), made.astype(np.float64, copy=False))
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)

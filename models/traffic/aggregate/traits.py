@@ -38,6 +38,7 @@ def traits_of(found: Found) -> frozenset[str]:
         "contended": (layout.node_contention > 0.0).any(),
         "cached": found.caches,
         "looped": layout.has_late,
+        "reordered": queues.lifo.any(),
         "ranked": has_ranks(layout),
         "heaped": queues.limits.has_heap,
         "sharing": layout.sharing.any(),

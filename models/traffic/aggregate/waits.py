@@ -28,9 +28,11 @@ from numpy.typing import NDArray
 from simcluster.engine import arithmetic
 from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.lattice import (
+    Batches,
     Busy,
     Line,
     Stages,
+    batch_waits,
     full_waits,
     general_waits,
     impatient_waits,
@@ -58,7 +60,8 @@ _FEW = 0.85
 class Station:
     """A queue: utilisation, servers, squared variation and E[S^3]/E[S]^3 of service, squared variation of arrivals,
     whether who came last is served first, places to wait (None: no bound), which operations it serves how often, and
-    equally likely times (in mean services) after which who waits is not served any more (none: all are).
+    equally likely times (in mean services) after which who waits is not served any more (none: all are), and chances
+    of 1, 2, ... requests at once (none: they come one by one).
     """
 
     rho: float
@@ -70,6 +73,7 @@ class Station:
     places: int | None = None
     mix: tuple[tuple[int, float], ...] = ()
     patience: tuple[float, ...] = ()
+    batches: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,14 +218,16 @@ class CalmWaits:
         rho, servers, scv = station.rho, station.servers, station.scv
         if station.patience:
             return impatient_waits(rho, servers, scv, station.patience)
+        if station.newest_first:
+            return newest_first(erlang_c(min(servers, 2000), rho) if rho < 1.0 else 1.0, rho, servers, scv)
         if station.places is not None and station.places <= MOST_PLACES:
             law, full = full_waits(rho, servers, station.places, scv)
             if full > _EVER_FULL:
                 return law
-        if station.newest_first:
-            return newest_first(erlang_c(min(servers, 2000), rho) if rho < 1.0 else 1.0, rho, servers, scv)
         if rho >= 1.0 or station.arrivals != 1.0:
             return None
+        if station.batches:
+            return batch_waits(rho, servers, station.batches, scv)
         if servers > 1 or not station.mix or abs(scv - 1.0) < _SIMPLE:
             return None
         return general_waits(*self._mixture(station.mix), rho)
@@ -235,8 +241,12 @@ class CalmWaits:
         weights = weights / float(np.cumsum(weights)[-1])
         return values / float(np.cumsum(values * weights)[-1]), weights
 
-    def draw(self, pod: Index, u: Array, v: Array, w: Array) -> Array:
-        """Waits of requests at these pods, from three independent uniforms each."""
+    def draw(self, pod: Index, u: Array, v: Array, w: Array, rank: int = 0) -> Array:
+        """Waits of requests at these pods, from three independent uniforms each.
+
+        Args:
+            rank: theirs among those that come at once (from 1), if it is known.
+        """
         one, two = exponentials(1.0 - v), exponentials(1.0 - w)
         mixed = self._mixed[pod]
         part = u / np.maximum(self.chance[pod], 1e-300)
@@ -247,5 +257,9 @@ class CalmWaits:
         for number, law in enumerate(self._laws):
             here = np.nonzero(which == number)[0]
             if len(here):
-                result[here] = self._service[pod[here]] * law.draw(u[here], v[here], w[here])
+                if rank > 0 and isinstance(law, Batches):
+                    drawn = law.draw_at(rank, u[here], v[here], w[here])
+                else:
+                    drawn = law.draw(u[here], v[here], w[here])
+                result[here] = self._service[pod[here]] * drawn
         return result

@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _TRIES = 6
+#: Shorter waits of who is served before those that came earlier (in ticks) are drawn from their law.
+_SOON = 2.0
 #: Chance of an arm to wait as the other arms of its fork do. Two of them do so with chance 1/4: the longer of two
 #: sojourns then has the mean (12 - rho)/8 of one at every utilisation, as it must (Nelson and Tantawi 1988, exact for
 #: two M/M/1); of five and ten arms the mean and p50 to p99 come within 1 to 6 %.
@@ -80,6 +82,8 @@ class Walker:
         self.beneath: CalmWaits | None = None
         #: chance of the next wait to be one that a fork's arms have in common, and what that is drawn from
         self._common: tuple[float, list[Array]] | None = None
+        #: which of the fork's arms at the same pod the next wait is of
+        self._rank = 0
         self._speeds, self._refusals = past
         self._plans = self._programs()
         spec = layout.graph.spec
@@ -262,35 +266,43 @@ class Walker:
         lasts = self._speeds.lasts(pod, at + wait, work * queues.stretch[pod], own - work)
         return wait, np.where(layout.node_own[node] > 0.0, lasts, own)
 
-    def _chances(self, count: int) -> list[Array]:
+    def _chances(self, count: int) -> tuple[Array, Array, Array]:
         """Three uniforms for each wait; of the first wait of an arm now and then those that its fork has in common."""
-        drawn = [self.uniform(count) for _ in range(3)]
+        drawn = self.uniform(count), self.uniform(count), self.uniform(count)
         if self._common is None:
             return drawn
         (alike, together), self._common = self._common, None
         taken = self.uniform(count) < alike
-        return [np.where(taken, one, own) for one, own in zip(together, drawn, strict=True)]
+        one, two, three = (np.where(taken, one, own) for one, own in zip(together, drawn, strict=True))
+        return one, two, three
 
     def _arms(self, step: Branching, at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Calls side by side: the longest counts.
 
         Arms begin together, so that the queues they meet were filled by the same arrivals. An arm takes the wait that
         the fork has in common with chance `_ALIKE`, times the root of the share of its queue's arrivals that forks
-        bring (edges into a queue count alike).
+        bring (edges into a queue count alike). Arms into one pod stand behind each other there.
         """
         took, ok = np.zeros(len(at)), np.ones(len(at), dtype=bool)
         together = [self.uniform(len(at)) for _ in range(3)]
+        seen: dict[int, int] = {}
         for arm in step.children:
-            self._common = (float(self._alike[arm.edge]), together) if arm.edge >= 0 else None
+            if arm.edge >= 0:
+                service = int(self._layout.node_service[self._layout.child[arm.edge]])
+                seen[service] = seen.get(service, 0) + 1
+                single = service in self._layout.forks and self._replicas[service] == 1
+                self._rank = seen[service] if single else 0
+                self._common = (1.0 if single else float(self._alike[arm.edge]), together)
             more, good = self._step(arm, at, limit)
-            self._common = None
+            self._common, self._rank = None, 0
             took, ok = np.maximum(took, more), ok & good
         return took, ok
 
     def _wait(self, pod: Index, at: Array) -> Array:
         queues = self._queues
         if self.calm is not None:
-            return self.calm.draw(pod, *self._chances(len(at)))
+            rank, self._rank = self._rank, 0
+            return self.calm.draw(pod, *self._chances(len(at)), rank=rank)
         tick = np.minimum(np.maximum(np.floor(at), self.newest - queues.slots + 2.0), float(self.newest)).astype(
             np.int64
         )
@@ -312,11 +324,16 @@ class Walker:
         limits = queues.limits
         if limits.has_delay:  # who waits longer is given up
             result = np.where(limits.interval[pod] > 0.0, result, np.minimum(result, limits.delay[pod]))
-        if len(queues.lifo_pods):
-            prompt = self.uniform(len(at)) < queues.at_once[tick % queues.slots, pod]
+        if queues.stacks:
+            prompt = self.uniform(len(at)) >= queues.stacks.left_over(tick, pod)
             busy = np.where(queues.busy_chance[pod] > self.uniform(len(at)), 1.0, 0.0)
             rest = busy * exponentials(self.uniform(len(at))) / np.maximum(queues.rate[pod], 1e-12)
-            result = np.where(queues.lifo[pod], np.where(prompt, rest, waits[0] + rest), result)
+            late = queues.stacks.waits(pod, at, self.newest, self.uniform(len(at)), self.uniform(len(at)))
+            late = np.where(prompt, np.minimum(rest, _SOON), late)
+            if self.beneath is not None:
+                drawn = self.beneath.draw(pod, *self._chances(len(at)))
+                late = np.where((late < _SOON) & (drawn < _SOON), drawn, late)
+            result = np.where(queues.lifo[pod], late, result)
         return result
 
     def _steps(self, plan: list[Branching], at: Array, limit: Array) -> tuple[Array, NDArray[np.bool_]]:

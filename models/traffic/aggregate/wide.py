@@ -198,7 +198,7 @@ class Wide(Ordinary):
         self._laws(run, rho, left)
         remembered = refusing and bool(run.callers.comes_again.any())
         shifting = bool((queues.limits.interval > 0.0).any()) or "bursty" in run.traits
-        wild = guarded or remembered or shifting
+        wild = guarded or remembered or shifting or bool(queues.stacks)  # those know who waits
         return self.waits, not wild and self._odd <= since
 
     def _is_other_load(self, since: int, until: int) -> bool:
@@ -290,6 +290,7 @@ class Wide(Ordinary):
         scv, skew = np.where(shared, 1.0, scv), np.where(shared, 6.0, skew)
         mixes = self._mixes(layout, left)
         stations, balancers = [], []
+        batches = self._batches(layout, left)
         for pod in range(layout.pods):
             described = layout.graph.spec.services[layout.graph.service_names[layout.pod_service[pod]]]
             among = described.replicas
@@ -308,6 +309,7 @@ class Wide(Ordinary):
                     max(room, 0) if room <= MOST_PLACES else None,
                     () if held[pod] or shared[pod] else mixes[pod],
                     self._patience_at(pod, float(service[pod])),
+                    batches.get(pod, ()),
                 )
             )
             balancers.append((described.balancer, among))
@@ -317,6 +319,29 @@ class Wide(Ordinary):
     def _patience_at(self, pod: int, service: float) -> tuple[float, ...]:
         values = self._patience[pod]
         return tuple((values / max(service, 1e-9)).tolist()) if values is not None else ()
+
+    @staticmethod
+    def _batches(layout: Layout, left: Array) -> dict[int, tuple[float, ...]]:
+        """Of pods of one replica that the arms of forks reach together: chances of 1, 2, ... requests at once."""
+        found: dict[int, tuple[float, ...]] = {}
+        flow = np.bincount(layout.lane_edge, left, layout.edges)
+        for service, forks in layout.forks.items():
+            if layout.replicas[service] > 1:
+                continue
+            pod = layout.first_pod[service]
+            rest = float(np.cumsum(left[layout.lane_pod == pod])[-1])
+            rates = [0.0] * max(len(arms) for arms in forks)
+            for arms in forks:
+                each = float(min(flow[arm] for arm in arms))
+                rates[len(arms) - 1] += each
+                rest -= len(arms) * each
+            rates[0] += max(rest, 0.0)
+            total = float(np.cumsum(rates)[-1])
+            if total > 0.0:
+                shares = [round(rate / total * _SAME_MIX) / _SAME_MIX for rate in rates]
+                shares[-1] += 1.0 - float(np.cumsum(shares)[-1])
+                found[pod] = tuple(shares)
+        return found
 
     @staticmethod
     def _mixes(layout: Layout, left: Array) -> list[tuple[tuple[int, float], ...]]:

@@ -224,13 +224,13 @@ def _lost_share(pod, arrived, rate, law, inside, usual, known, shares, memories)
     f"void(int64, int64, int64, int64, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS},"
-    f"{_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})"
+    f"{_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS})"
 )
 def _step(  # type: ignore[no-untyped-def]
     first_pod, end_pod, first_lane, end_lane, lane_edge, lane_pod, calls, share, relative, low, drift,
     shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
     waiting, queued, finished, content, refused, left, most_inside, whole, rate,
-    law, inside, usual, known, shares, memories,
+    law, inside, usual, known, shares, memories, owed,
 ):  # fmt: skip
     """`Queues.step` with `_bound` and `_leave`, of one level."""
     for pod in range(first_pod, end_pod):
@@ -248,14 +248,13 @@ def _step(  # type: ignore[no-untyped-def]
         if whole > 0.0 and held_back[pod]:
             most = min(places[pod] + room[pod], most_inside[pod]) + 1.0
             highest = here + 0.5 * (x + math.sqrt(squared + high[pod] * variance2[pod]))
-            beyond = max(max(highest, up) - most, 0.0)
-            admitted = offered[pod]
-            beyond = beyond + min(beyond, 1.0 + admitted) / (1.0 + whole * admitted)
-            beyond = min(beyond, arrived[pod])
-            up = max(min(up - beyond, max(most, here)), 0.0)
+            limit = max(most, here)
+            beyond = max(max(highest, up) - limit, 0.0)
+            up = max(min(up - beyond, limit), 0.0)
             full = _lost_share(pod, arrived[pod], rate[pod], law[pod], inside[pod], usual, known, shares, memories)
-            if full >= 0.0:
-                beyond = full * arrived[pod]
+            due = owed[pod] + beyond
+            beyond = full * arrived[pod] if full >= 0.0 else min(due, arrived[pod])
+            owed[pod] = 0.0 if full >= 0.0 else due - beyond
             if arrived[pod] > 0.0:
                 lost = beyond / max(arrived[pod], 1e-300)
             arrived[pod] = arrived[pod] - beyond
@@ -284,14 +283,14 @@ def _step(  # type: ignore[no-untyped-def]
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS}, {_INDEX}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS})"
+    f"{_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS})"
 )
 def forward(  # type: ignore[no-untyped-def]
     pods, lanes, edges, pairs, pair_lane, pair_edge, lane_edge, lane_pod, calls, fresh,
     admitted, kept, survive, per_call, share, relative, low, drift, shift, places,
     infinite, held_back, room, high, variance2, offered, number, arrived, waiting, queued,
     finished, content, refused, left, most_inside, whole, rate, law,
-    inside, usual, known, shares, memories, delay, pending,
+    inside, usual, known, shares, memories, delay, pending, owed,
 ):  # fmt: skip
     """`AggregateRun._forward` of plain graphs: `pods`, `lanes`, `edges` and `pairs` say where each level begins."""
     sent, made = np.empty(len(calls)), np.zeros(len(calls))
@@ -303,7 +302,7 @@ def forward(  # type: ignore[no-untyped-def]
             pods[level], pods[level + 1], lanes[level], lanes[level + 1], lane_edge, lane_pod, sent, share, relative,
             low, drift, shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
             waiting, queued, finished, content, refused, left, most_inside, whole, rate, law,
-            inside, usual, known, shares, memories,
+            inside, usual, known, shares, memories, owed,
         )  # fmt: skip
         for pair in range(pairs[level], pairs[level + 1]):
             made[pair_edge[pair]] = 0.0
