@@ -476,10 +476,14 @@ class Callers:
         self._broken[edges] = 1.0
 
     def in_flight(self) -> Array:
-        """Attempts of every edge whose fate is open, and those that wait to be made again."""
-        ages = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
-        waiting = np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0) if self._ring else 0.0
-        result: Array = ages + np.add.reduce(self.open, axis=0) + waiting + np.add.reduce(self.rejected, axis=0)
+        """Attempts of every edge whose fate is open or not counted yet, and those that wait to be made again."""
+        inside = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
+        inside = inside + np.add.reduce(self.open, axis=0) + np.add.reduce(self.rejected, axis=0) + self._refusals
+        if self._ring:
+            inside = inside + np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0)
+        if self._error_mix is not None:
+            inside = inside + np.add.reduce(self._error_mix, axis=0)
+        result: Array = inside
         return result
 
 

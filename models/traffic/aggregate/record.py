@@ -99,15 +99,15 @@ class Recorder:
             return Sums(*(a.copy() for a in now.arrays()))
         return Sums(*(a + b for a, b in zip(self._before.arrays(), now.arrays(), strict=True)))
 
-    def add(self, means: Sums, ticks: int, scale: float) -> None:
-        """Count several ticks by their means; the flows scaled."""
-        factor = ticks * scale
+    def add(self, means: Sums, ticks: int, scale: float, of_edge: Array) -> None:
+        """Count several ticks by their means; the flows of lanes scaled, and those of every edge by its own factor."""
+        factor = of_edge * ticks
         self._edge_sums += means.edges * factor
         self._failed += means.failed * factor
         self._final += means.final * factor
         self._fresh += means.fresh * factor
         self._pod_sums += means.pods * ticks
-        self._lane_sums += means.lanes * factor
+        self._lane_sums += means.lanes * (ticks * scale)
         self._ticks += ticks
 
     def _reset(self) -> None:
@@ -226,15 +226,14 @@ class Recorder:
         }
         final = [_whole(self.final[k, :count, load]) for k in range(4)]
         failed = [_whole(self.failed[k, :count, load]) for k in range(4)]
-        ended = self.ok[:count, load] + np.add.reduce(self.final[:, :count, load], axis=0)
-        waiting = np.cumsum(self.arrivals[:count, load]) - np.cumsum(ended)
-        rows = []
+        rows, waiting = [], 0
         known: list[Array] = next((parts for parts in self.latency[load].values() if parts), [])
         for w in range(count):
             row = LoadWindow(whole["arrivals"][w], whole["attempts"][w], whole["ok"][w])
             row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
-            row.waiting = max(0, math.floor(float(waiting[w]) + 0.5))
+            waiting += row.arrivals - row.ok - sum(row.failed.values())  # integers
+            row.waiting = max(0, waiting)
             known = self.latency[load].get(w) or known
             row.latency.stand_for(known, row.ok, self.layout.tick_ns)
             rows.append(row)

@@ -440,10 +440,12 @@ class AggregateRun(RunState):
                 break
             ripe = layout.timed[roots] & (age <= layout.timeout_ticks[roots])
             took = self.outcomes.latency[roots]
-            amounts = np.where(ripe & (took <= age - 0.5), self.callers.total[begun % layout.slots][roots], 0.0)
+            inside = np.add.reduce(self.callers.flying[begun % layout.slots], axis=0)[roots]
+            amounts = np.where(ripe & (took <= age - 0.5), inside, 0.0)
             good = amounts * self.outcomes.quality[roots]
             recorder.answered((begun + 0.5 + took) * self.tick_ns, good)
-        last = np.where(layout.timed[roots], 0.0, self.answered[roots])
+        inside = np.add.reduce(self.callers.open, axis=0)[roots]
+        last = np.where(layout.timed[roots], 0.0, np.minimum(self.answered[roots], inside))
         recorder.answered(np.full(len(roots), float(self.tick) * self.tick_ns), last)
 
     def _close_window(self, final: bool = False) -> None:
