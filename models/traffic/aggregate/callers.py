@@ -19,6 +19,7 @@ from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.patience import Patience
+from simcluster.models.traffic.aggregate.usual import Usual
 from simcluster.models.traffic.graph.policy import Backoff
 
 Array = NDArray[np.float64]
@@ -333,7 +334,8 @@ class Callers:
         if len(self.budgeted):
             again = again * self._afford(kind, np.add.reduce(again, axis=0))
         retried = np.add.reduce(again, axis=0)
-        self.retried += retried
+        if kind != ERROR:
+            self.retried += retried
         self.final[kind] = self.failed[kind] - retried
         self.issue[1:] += (again * self.direct)[:-1]
         if self._ring:
@@ -406,21 +408,29 @@ class Callers:
         if self._ring:
             self.delayed = turned(self.delayed, ticks)
 
-    def leave_calm(self, calls: Array, fresh: Array) -> tuple[Array, Array]:
-        """Everybody in flight and all calls of a wide tick succeed; how many of both together, and of the first."""
+    def leave_calm(self, calls: Array, fresh: Array, usual: Usual) -> tuple[Array, Array]:
+        """All calls in flight and of a wide tick end, as often well as usual.
+
+        Returns:
+            Of every edge the calls that were under way, and the attempts of all that had not begun before.
+        """
         layout = self.layout
-        good: Array = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * layout.timed
-        before = good + np.add.reduce(self.open, axis=0)
-        good = before + calls * ~layout.asynchronous
-        self.flying[:] = 0.0
-        self.total[:] = 0.0
-        self.open[:] = 0.0
-        self.issue[:] = 0.0
-        self.succeeded = good
+        before = self.in_flight()
+        ended = before + calls * ~layout.asynchronous
+        for there in (self.flying, self.total, self.open, self.issue, self.rejected, self.delayed, self._refusals):
+            there[...] = 0.0
+        self._error_mix = None
+        self.succeeded = ended * usual.call
+        lost = 1.0 - usual.attempt
+        late = np.where(lost > 0.0, usual.late / np.where(lost > 0.0, lost, 1.0), 0.0)
+        for found, all_ in ((self.failed, ended * usual.made), (self.final, ended)):
+            found[:] = 0.0
+            found[TIMEOUT] = (all_ - self.succeeded) * late
+            found[ERROR] = all_ - self.succeeded - found[TIMEOUT]
         if len(self.budgeted):
             self.tokens = np.minimum(self.tokens + self._per_call * fresh[self.budgeted], self._cap)
         self._tokens()
-        return good, before
+        return before, calls * usual.made + before * (usual.made - 1.0)
 
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""

@@ -86,9 +86,9 @@ class Recorder:
         self.pairs = _pairs_of(layout)
         self.edge_attempts = np.zeros((self.windows, len(self.pairs)))
         self.edge_failed = np.zeros((4, self.windows, len(self.pairs)))
-        self.latency: list[dict[int, list[Array]]] = [{} for _ in range(loads)]
-        self.wait: list[dict[int, list[Array]]] = [{} for _ in range(services)]
-        self.sojourn: list[dict[int, list[Array]]] = [{} for _ in range(services)]
+        self.latency: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(loads)]
+        self.wait: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(services)]
+        self.sojourn: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(services)]
         self._before: Sums | None = None
         self._reset()
 
@@ -201,9 +201,9 @@ class Recorder:
         return result
 
     def _edge_rows(self, pair: int, count: int) -> list[EdgeWindow]:
-        attempts = _whole(self.edge_attempts[:count, pair])
-        failed = [_whole(self.edge_failed[k, :count, pair]) for k in range(4)]
-        return [EdgeWindow(attempts[w], {n: failed[k][w] for k, n in enumerate(FAILURES)}) for w in range(count)]
+        attempts, *failed = _whole(np.vstack((self.edge_attempts[:count, pair], self.edge_failed[:, :count, pair])))
+        kinds = zip(*failed, strict=True)
+        return [EdgeWindow(n, dict(zip(FAILURES, row, strict=True))) for n, row in zip(attempts, kinds, strict=True)]
 
     def _totals(self, result: Result, count: int) -> None:
         first = -(-result.warmup_ns // result.window_ns)
@@ -219,17 +219,13 @@ class Recorder:
                 all_.merge(services[index], length / span)
 
     def _load_rows(self, load: int, count: int) -> list[LoadWindow]:
-        whole = {
-            "arrivals": _whole(self.arrivals[:count, load]),
-            "attempts": _whole(self.attempts[:count, load]),
-            "ok": _whole(self.ok[:count, load]),
-        }
-        final = [_whole(self.final[k, :count, load]) for k in range(4)]
-        failed = [_whole(self.failed[k, :count, load]) for k in range(4)]
+        here = (self.arrivals, self.attempts, self.ok, *self.final, *self.failed)
+        arrivals, attempts, ok, *kinds = _whole(np.vstack([table[:count, load] for table in here]))
+        final, failed = kinds[:4], kinds[4:]
         rows, waiting = [], 0
-        known: list[Array] = next((parts for parts in self.latency[load].values() if parts), [])
+        known: tuple[Array, ...] = next((parts for parts in self.latency[load].values() if parts), ())
         for w in range(count):
-            row = LoadWindow(whole["arrivals"][w], whole["attempts"][w], whole["ok"][w])
+            row = LoadWindow(arrivals[w], attempts[w], ok[w])
             row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
             waiting += row.arrivals - row.ok - sum(row.failed.values())  # integers
@@ -240,21 +236,21 @@ class Recorder:
         return rows
 
     def _service_rows(self, service: int, count: int) -> list[ServiceWindow]:
-        come, rejected = _whole(self.come[:count, service]), _whole(self.rejected[:count, service])
-        served, good = _whole(self.served[:count, service]), _whole(self.good[:count, service])
-        errors = _whole(self.errors[:count, service])
-        hits, lookups = _whole(self.hits[:count, service]), _whole(self.lookups[:count, service])
+        tables = (self.come, self.rejected, self.served, self.good, self.errors, self.hits, self.lookups)
+        come, rejected, served, good, errors, hits, lookups = _whole(
+            np.vstack([table[:count, service] for table in tables])
+        )
+        queue, ends, busy, working, up, pause = np.vstack(
+            [t[:count, service] for t in (self.queue, self.queue_end, self.busy, self.working, self.up, self.pause)]
+        ).tolist()
         rows = []
         for w in range(count):
             row = ServiceWindow(come[w], rejected[w], served[w], errors[w], max(0, served[w] - good[w] - errors[w]))
-            row.queue, row.queue_end = (
-                float(self.queue[w, service]),
-                math.floor(float(self.queue_end[w, service]) + 0.5),
-            )
-            row.busy, row.working = float(self.busy[w, service]), float(self.working[w, service])
-            row.up = math.floor(float(self.up[w, service]) + 0.5)
+            row.queue, row.queue_end = queue[w], math.floor(ends[w] + 0.5)
+            row.busy, row.working = busy[w], working[w]
+            row.up = math.floor(up[w] + 0.5)
             row.hits, row.lookups = hits[w], lookups[w]
-            row.pause_ns = math.floor(float(self.pause[w, service]))
+            row.pause_ns = math.floor(pause[w])
             row.wait.stand_for(self.wait[service].get(w, ()), row.served, self.layout.tick_ns)
             row.sojourn.stand_for(self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
             rows.append(row)
@@ -275,10 +271,8 @@ def _guards_attempts(policy: Policy) -> bool:
     return policy.throttle is not None or (policy.breaker is not None and policy.breaker.guards == "calls")
 
 
-def _whole(counts: Array) -> list[int]:
-    """Whole numbers whose running total stays within a half of the counts' running total."""
-    if not len(counts):
-        return []
-    total = np.floor(np.cumsum(counts) + 0.5).astype(np.int64)
-    found: list[int] = np.diff(total, prepend=0).tolist()
-    return [max(0, n) for n in found]
+def _whole(counts: Array) -> list[list[int]]:
+    """Of every row whole numbers whose running total stays within a half of the counts' running total."""
+    total = np.floor(np.cumsum(counts, axis=1) + 0.5).astype(np.int64)
+    found: list[list[int]] = np.maximum(np.diff(total, axis=1, prepend=0), 0).tolist()
+    return found

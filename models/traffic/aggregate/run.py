@@ -119,6 +119,8 @@ class AggregateRun(RunState):
                         mean[edge] += layout.calls_per_visit[child.index] * mean[child.index]
                         peak[edge] = max(peak[edge], peak[child.index])
                 order.append(edge)
+        #: an attempt that succeeds less often is in trouble; twice what operations fail by themselves is not
+        self._usual_share = 1.0 - 1e-6 - 2.0 * (1.0 - self.gates.usual.first)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
 
     # --- running --------------------------------------------------------------------------
@@ -234,7 +236,8 @@ class AggregateRun(RunState):
         callers = self.callers
         share = None
         self.is_calm = self._calm()
-        watchful = bool(self.hot) or not self.is_calm or "hedged" in self.traits or self.cuts.any_void
+        watchful = bool(self.hot) or not self.is_calm or self.cuts.any_void
+        watchful |= not self.traits.isdisjoint(("hedged", "failing"))
         self.judged = watchful and "timed" in self.traits
         if self.judged:
             expiring = callers.slot_of_expiring(tick)
@@ -258,7 +261,7 @@ class AggregateRun(RunState):
 
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
-        trouble = share is not None and bool((share < 1.0 - 1e-6).any())
+        trouble = share is not None and bool((share < self._usual_share).any())
         if trouble or not self.is_calm or bool(self.callers.retried.any()):
             self.hot = self.layout.slots + 2
         elif self.hot:

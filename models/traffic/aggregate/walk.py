@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.callers import Callers, spread
-from simcluster.models.traffic.aggregate.draws import exponentials, uniforms
+from simcluster.models.traffic.aggregate.draws import exponentials, stratified, uniforms
 from simcluster.models.traffic.aggregate.durations import VALUES
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
@@ -72,6 +72,8 @@ class Walker:
         self._key = np.array([Streams(seed).key("traffic", "walk")], dtype=np.uint64)
         self._counter = 0
         self.newest = 0
+        #: an attempt on an edge that begins at this tick or later ends by its timeout: nobody follows it
+        self.vain = np.full(layout.edges, np.inf)
         #: who of the last visits waited too long to be served; None: nobody
         self._late: NDArray[np.bool_] | None = None
         #: laws of the waits, while calm stretches are walked
@@ -126,10 +128,9 @@ class Walker:
         """The next draws; while calm stretches are walked one from each of `count` equal parts, in random order."""
         counters = np.arange(self._counter, self._counter + count, dtype=np.uint64)
         self._counter += count
-        drawn = uniforms(self._key, counters + np.uint64(1))
         if self.calm is None or count < 4:
-            return drawn
-        return (np.argsort(uniforms(self._key, counters + np.uint64(1 << 60)), kind="stable") + drawn) / count
+            return uniforms(self._key, counters + np.uint64(1))
+        return stratified(self._key, counters + np.uint64(1))
 
     def _draw(self, values: Array, count: int) -> Array:
         """Draws of a law, between its tabulated values too."""
@@ -157,14 +158,18 @@ class Walker:
             patient = limit[left] - spent[left]
             if layout.timed[edge]:
                 patient = np.minimum(patient, layout.timeout[edge])
-            took, good = self._attempt(edge, at[left] + spent[left], patient)
-            refused = self._refused(edge, at[left] + spent[left])
+            begun = at[left] + spent[left]
+            took, good = patient.copy(), np.zeros(len(left), dtype=bool)
+            some = np.nonzero(begun < self.vain[edge])[0] if self.calm is None else np.arange(len(left))
+            if len(some):
+                took[some], good[some] = self._attempt(edge, begun[some], patient[some])
+            refused = self._refused(edge, begun)
             if refused is not None:
                 away = self.uniform(len(left)) < refused
                 took, good = np.where(away, 0.0, took), good & ~away
             hedge = layout.graph.edges[edge].policy.hedge
             if hedge is not None:
-                took, good = self._hedge(edge, at[left] + spent[left], took, good, hedge, patient)
+                took, good = self._hedge(edge, begun, took, good, hedge, patient)
             patience = layout.graph.edges[edge].policy.patience
             if patience is not None:
                 until = self._draw(self._limits[edge], len(left))
