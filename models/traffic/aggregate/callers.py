@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
 from simcluster.engine.streams import Streams, uniforms_at
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
@@ -470,6 +471,14 @@ class Callers:
         alive = ~timed | (ages < layout.timeout_ticks[edges])
         edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
         mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, layout.edges))
+        self._error_mix = mix
+        if self._broken is None:
+            self._broken = np.zeros(layout.edges)
+        self._broken[edges] = 1.0
+        fast = kernels() if layout.lanes >= FEW_LANES else None
+        if fast is not None:
+            fast.break_off(tick, edges, ages, amounts, timed, self.flying, self.open, mix)
+            return
         for edge, age, amount, is_timed in zip(
             edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True
         ):
@@ -480,10 +489,6 @@ class Callers:
                 part = min(1.0, amount / there)
                 mix[:, edge] += column * part
                 where[:, edge] = column * (1.0 - part)
-        self._error_mix = mix
-        if self._broken is None:
-            self._broken = np.zeros(layout.edges)
-        self._broken[edges] = 1.0
 
     def in_flight(self) -> Array:
         """Attempts of every edge whose fate is open or not counted yet, and those that wait to be made again."""

@@ -33,6 +33,10 @@ class Gates:
         self._done = np.zeros((2, layout.edges))
         self._keep = 1.0 - 1.0 / (1.0 + np.where(layout.timed, layout.timeout, _MEMORY))
         self._earlier = self._gates()
+        self._gated = np.array([edge for edge, _ in self._earlier], dtype=np.int64)
+        self._before = np.array([other for _, before in self._earlier for other in before], dtype=np.int64)
+        sizes = [len(before) for _, before in self._earlier]
+        self._starts = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
         required = [e for e in layout.graph.edges if e.caller >= 0 and e.required and not e.asynchronous]
         self._called = np.array([e.index for e in required], dtype=np.int64)
         self._fails = bool((layout.node_failure > 0.0).any())
@@ -62,11 +66,8 @@ class Gates:
     def opened(self, share: Array) -> Array:
         """As what share of the visits comes as far as each call, if calls succeed so often."""
         found = np.ones(self.layout.edges)
-        for edge, before in self._earlier:
-            gate = 1.0
-            for other in before:
-                gate *= float(share[other])
-            found[edge] = gate
+        if self._earlier:
+            found[self._gated] = np.multiply.reduceat(share[self._before], self._starts)
         return found
 
     def _visits(self, share: Array) -> Array:

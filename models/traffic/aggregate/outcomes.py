@@ -128,8 +128,19 @@ class Outcomes:
         self.ages = np.array(ages, dtype=np.int64)
         at = np.arange(longest + 2)
         self._age_index = np.minimum(np.searchsorted(self.ages, at, side="right") - 1, max(0, len(ages) - 2))
+        self._asked_for()
         gaps = np.diff(self.ages).astype(np.float64) if len(ages) > 1 else np.ones(1)
         self._age_gap = gaps
+
+    def _asked_for(self) -> None:
+        """Which ages of every edge's profile are looked at: up to its time-out; of hedged and withdrawn ones all."""
+        layout = self.layout
+        policies = [edge.policy for edge in layout.graph.edges]
+        plain = all(p.hedge is None and p.cancel == "no" and not p.propagate for p in policies)
+        last = self._age_index[np.minimum(layout.timeout.astype(np.int64), len(self._age_index) - 1)] + 2
+        count = np.where(layout.timed & plain, np.minimum(last, len(self.ages)), len(self.ages))
+        self._asked = np.arange(len(self.ages)) < count[:, None]
+        self._columns = 1 + count if len(self.inner) else np.ones(layout.edges, dtype=np.int64)
 
     def _heights(self) -> None:
         layout = self.layout
@@ -148,6 +159,14 @@ class Outcomes:
                 edges = np.unique(layout.lane_edge[np.array(lanes, dtype=np.int64)])
                 self.heights.append(_Height(layout, lanes, edges))
         self.deepest = len(self.heights)
+        names = (
+            "lanes", "place", "edges", "row", "called", "branch_starts", "branch_first", "group_starts", "node_starts",
+            "with_calls",
+        )  # fmt: skip
+        parts = [[getattr(height, name) for height in self.heights] for name in names]
+        at = [np.cumsum([0, *(len(each) for each in rows)], dtype=np.int64) for rows in parts]
+        #: the heights as one array of each kind, and where they begin
+        self._flat = (np.ascontiguousarray(np.array(at).T), *(np.concatenate(rows) for rows in parts))
 
     def _times(self) -> None:
         """Index arrays for sums of times: calls in arms, arms in units, units in nodes."""
@@ -252,21 +271,19 @@ class Outcomes:
             judged = np.where(there[height.edges], both[:, 0], result[height.edges])
             result[height.edges] = judged
             if len(self.inner):
-                self.profile[height.edges] = both[:, 1:]
+                here = self.profile[height.edges]
+                self.profile[height.edges] = np.where(self._asked[height.edges], both[:, 1:], here)
         return result.copy()
 
     def _judge_fast(self, fast: ModuleType, own: Array, left: Array, there: Flags, queues: Queues) -> None:
         """The same, compiled."""
         layout, branch_share = self.layout, self.branch_share
         limit = np.where(layout.timed, layout.timeout, 1e12)
-        for height in self.heights:
-            fast.judge_height(
-                height.lanes, height.place, height.edges, height.row, height.called, height.branch_starts,
-                height.branch_first, height.group_starts, height.node_starts, height.with_calls, own, left,
-                self.lane_own, self._others, limit, self._period, layout.attempts, layout.times, layout.inner,
-                branch_share, queues.share, there, self.ages, self._age_index, self._age_gap, self.quality,
-                self.profile,
-            )  # fmt: skip
+        fast.judge(
+            *self._flat, own, left, self._columns, self.lane_own, self._others, limit, self._period, layout.attempts,
+            layout.times, layout.inner, branch_share, queues.share, there, self.ages, self._age_index, self._age_gap,
+            self.quality, self.profile,
+        )  # fmt: skip
 
     def _own_success(self, tick: int, queues: Queues) -> tuple[Array, Array]:
         """For all lanes: chance that wait and own time fit, and the time left at the beginning of service.
@@ -299,15 +316,14 @@ class Outcomes:
         """The same, compiled."""
         layout, law = self.layout, self.layout.distribution
         columns = 1 + len(self.ages) if len(self.inner) else 1
-        own, left = np.empty((layout.lanes, columns)), np.empty((layout.lanes, columns))
+        own, left = np.zeros((layout.lanes, columns)), np.zeros((layout.lanes, columns))
         self.waited = np.zeros(layout.edges)
         fast.own_success(
             tick, self._lane_ticks, self._lane_budget, self._lane_way, self.lane_speed, layout.lane_pod,
             layout.lane_node, self.ages, queues.borders, queues.instants, queues.begun, queues.position, queues.rate,
             queues.waiting, law._cdf, law._area, law._top, queues.share, layout.lane_edge, own, left, self.waited,
+            self._columns, layout.node_failure,
         )  # fmt: skip
-        if self._faulty:
-            own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
         return own, left
 
     def _speed_then(self, tick: int, queues: Queues, columns: int) -> Array:

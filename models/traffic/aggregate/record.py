@@ -84,6 +84,8 @@ class Recorder:
         self.lookups = np.zeros((self.windows, services))
         self.pause = np.zeros((self.windows, services))
         self.pairs = _pairs_of(layout)
+        self._paired = np.array([edge for edges in self.pairs.values() for edge in edges], dtype=np.int64)
+        self._pair_of = np.array([i for i, edges in enumerate(self.pairs.values()) for _ in edges], dtype=np.int64)
         self.edge_attempts = np.zeros((self.windows, len(self.pairs)))
         self.edge_failed = np.zeros((4, self.windows, len(self.pairs)))
         self.latency: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(loads)]
@@ -169,9 +171,10 @@ class Recorder:
         for kind in range(4):
             self.final[kind, window] += np.bincount(self._root_load, self._final[kind][roots], loads)
             self.failed[kind, window] += np.bincount(self._root_load, self._failed[kind][roots], loads)
-        for pair, edges in enumerate(self.pairs.values()):
-            self.edge_attempts[window, pair] += float(np.add.reduce(made[edges]))
-            self.edge_failed[:, window, pair] += np.add.reduce(self._failed[:, edges], axis=1)
+        paired, pairs = self._paired, len(self.pairs)
+        self.edge_attempts[window] += np.bincount(self._pair_of, made[paired], pairs)
+        for kind in range(4):
+            self.edge_failed[kind, window] += np.bincount(self._pair_of, self._failed[kind][paired], pairs)
         self.come[window] += np.bincount(self._edge_service, self._edge_sums[0], services)
         self.rejected[window] += np.bincount(self._edge_service, self._edge_sums[1], services)
         self.good[window] += np.bincount(self._edge_service, self._edge_sums[2], services)

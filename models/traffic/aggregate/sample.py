@@ -344,13 +344,18 @@ class Sampler:
         wait, own = self._walker.visits(node, at)
         sojourn = wait + own + self._outcomes.below[node]
         windows = (at * layout.tick_ns // recorder.window_ns).astype(np.int64)
-        for index, service in enumerate(layout.node_service.tolist()):
-            here = slice(index * count, (index + 1) * count)
-            for window in np.unique(windows[here]).tolist():
-                inside = windows[here] == window
-                each = (until - begin) / count
-                for rows, times in ((recorder.wait[service], wait), (recorder.sojourn[service], sojourn)):
-                    rows[window] = (*rows.get(window, ()), _weighed(times[here][inside], each))
+        order = np.lexsort((windows, node))
+        node, windows = node[order], windows[order]
+        waits, sojourns = (_weighed(times[order], (until - begin) / count) for times in (wait, sojourn))
+        change = (node[1:] != node[:-1]) | (windows[1:] != windows[:-1])
+        starts = np.concatenate(([0], np.nonzero(change)[0] + 1))
+        ends = np.append(starts[1:], len(node))
+        service = layout.node_service[node[starts]]
+        for index, window, start, end in zip(
+            service.tolist(), windows[starts].tolist(), starts.tolist(), ends.tolist(), strict=True
+        ):
+            for rows, times in ((recorder.wait[index], waits), (recorder.sojourn[index], sojourns)):
+                rows[window] = (*rows.get(window, ()), times[:, start:end])
 
 
 def _weighed(times: Array, each: float) -> Array:

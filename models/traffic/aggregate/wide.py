@@ -92,6 +92,10 @@ class Wide(Ordinary):
         self._quiet, self._late = 0, np.zeros(layout.edges)
         self._enough = max(_SETTLED, layout.slots)
         self._rare = run.traits.isdisjoint(("budgeted", "guarded", "withdrawing", "untimed", "bursty", "ranked"))
+        #: edges into every service
+        self._into: list[list[Edge]] = [[] for _ in layout.graph.service_names]
+        for edge in layout.graph.edges:
+            self._into[layout.graph.nodes[edge.child].service].append(edge)
         self._moments(run)
         self.waits = CalmWaits(self._nodes)
         changing = "bursty" in run.traits or any(source.load.is_curved() for source in run.sources)
@@ -379,7 +383,7 @@ class Wide(Ordinary):
             # what a rate limit lets through is the more even the more it turns away
             come = float(np.cumsum((run.flow[layout.lane_edge] * run.queues.share)[layout.lane_pod == pod])[-1])
             return max(0.0, 1.0 - 2.0 * max(0.0, 1.0 - float(run.queues.limits.rate[pod]) / max(come, 1e-12)))
-        own = [e for e in run.graph.edges if run.graph.nodes[e.child].service == layout.pod_service[pod]]
+        own = self._into[layout.pod_service[pod]]
         if service.balancer == "round_robin" and service.replicas > 1:
             callers = sum(int(run.callers.callers[e.index]) for e in own)  # integers
             arrivals = 1.0 / service.replicas

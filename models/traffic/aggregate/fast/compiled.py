@@ -19,7 +19,7 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     vars(numba.config)["CACHE_DIR"] = str(_HOME / "simcluster" / "numba")
 
 _FLOATS, _TABLE = "float64[::1]", "float64[:, ::1]"
-_INDEX, _FLAGS = "int64[::1]", "boolean[::1]"
+_INDEX, _FLAGS, _PLACES = "int64[::1]", "boolean[::1]", "int64[:, ::1]"
 NEVER = 1e300
 _GRID = 1024
 _ATTEMPTS = 12
@@ -45,27 +45,26 @@ def _profile_at(profile, ages, age_index, age_gap, edge, age):  # type: ignore[n
 
 @_compiled(
     f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
-    f"{_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE})"
+    f"{_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE})"
 )
 def judge_height(  # type: ignore[no-untyped-def]
     lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts, with_calls,
-    own, left, lane_own, others, limit, period, attempts, times, inner, branch_share,
+    own, left, columns, lane_own, others, limit, period, attempts, times, inner, branch_share,
     weight, there, ages, age_index, age_gap, quality, profile,
 ):  # fmt: skip
-    """`Outcomes._judge_height`, with `_calls` and `call_success`."""
-    columns = left.shape[1]
-    mine = np.empty((len(lanes), columns))
+    """`Outcomes._judge_height`, with `_calls` and `call_success`; of every edge so many columns as are asked for."""
+    mine = np.empty((len(lanes), left.shape[1]))
     for i in range(len(lanes)):
-        for c in range(columns):
+        for c in range(columns[edges[place[i]]]):
             mine[i, c] = own[lanes[i], c]
     calls = len(called)
-    fine = np.empty((calls, columns))
+    fine = np.empty((calls, left.shape[1]))
     for r in range(calls):
         lane, edge = lanes[row[r]], called[r]
         base = lane_own[lane] + others[edge]
         most, wait = limit[edge], max(period[edge], 1e-9)
-        for c in range(columns):
+        for c in range(columns[edges[place[row[r]]]]):
             x = left[lane, c] - base
             ok = _profile_at(profile, ages, age_index, age_gap, edge, min(x, most))
             if x > most:
@@ -90,7 +89,7 @@ def judge_height(  # type: ignore[no-untyped-def]
     for node in range(len(node_starts)):
         first_group = node_starts[node]
         end_group = node_starts[node + 1] if node + 1 < len(node_starts) else groups
-        for c in range(columns):
+        for c in range(columns[edges[place[with_calls[node]]]]):
             result = 1.0
             for group in range(first_group, end_group):
                 end_branch = group_starts[group + 1] if group + 1 < groups else branches
@@ -104,15 +103,54 @@ def judge_height(  # type: ignore[no-untyped-def]
                 kept = max(1.0 - lost, 0.0)
                 result = kept if group == first_group else result * kept
             mine[with_calls[node], c] = mine[with_calls[node], c] * result
-    both = np.zeros((len(edges), columns))
+    both = np.zeros((len(edges), left.shape[1]))
     for i in range(len(lanes)):
-        for c in range(columns):
+        for c in range(columns[edges[place[i]]]):
             both[place[i], c] += mine[i, c] * weight[lanes[i]]
     for i in range(len(edges)):
         if there[edges[i]]:
             quality[edges[i]] = both[i, 0]
-        for c in range(1, columns):
+        for c in range(1, columns[edges[i]]):
             profile[edges[i], c - 1] = both[i, c]
+
+
+@_compiled(
+    f"void({_PLACES}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
+    f"{_INDEX}, {_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE})"
+)
+def judge(  # type: ignore[no-untyped-def]
+    at, lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts,
+    with_calls, own, left, columns, lane_own, others, limit, period, attempts, times,
+    inner, branch_share, weight, there, ages, age_index, age_gap, quality, profile,
+):  # fmt: skip
+    """All heights of `Outcomes.update`; `at` says where each of them begins in every index array."""
+    for h in range(len(at) - 1):
+        judge_height(
+            lanes[at[h, 0] : at[h + 1, 0]], place[at[h, 1] : at[h + 1, 1]], edges[at[h, 2] : at[h + 1, 2]],
+            row[at[h, 3] : at[h + 1, 3]], called[at[h, 4] : at[h + 1, 4]], branch_starts[at[h, 5] : at[h + 1, 5]],
+            branch_first[at[h, 6] : at[h + 1, 6]], group_starts[at[h, 7] : at[h + 1, 7]],
+            node_starts[at[h, 8] : at[h + 1, 8]], with_calls[at[h, 9] : at[h + 1, 9]], own, left, columns, lane_own,
+            others, limit, period, attempts, times, inner, branch_share, weight, there, ages, age_index, age_gap,
+            quality, profile,
+        )  # fmt: skip
+
+
+@_compiled(f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLAGS}, float64[:, :, ::1], {_TABLE}, {_TABLE})")
+def break_off(tick, edges, ages, amounts, timed, flying, open_, mix):  # type: ignore[no-untyped-def]
+    """`Callers.break_off`."""
+    slots, tries = flying.shape[0], flying.shape[1]
+    for i in range(len(edges)):
+        edge = edges[i]
+        column = flying[(tick - max(1, int(ages[i]))) % slots] if timed[i] else open_
+        there = column[0, edge]
+        for number in range(1, tries):
+            there = there + column[number, edge]
+        if there > 0.0:
+            part = min(1.0, amounts[i] / there)
+            for number in range(tries):
+                mix[number, edge] += column[number, edge] * part
+                column[number, edge] = column[number, edge] * (1.0 - part)
 
 
 @_compiled(f"float64({_TABLE}, float64, int64, float64)")
@@ -160,12 +198,12 @@ def _left_at(border, pod, tick, budget, borders, instants, begun, position, rate
 @_compiled(
     f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_INDEX}, {_TABLE}, {_TABLE},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE},"
-    f"{_TABLE}, {_FLOATS})"
+    f"{_TABLE}, {_FLOATS}, {_INDEX}, {_FLOATS})"
 )
 def own_success(  # type: ignore[no-untyped-def]
     tick, lane_ticks, lane_budget, lane_way, lane_speed, lane_pod, lane_node, ages, borders, instants,
     begun, position, rate, waiting, cdf, area, top, share, lane_edge, own,
-    left, waited,
+    left, waited, columns, failure,
 ):  # fmt: skip
     """`Outcomes._own_success` of queues that serve first come, first served."""
     slots = len(borders)
@@ -182,7 +220,8 @@ def own_success(  # type: ignore[no-untyped-def]
         speed = lane_speed[lane]
         own[lane, 0] = _mean_below(cdf, area, top[node], node, last * speed, first * speed)
         waited[lane_edge[lane]] += (lane_budget[lane] - left[lane, 0]) * share[lane]
-        for c in range(1, left.shape[1]):
+        own[lane, 0] = own[lane, 0] * (1.0 - failure[node])
+        for c in range(1, columns[lane_edge[lane]]):
             border = tick - ages[c - 1]
             known = instants[border % slots, pod]
             if c == 1:
@@ -191,7 +230,7 @@ def own_success(  # type: ignore[no-untyped-def]
                 known = NEVER
             x = max(tick - known, -1e9) - lane_way[lane]
             left[lane, c] = x
-            own[lane, c] = _table_at(cdf, top[node], node, x * speed)
+            own[lane, c] = _table_at(cdf, top[node], node, x * speed) * (1.0 - failure[node])
 
 
 @_compiled(
