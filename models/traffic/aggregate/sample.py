@@ -42,7 +42,7 @@ _CALLS, _LONG_NS, _MOST_NUMBERS = 24, 10_000_000_000, 400_000
 #: Requests of a load that walk through a large graph in one batch at most.
 _MOST_WALKED = 1000.0
 #: Calls that requests of a load make in one calm stretch at most, and requests that walk at least.
-_MOST_CALLS, _FEWEST_WALKED = 200_000.0, 500.0
+_MOST_CALLS, _FEWEST_WALKED = 300_000.0, 1000.0
 #: Ticks waited at least before a request's wait is read.
 _LAG = 32
 #: A load that succeeds less often than this is not walked.
@@ -120,6 +120,7 @@ class Sampler:
         self._calm_walked = max(_FEWEST_WALKED, _MOST_CALLS / max(layout.edges, 1))
         self._repeated = _REPEATED if layout.edges < 2 * _CALLS else 1
         self._done = 0
+        self._noted = 0  # the tick after the last fine one
         self._calm_begin, self._calm_end = -1, 0
         self._calm_most = max(1, max(recorder.window_ns, _STRETCH_NS) // layout.tick_ns)
         self._calm_fresh = np.zeros(len(recorder.roots))
@@ -137,14 +138,26 @@ class Sampler:
         """Begin at another tick than 0."""
         self._done = tick
 
+    @property
+    def since(self) -> int:
+        """The first tick whose requests have not walked."""
+        return self._calm_end if self._calm_begin >= 0 else self._done
+
     def calm(self, begin: int, end: int, fresh: Array, waits: CalmWaits, laws: int) -> None:
-        """Note a wide tick; its requests are walked together with those of the next ones under the same laws."""
+        """Note a wide tick; its requests are walked together with those of the next ones under the same laws.
+
+        Args:
+            begin: of fine ticks before it that are walked with it, or its own.
+        """
+        ticks = np.arange(max(begin, self._done), self._noted)
         if self._calm_begin < 0 or laws != self._laws:
             self.flush()
             self._calm_begin = begin
         if laws != self._laws:
             self._laws, self._walked = laws, []
         self._calm_fresh += fresh[self._recorder.roots]
+        if len(ticks):
+            self._calm_fresh += np.add.reduce(self._arrivals[ticks % self._queues.slots], axis=0)
         self._calm_speed = Speeds.now(self._queues)
         self._calm_end = self._done = end
         self._waits = waits
@@ -270,6 +283,7 @@ class Sampler:
         begun = np.minimum(self._vain, tick - self._layout.timeout_ticks)
         self._vain[:] = np.where(failing, begun, np.inf)
         self._arrivals[tick % self._queues.slots] = fresh[self._recorder.roots]
+        self._noted = tick + 1
         self._speeds.note(tick, self._queues)
 
     def after(self, tick: int) -> None:

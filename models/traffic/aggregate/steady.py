@@ -70,8 +70,8 @@ class Steady:
 
     def __init__(self, run: RunState) -> None:
         layout = run.layout
-        # a storm has settled when requests that began in it have made all their attempts
-        memory = int(np.max(layout.attempts * run.callers.period)) + 1
+        # two stretches are compared: requests that began in the first have made all their attempts in the second
+        memory = int(np.max(layout.attempts * run.callers.period)) // 2 + 1
         self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
         self._tries = layout.attempts.astype(np.float64)
         # of many edges the one that differs most differs by more: the maximum of n normals is below sqrt(2 ln n) + 2

@@ -97,7 +97,8 @@ class Wide(Ordinary):
         for edge in layout.graph.edges:
             self._into[layout.graph.nodes[edge.child].service].append(edge)
         self._moments(run)
-        self.waits = CalmWaits(self._nodes)
+        #: laws of wide ticks, and of stretches of fine ones
+        self.waits, self._then = CalmWaits(self._nodes), CalmWaits(self._nodes)
         changing = "bursty" in run.traits or any(source.load.is_curved() for source in run.sources)
         self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
         self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
@@ -227,12 +228,18 @@ class Wide(Ordinary):
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
         if bool(((rho > most) & ~(self._short & ~queues.slow) & ~self._soon).any()):
             return None, False
-        self._version = -2
-        self._laws(run, rho, left)
+        self._laws(run, rho, left, self._then)
         remembered = refusing and bool(run.callers.comes_again.any())
         shifting = bool((queues.limits.interval > 0.0).any()) or "bursty" in run.traits
         wild = guarded or remembered or shifting
-        return self.waits, not wild and self._odd <= since
+        return self._then, not wild and self._odd <= since
+
+    def _was_so(self, since: int, until: int) -> bool:
+        """Whether queues were ordinary ones under the laws of now since a tick."""
+        run = self._run
+        if "bursty" in run.traits or bool((run.outcomes.refused > _REFUSED).any()):
+            return since == until
+        return self._changed <= since and self._odd <= since and not self._is_other_load(since, until)
 
     def _is_other_load(self, since: int, until: int) -> bool:
         """Whether more or less came at a tick than at another."""
@@ -288,7 +295,8 @@ class Wide(Ordinary):
         columns = stationary.at_utilisation(queues._tables, queues._kind, rho)
         self._gamma, decay = columns[:, 2], columns[:, 3] * queues.rate
         self._most = np.where(layout.infinite, np.inf, queues.shift + _ORDINARY / self._gamma)
-        self._laws(run, rho, left)
+        flow = self._laws(run, rho, left, self.waits)
+        self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
         self._settled += 1
         come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
         missed = self._overflow(run) + (self._misses(run, left, decay) if calm else 0.0)
@@ -309,7 +317,8 @@ class Wide(Ordinary):
                 calls += np.bincount(below, left[rows] * survive[rows] * per_visit[below], layout.edges)
         return calls, left
 
-    def _laws(self, run: RunState, rho: Array, left: Array) -> None:
+    def _laws(self, run: RunState, rho: Array, left: Array, waits: CalmWaits) -> Array:
+        """Work out the laws of the waits; how many requests come to every pod in a tick."""
         layout, queues = run.layout, run.queues
         flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
         node = layout.lane_node
@@ -355,8 +364,8 @@ class Wide(Ordinary):
                 )
             )
             balancers.append((described.balancer, among))
-        self.waits.settle(stations, balancers, service)
-        self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
+        waits.settle(stations, balancers, service)
+        return flow
 
     def _patience_at(self, pod: int, service: float) -> tuple[float, ...]:
         values = self._patience[pod]
@@ -453,7 +462,10 @@ class Wide(Ordinary):
         """So many ticks at once."""
         layout, queues, callers, recorder = run.layout, run.queues, run.callers, run.recorder
         tick, end = run.tick, run.tick + ticks
-        run.sampler.finish(tick)
+        since = run.sampler.since
+        if not self._was_so(since, tick):
+            run.sampler.finish(tick)
+            since = tick
         fresh = np.zeros(layout.edges)
         for source in run.sources:
             for edge, count in zip(source.edges, source.arrivals(tick, ticks), strict=True):
@@ -476,7 +488,7 @@ class Wide(Ordinary):
         queue = exponentials(run.noise.uniform(end)) / np.maximum(self._gamma, 1e-12)
         queues.settle(end, np.where(layout.infinite, 0.0, queue), units, self.offered, left)
         run.settled(self.flow)
-        run.sampler.calm(tick, end, fresh, self.waits, self._settled)
+        run.sampler.calm(since, end, fresh, self.waits, self._settled)
         run.tick = end
 
 

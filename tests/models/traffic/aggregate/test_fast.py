@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from simcluster.eval.bench.layered import layered_spec
 from simcluster.models.traffic.aggregate import fast
 from simcluster.models.traffic.aggregate.live import LiveTraffic
 from simcluster.models.traffic.aggregate.run import AggregateRun
@@ -99,6 +100,19 @@ def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
     result = with_.result()
     assert result.to_dict() == without.result().to_dict()
     assert any(row.failed["timeout"] for row in result.load["users"]), "nothing was judged"
+
+
+@needs_numba
+@pytest.mark.parametrize("storm_at", [None, 2], ids=["calm", "storm"])
+def test_a_layered_graph_tells_the_same_with_it_and_without(storm_at, monkeypatch):
+    spec = layered_spec(40, seconds=16, storm_at=storm_at)
+    found = []
+    for switch in ("on", "off"):
+        monkeypatch.setenv(fast.SWITCH, switch)
+        run = AggregateRun(spec, 4)
+        found.append(run.run().to_dict())
+        assert run.used["wide"] > 50
+    assert found[0] == found[1]
 
 
 @needs_numba

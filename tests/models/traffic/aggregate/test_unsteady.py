@@ -70,7 +70,7 @@ def test_bursts_weigh_as_much_as_they_bring() -> None:
 
 
 @pytest.mark.parametrize(("rate", "strategy"), [(150.0, "wide"), (900.0, "leap")])
-def test_as_many_requests_end_as_begin_or_are_under_way_at_every_tick_and_over_leaps(rate: float, strategy: str) -> None:
+def test_as_many_requests_end_as_begin_or_are_under_way_at_every_tick(rate: float, strategy: str) -> None:
     graph = single(rate, 2, "300ms", 3, seconds=40)
     graph["services"]["server"]["operations"]["serve"]["failure"] = 0.05
     run = AggregateRun(spec_of(graph), 3, options=Options(strategies=(strategy,)))
