@@ -10,10 +10,14 @@ of their number times its size.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
+from simcluster.engine.streams import _GAMMA as GAMMA
+from simcluster.engine.streams import _MASK as MASK
 from simcluster.engine.streams import Streams, uniforms_at
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.grid import turned
@@ -86,6 +90,9 @@ class Callers:
         self.laters = np.array([p[1] for p in pairs], dtype=np.int64)
         self._policies()
         self.restrict()
+        #: whether judging may be compiled
+        unusual = self.any_leave or len(self.firsts) or len(self.budgeted) or not layout.timed.all()
+        self._plain = layout.lanes >= FEW_LANES and not unusual
 
     def _policies(self) -> None:
         layout = self.layout
@@ -170,6 +177,11 @@ class Callers:
         self._delayed_edge = np.array([e for e, _, _ in wanted], dtype=np.int64)
         self._delayed_number = np.array([k for _, k, _ in wanted], dtype=np.int64)
         self._delayed_ticks = np.array([d for _, _, d in wanted]) if wanted else np.zeros((0, _SPREAD))
+        longest = max(self._ring - 1.0, 1.0)
+        whole = np.minimum(np.maximum(np.floor(self._delayed_ticks + 0.5), 1.0), longest)
+        self._whole_delays = whole.astype(np.int64)
+        self._delay_of = np.full((self.tries, self.layout.edges), -1, dtype=np.int64)
+        self._delay_of[self._delayed_number, self._delayed_edge] = np.arange(len(wanted))
 
     def restrict(self) -> None:
         """Apply the limits of attempts: who may try again after failing with his k-th attempt."""
@@ -189,6 +201,10 @@ class Callers:
             in_time: share of good ones among them.
         """
         layout = self.layout
+        fast = kernels() if self._plain else None
+        if fast is not None:
+            self._judge_fast(fast, tick, share)
+            return
         cohort, original = self._expired(tick)
         if share is None:
             good, late = cohort, None
@@ -204,6 +220,22 @@ class Callers:
             self._answers(answered, in_time)
         self._conclude(tick, late)
         self._tokens()
+
+    def _judge_fast(self, fast: ModuleType, tick: int, share: Array | None) -> None:
+        """The same, compiled."""
+        edges = self.layout.edges
+        mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, edges))
+        self.succeeded, self.repeated = np.empty(edges), np.empty(edges)
+        none = np.zeros(edges)
+        fast.attempts(
+            tick, np.uint64(((tick + 1) * GAMMA) & MASK), share is not None, self._broken is not None, self._ring > 0,
+            self.layout.timeout_ticks, self.flying, self.total, none if share is None else share, self._owed,
+            none if self._broken is None else self._broken, self._keys, mix,
+            self.rejected, self.may, self.on, self.direct, self._instant, self._again, self._refusals, self.delayed,
+            self._delay_of, self._whole_delays, self.succeeded, self.failed, self.final, self.issue, self.retried,
+            self.repeated,
+        )  # fmt: skip
+        self._error_mix = None
 
     def _part(self, wanted: Array, left: Array) -> Array:
         """Which part of what is left of the cohorts succeeds.
@@ -285,7 +317,6 @@ class Callers:
         if not self.rejected.any():
             return None
         taken, self.rejected = self.rejected, np.zeros_like(self.rejected)
-        self._first_rejections = np.add.reduce(taken, axis=0)
         return taken
 
     def _take_errors(self) -> Array | None:
@@ -320,8 +351,9 @@ class Callers:
 
     def _fail(self, tick: int, kind: int, failures: Array) -> None:
         if kind == REJECTED and not len(self.budgeted):
+            first = np.add.reduce(failures, axis=0)
             failures, passed = self._repeat(failures)
-            self.repeated = np.add.reduce(failures, axis=0) - self._first_rejections
+            self.repeated = np.add.reduce(failures, axis=0) - first
             self.failed[kind] = np.add.reduce(failures, axis=0)
             normal = failures * (self.may * self.on[kind]) * (1.0 - self.direct * self._instant)
             self.final[kind] = self.failed[kind] - np.add.reduce(normal + passed, axis=0) - self.repeated
@@ -361,8 +393,7 @@ class Callers:
         amounts = again[self._delayed_number, self._delayed_edge]
         if not amounts.any():
             return
-        ticks = np.minimum(np.maximum(np.floor(self._delayed_ticks + 0.5), 1.0), self._ring - 1.0).astype(np.int64)
-        slots = (tick + ticks) % self._ring
+        slots = (tick + self._whole_delays) % self._ring
         piece = amounts / _SPREAD
         for column in range(_SPREAD):
             np.add.at(self.delayed, (slots[:, column], self._delayed_number + 1, self._delayed_edge), piece)

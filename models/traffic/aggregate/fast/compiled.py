@@ -21,7 +21,7 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     vars(numba.config)["CACHE_DIR"] = str(_HOME / "simcluster" / "numba")
 
 _FLOATS, _TABLE = "float64[::1]", "float64[:, ::1]"
-_INDEX, _FLAGS, _PLACES = "int64[::1]", "boolean[::1]", "int64[:, ::1]"
+_INDEX, _FLAGS, _PLACES, _RING = "int64[::1]", "boolean[::1]", "int64[:, ::1]", "float64[:, :, ::1]"
 NEVER = 1e300
 _GRID = 1024
 _ATTEMPTS = 12
@@ -138,7 +138,7 @@ def judge(  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-@_compiled(f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLAGS}, float64[:, :, ::1], {_TABLE}, {_TABLE})")
+@_compiled(f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_RING}, {_TABLE}, {_TABLE})")
 def break_off(tick, edges, ages, amounts, timed, flying, open_, mix):  # type: ignore[no-untyped-def]
     """`Callers.break_off`."""
     slots, tries = flying.shape[0], flying.shape[1]
@@ -153,6 +153,98 @@ def break_off(tick, edges, ages, amounts, timed, flying, open_, mix):  # type: i
             for number in range(tries):
                 mix[number, edge] += column[number, edge] * part
                 column[number, edge] = column[number, edge] * (1.0 - part)
+
+
+@_compiled(
+    f"void(int64, uint64, boolean, boolean, boolean, {_INDEX}, {_RING}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"uint64[::1], {_TABLE}, {_TABLE}, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_RING},"
+    f"{_PLACES}, {_PLACES}, {_FLOATS}, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS})"
+)
+def attempts(  # type: ignore[no-untyped-def]
+    tick, step, judged, breaking, waiting, timeout_ticks, flying, total, share, owed, broken,
+    keys, mix, rejected, may, on, direct, instant, found, refusals, delayed,
+    delay_of, delay_ticks, succeeded, failed, final, issue, retried, repeated,
+):  # fmt: skip
+    """`Callers.judge` of edges with time-outs: `_expired`, `_part`, `_whole`, and `_conclude` with `_fail`, `_repeat`
+    and `_delay`."""
+    slots, tries, ring = flying.shape[0], flying.shape[1], len(delayed)
+    here, again, passed = np.empty(tries), np.empty(tries), np.zeros(tries)
+    for e in range(len(succeeded)):
+        for number in range(tries):
+            issue[number, e] = 0.0
+            if waiting:
+                issue[number, e] += delayed[tick % ring, number, e]
+                delayed[tick % ring, number, e] = 0.0
+        begun = tick - timeout_ticks[e]
+        slot, left = begun % slots, 0.0
+        for number in range(tries):
+            here[number] = 0.0
+            if begun >= 0:
+                here[number] = flying[slot, number, e]
+                flying[slot, number, e] = 0.0
+            left = here[number] if number == 0 else left + here[number]
+        succeeded[e], retried[e], repeated[e] = left, 0.0, 0.0
+        for kind in range(3):
+            failed[kind, e] = final[kind, e] = 0.0
+        failed[3, e] = final[3, e] = refusals[e]
+        refusals[e] = 0.0
+        if judged:
+            wanted = share[e] * (total[slot, e] if begun >= 0 else 0.0)
+            if breaking:
+                wanted = wanted + owed[e]
+                owed[e] = min(max(wanted - left, 0.0), max(wanted, 1.0) * broken[e])
+            part = min(wanted / max(left, 1e-300), 1.0)
+            good = left * part
+            if left == math.floor(left) and good > 0.0 and good < left:
+                z = keys[e] + step
+                z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                z = z ^ (z >> np.uint64(31))
+                rounded = float(math.floor(good + (float(z >> np.uint64(11)) + 0.5) * 2.0**-53))
+                part = min(rounded / max(left, 1e-300), 1.0)
+            for number in range(tries):
+                good = here[number] * part
+                succeeded[e] = good if number == 0 else succeeded[e] + good
+                here[number] = here[number] - good
+        for kind in range(3):
+            if kind == 0 and not judged:
+                continue
+            if kind > 0:
+                taken = rejected if kind == 1 else mix
+                for number in range(tries):
+                    here[number] = taken[number, e]
+                    taken[number, e] = 0.0
+            first = 0.0
+            for number in range(tries):
+                first = here[number] if number == 0 else first + here[number]
+            if kind == 1:
+                for number in range(tries - 1):
+                    back = here[number] * (may[number, e] * on[1, e] * direct[number, e] * instant[e])
+                    here[number + 1] += back * found[e]
+                    passed[number] = back * (1.0 - found[e])
+            all_, more = 0.0, 0.0
+            for number in range(tries):
+                all_ = here[number] if number == 0 else all_ + here[number]
+                again[number] = here[number] * (may[number, e] * on[kind, e])
+                come = again[number]
+                if kind == 1:
+                    again[number] = again[number] * (1.0 - direct[number, e] * instant[e])
+                    come = again[number] + passed[number]
+                more = come if number == 0 else more + come
+            failed[kind, e] = all_
+            if kind == 1:
+                repeated[e] = all_ - first
+            final[kind, e] = all_ - more - repeated[e] if kind == 1 else all_ - more
+            if kind < 2:
+                retried[e] += more
+            for number in range(tries - 1):
+                at_once = again[number] * direct[number, e]
+                issue[number + 1, e] += at_once + passed[number] if kind == 1 else at_once
+                entry = delay_of[number, e] if waiting else -1
+                if entry >= 0:
+                    for column in range(delay_ticks.shape[1]):
+                        later = (tick + delay_ticks[entry, column]) % ring
+                        delayed[later, number + 1, e] += again[number] / delay_ticks.shape[1]
 
 
 @_compiled(f"float64({_TABLE}, float64, int64, float64)")

@@ -63,6 +63,14 @@ def storm(**front):
     }
 
 
+def patient():
+    """The same with users who try again after a while."""
+    described = storm()
+    backoff = {"base": "40ms", "factor": 3, "jitter": "full"}
+    described["load"]["users"]["call"]["retries"] = {"attempts": 4, "backoff": backoff}
+    return described
+
+
 def states(run):
     """All arrays of a run, by name."""
     found = {}
@@ -82,8 +90,9 @@ def states(run):
         storm(workers=8, blocking=True),
         storm(rate_limit={"rate": 900, "burst": 50}),
         {**storm(), "network": "3ms"},
+        patient(),
     ],
-    ids=["plain", "bounded front", "blocking front", "rate limit", "network"],
+    ids=["plain", "bounded front", "blocking front", "rate limit", "network", "back-off"],
 )
 def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
     spec = spec_of(described)
@@ -99,7 +108,7 @@ def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
             break
     result = with_.result()
     assert result.to_dict() == without.result().to_dict()
-    assert any(row.failed["timeout"] for row in result.load["users"]), "nothing was judged"
+    assert any(row.attempts_failed["timeout"] for row in result.load["users"]), "nothing was judged"
 
 
 @needs_numba
