@@ -498,18 +498,29 @@ class Callers:
     def break_off(self, tick: int, edges: Index, ages: Array, amounts: Array) -> None:
         """Attempts that got an error answer before their timeout: by edge, age in ticks and amount."""
         layout = self.layout
-        timed = layout.timed[edges]
-        alive = ~timed | (ages < layout.timeout_ticks[edges])
-        edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
         mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, layout.edges))
         self._error_mix = mix
         if self._broken is None:
             self._broken = np.zeros(layout.edges)
-        self._broken[edges] = 1.0
         fast = kernels() if layout.lanes >= FEW_LANES else None
         if fast is not None:
-            fast.break_off(tick, edges, ages, amounts, timed, self.flying, self.open, mix)
+            fast.break_off(
+                tick,
+                edges,
+                ages,
+                amounts,
+                layout.timed,
+                layout.timeout_ticks,
+                self._broken,
+                self.flying,
+                self.open,
+                mix,
+            )
             return
+        timed = layout.timed[edges]
+        alive = ~timed | (ages < layout.timeout_ticks[edges])
+        edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
+        self._broken[edges] = 1.0
         for edge, age, amount, is_timed in zip(
             edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True
         ):

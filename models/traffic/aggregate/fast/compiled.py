@@ -138,13 +138,50 @@ def judge(  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-@_compiled(f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_RING}, {_TABLE}, {_TABLE})")
-def break_off(tick, edges, ages, amounts, timed, flying, open_, mix):  # type: ignore[no-untyped-def]
+@_compiled(
+    f"int64({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE},"
+    f"{_FLOATS}, {_FLOATS}, {_INDEX}, {_FLOATS}, float64, {_INDEX}, {_FLOATS}, {_FLOATS})"
+)
+def passed_on(  # type: ignore[no-untyped-def]
+    below, above, child, lane_edge, lane_pod, flow, wait, share, node_own, final, backoff, timeout, limit,
+    latency, least, edges, ages, amounts,
+):  # fmt: skip
+    """`Errors._passed_on`; how many there are."""
+    total, base, count = np.zeros(len(node_own)), np.zeros(len(flow)), 0
+    for edge in range(len(flow)):
+        total[child[edge]] += flow[edge]
+    for lane in range(len(lane_edge)):
+        base[lane_edge[lane]] += min(wait[lane_pod[lane]], 1e7) * share[lane]
+    for kind in range(4):
+        for i in range(len(below)):
+            call, edge = below[i], above[i]
+            if final[kind, call] <= 0.0:
+                continue
+            amount = final[kind, call] * (flow[edge] / max(total[child[edge]], 1e-300))
+            if amount > least:
+                spent = backoff[call]
+                if kind == 0:
+                    spent = spent + timeout[call] * limit[call]
+                elif kind == 2:
+                    spent = spent + latency[call]
+                edges[count], amounts[count] = edge, amount
+                ages[count] = base[edge] + node_own[child[edge]] + spent
+                count += 1
+    return count
+
+
+@_compiled(f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_FLOATS}, {_RING}, {_TABLE}, {_TABLE})")
+def break_off(  # type: ignore[no-untyped-def]
+    tick, edges, ages, amounts, timed, timeout_ticks, broken, flying, open_, mix
+):
     """`Callers.break_off`."""
     slots, tries = flying.shape[0], flying.shape[1]
     for i in range(len(edges)):
         edge = edges[i]
-        column = flying[(tick - max(1, int(ages[i]))) % slots] if timed[i] else open_
+        if timed[edge] and ages[i] >= timeout_ticks[edge]:
+            continue
+        broken[edge] = 1.0
+        column = flying[(tick - max(1, int(ages[i]))) % slots] if timed[edge] else open_
         there = column[0, edge]
         for number in range(1, tries):
             there = there + column[number, edge]
