@@ -7,28 +7,22 @@ no fast-math, no fused operations, sums from the first to the last. A test compa
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
-from typing import Any
 
-import numba
 import numpy as np
 
-from simcluster.engine.arithmetic import _ARTANH, _LN2_HI, _LN2_LO, _SQRT_HALF
+from simcluster.models.traffic.aggregate.fast.signatures import FLAGS as _FLAGS
+from simcluster.models.traffic.aggregate.fast.signatures import FLOATS as _FLOATS
+from simcluster.models.traffic.aggregate.fast.signatures import INDEX as _INDEX
+from simcluster.models.traffic.aggregate.fast.signatures import NEVER
+from simcluster.models.traffic.aggregate.fast.signatures import PLACES as _PLACES
+from simcluster.models.traffic.aggregate.fast.signatures import RING as _RING
+from simcluster.models.traffic.aggregate.fast.signatures import TABLE as _TABLE
+from simcluster.models.traffic.aggregate.fast.signatures import compiled as _compiled
+from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit
+from simcluster.models.traffic.aggregate.fast.walks import visit as visit
 
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    _HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    vars(numba.config)["CACHE_DIR"] = str(_HOME / "simcluster" / "numba")
-
-_FLOATS, _TABLE = "float64[::1]", "float64[:, ::1]"
-_INDEX, _FLAGS, _PLACES, _RING = "int64[::1]", "boolean[::1]", "int64[:, ::1]", "float64[:, :, ::1]"
-NEVER = 1e300
 _GRID = 1024
 _ATTEMPTS = 12
-
-
-def _compiled(signature: str) -> Any:
-    return numba.njit(signature, cache=True, fastmath=False, error_model="numpy", nogil=True)
 
 
 @_compiled(f"float64({_TABLE}, {_INDEX}, {_INDEX}, {_FLOATS}, int64, float64)")
@@ -192,6 +186,33 @@ def break_off(  # type: ignore[no-untyped-def]
                 column[number, edge] = column[number, edge] * (1.0 - part)
 
 
+@_compiled("float64(float64, float64, uint64)")
+def _whole(left, part, z):  # type: ignore[no-untyped-def]
+    """`Callers._whole` of an edge; `z`: key and counter of its draw."""
+    good = left * part
+    if left != math.floor(left) or good <= 0.0 or good >= left:
+        return part
+    rounded = float(math.floor(good + _unit(_finished(z))))
+    return min(rounded / max(left, 1e-300), 1.0)
+
+
+@_compiled(
+    f"UniTuple(float64, 2)({_FLOATS}, int64, int64, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS})"
+)
+def _concluded(here, kind, e, may, on, direct, instant, passed, again):  # type: ignore[no-untyped-def]
+    """Failures of an edge, and those that are made again: later or in this tick (`again`), or elsewhere."""
+    all_, more = 0.0, 0.0
+    for number in range(len(here)):
+        all_ = here[number] if number == 0 else all_ + here[number]
+        again[number] = here[number] * (may[number, e] * on[kind, e])
+        come = again[number]
+        if kind == 1:
+            again[number] = again[number] * (1.0 - direct[number, e] * instant[e])
+            come = again[number] + passed[number]
+        more = come if number == 0 else more + come
+    return all_, more
+
+
 @_compiled(
     f"void(int64, uint64, boolean, boolean, boolean, {_INDEX}, {_RING}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"uint64[::1], {_TABLE}, {_TABLE}, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_RING},"
@@ -230,15 +251,7 @@ def attempts(  # type: ignore[no-untyped-def]
             if breaking:
                 wanted = wanted + owed[e]
                 owed[e] = min(max(wanted - left, 0.0), max(wanted, 1.0) * broken[e])
-            part = min(wanted / max(left, 1e-300), 1.0)
-            good = left * part
-            if left == math.floor(left) and good > 0.0 and good < left:
-                z = keys[e] + step
-                z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                z = z ^ (z >> np.uint64(31))
-                rounded = float(math.floor(good + (float(z >> np.uint64(11)) + 0.5) * 2.0**-53))
-                part = min(rounded / max(left, 1e-300), 1.0)
+            part = _whole(left, min(wanted / max(left, 1e-300), 1.0), keys[e] + step)
             for number in range(tries):
                 good = here[number] * part
                 succeeded[e] = good if number == 0 else succeeded[e] + good
@@ -259,15 +272,7 @@ def attempts(  # type: ignore[no-untyped-def]
                     back = here[number] * (may[number, e] * on[1, e] * direct[number, e] * instant[e])
                     here[number + 1] += back * found[e]
                     passed[number] = back * (1.0 - found[e])
-            all_, more = 0.0, 0.0
-            for number in range(tries):
-                all_ = here[number] if number == 0 else all_ + here[number]
-                again[number] = here[number] * (may[number, e] * on[kind, e])
-                come = again[number]
-                if kind == 1:
-                    again[number] = again[number] * (1.0 - direct[number, e] * instant[e])
-                    come = again[number] + passed[number]
-                more = come if number == 0 else more + come
+            all_, more = _concluded(here, kind, e, may, on, direct, instant, passed, again)
             failed[kind, e] = all_
             if kind == 1:
                 repeated[e] = all_ - first
@@ -480,99 +485,3 @@ def end(  # type: ignore[no-untyped-def]
             ahead += 1
         head[pod] = ahead
         begun[pod] = now
-
-
-@_compiled("uint64(uint64, int64)")
-def _bits(key, counter):  # type: ignore[no-untyped-def]
-    """`draws._bits`."""
-    z = key + np.uint64(counter) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@_compiled(f"int64(uint64, int64, {_FLOATS})")
-def _stratified(key, counter, found):  # type: ignore[no-untyped-def]
-    """`Walker.uniform` in calm stretches, into an array; the next counter. The order is found by counting."""
-    count = len(found)
-    bits = np.empty(count, dtype=np.uint64)
-    for i in range(count):
-        bits[i] = _bits(key, counter + i + 1)
-    order, other = np.arange(count), np.empty(count, dtype=np.int64)
-    for shift in (0, 8):
-        places = np.zeros(257, dtype=np.int64)
-        for i in range(count):
-            places[((bits[i] >> np.uint64(shift)) & np.uint64(255)) + np.uint64(1)] += 1
-        for value in range(256):
-            places[value + 1] += places[value]
-        for i in range(count):
-            value = (bits[order[i]] >> np.uint64(shift)) & np.uint64(255)
-            other[places[value]] = order[i]
-            places[value] += 1
-        order, other = other, order
-    for i in range(count):
-        unit = (float(bits[i] >> np.uint64(11)) + 0.5) * 2.0**-53
-        found[i] = unit if count < 4 else (order[i] + unit) / count
-    return counter + count
-
-
-@_compiled("float64(float64)")
-def _exponential(u):  # type: ignore[no-untyped-def]
-    """`draws.exponentials`, by `arithmetic.log_array`."""
-    mantissa, exponent = math.frexp(u)
-    e = float(exponent)
-    if mantissa < _SQRT_HALF:
-        mantissa, e = mantissa * 2.0, e - 1.0
-    s = (mantissa - 1.0) / (mantissa + 1.0)
-    z = s * s
-    total = _ARTANH[10]
-    for i in range(9, -1, -1):
-        total = total * z + _ARTANH[i]
-    return -(e * _LN2_HI + (2.0 * s * total + e * _LN2_LO))
-
-
-@_compiled(
-    f"int64(uint64, int64, int64, int64, {_FLOATS}, float64, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, float64, float64, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE}, {_FLOATS}, {_FLOATS})"
-)
-def visit(  # type: ignore[no-untyped-def]
-    key, counter, first, last, up, alike, together, chance, mixed, one_mean, two_mean,
-    values, natural, work, stretch, speed, pods, chances, wait, own,
-):  # fmt: skip
-    """`Walker.visits` of one node in calm stretches, with `_chances` and `CalmWaits.draw` but for its other laws."""
-    count = len(pods)
-    drawn = np.empty(count)
-    counter = _stratified(key, counter, drawn)
-    before = up[first - 1] if first > 0 else 0.0
-    here = up[last] - before
-    for i in range(count):
-        at, pod = before + drawn[i] * here, first
-        while pod < last and up[pod] <= at:
-            pod += 1
-        pods[i] = pod
-    for row in range(3):
-        counter = _stratified(key, counter, chances[row])
-    if alike >= 0.0:
-        counter = _stratified(key, counter, drawn)
-        for i in range(count):
-            if drawn[i] < alike:
-                for row in range(3):
-                    chances[row, i] = together[row, i]
-    for i in range(count):
-        pod, u, result = pods[i], chances[0, i], 0.0
-        if u < chance[pod]:
-            one, two = _exponential(1.0 - chances[1, i]), _exponential(1.0 - chances[2, i])
-            if mixed[pod] < 0.0:
-                result = one_mean[pod] * one + two_mean[pod] * two
-            else:
-                result = (one_mean[pod] if u / max(chance[pod], 1e-300) < mixed[pod] else two_mean[pod]) * one
-        wait[i] = result if here > 0.0 else NEVER
-    counter = _stratified(key, counter, drawn)
-    for i in range(count):
-        position = drawn[i] * len(values) - 0.5
-        low = int(min(max(math.floor(position), 0.0), len(values) - 2.0))
-        took = values[low] + min(max(position - low, 0.0), 1.0) * (values[low + 1] - values[low])
-        part = took * (work / max(natural, 1e-300))
-        pod = pods[i]
-        own[i] = part * stretch[pod] / speed[pod] + (took - part) if natural > 0.0 else took
-    return counter
