@@ -10,17 +10,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from simcluster.agents.expert import ReferenceStep
 from simcluster.eval.isolation.conversation import Conversation, Sink, Watcher
-from simcluster.eval.isolation.ending import AGENT_ERROR, TIMEOUT, Ending, by_status
+from simcluster.eval.isolation.ending import AGENT_ERROR, Ending, by_status
 from simcluster.eval.isolation.wire import Garbled, Wire
 from simcluster.surface.protocols import Session
 
 #: An agent that has returned may finish its exit hooks for so many wall-clock seconds.
 EXIT_GRACE_S = 5.0
+#: A command that has to end is asked to for so many, so that it can end what runs elsewhere (a container, for one).
+TERM_S = 5.0
 _CHUNK = 1 << 16
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
 _HOST = _BOOT + "from simcluster.eval.isolation.host import main; main(int(sys.argv.pop(1)))"
@@ -50,12 +52,18 @@ class Job(NamedTuple):
         steps: the task's reference fix, for the expert only.
         wall_s: wall-clock seconds it may work.
         memory_bytes: what each of its processes may allocate; 0 is no limit.
+        command: the words of a command that is the agent; it is handed no session.
+        environment: variables of the command.
+        over: asked now and then; if it gives an ending, the work has ended so, whatever the agent does.
     """
 
     agent: str
     steps: tuple[ReferenceStep, ...] = ()
     wall_s: float = math.inf
     memory_bytes: int = 0
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = {}
+    over: Callable[[], Ending | None] | None = None
 
 
 def missing(location: str) -> str:
@@ -127,13 +135,13 @@ class AgentHost:
                 pid = self._spawn(job, session.alert, (theirs.fileno(), write))
             grace_s = 0.0
             try:
-                ending = Conversation(Wire(ours), session, watcher, read, sink).hold(job.wall_s)
-                if ending is None or ending.outcome != TIMEOUT:
+                ending = Conversation(Wire(ours), session, watcher, read, sink).hold(job.wall_s, job.over)
+                if ending is None or ending.by_itself:
                     grace_s = EXIT_GRACE_S
             except Garbled as problem:
                 ending = Ending(AGENT_ERROR, f"the agent wrote to its session what is no message: {problem}")
             finally:
-                status = self._end(pid, grace_s)
+                status = self._end(pid, grace_s, TERM_S if job.command else 0.0)
             _drain(read, sink)
         return ending if ending is not None else by_status(status)
 
@@ -144,6 +152,7 @@ class AgentHost:
         try:
             steps = [step._asdict() for step in job.steps]
             wanted = {"agent": job.agent, "steps": steps, "alert": alert, "memory_bytes": job.memory_bytes}
+            wanted |= {"command": job.command, "environment": dict(job.environment)}
             self._control.send({"spawn": wanted})
             self._control.receive()
             socket.send_fds(self._control.socket, [b"!"], list(descriptors))
@@ -152,13 +161,13 @@ class AgentHost:
             os.close(descriptors[1])
         return pid
 
-    def _end(self, pid: int, grace_s: float) -> int | None:
+    def _end(self, pid: int, grace_s: float, term_s: float) -> int | None:
         """Kill what is left of a run; the wait status if the agent had ended by itself."""
         try:
-            self._control.send({"end": grace_s})
+            self._control.send({"end": grace_s, "term": term_s})
             status: int | None = self._control.receive()["status"]
         except (OSError, EOFError):  # it has killed its parent
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
             self.close()
             return None

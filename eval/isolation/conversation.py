@@ -23,6 +23,8 @@ Sink = Callable[[bytes], object]
 
 #: Characters of an agent's error text that are kept.
 ERROR_MAX = 20_000
+#: How often it is asked whether the work is over, wall-clock seconds.
+LOOK_S = 0.25
 _CHUNK = 1 << 16
 
 
@@ -45,8 +47,13 @@ class Conversation:
         self._sink = sink
         self._spent = False  # the session has said that its budget is used up
 
-    def hold(self, wall_s: float) -> Ending | None:
-        """How it ended; None if the connection was closed without a word. Raises Garbled."""
+    def hold(self, wall_s: float, over: Callable[[], Ending | None] | None = None) -> Ending | None:
+        """How it ended; None if the connection was closed without a word. Raises Garbled.
+
+        Args:
+            wall_s: wall-clock seconds it may work.
+            over: asked every `LOOK_S`; what it gives ends the conversation.
+        """
         deadline_s = time.monotonic() + wall_s
         with selectors.DefaultSelector() as selector:
             selector.register(self._wire.socket, selectors.EVENT_READ)
@@ -56,6 +63,10 @@ class Conversation:
                 message = self._wire.take()
                 if message is not None and "end" in message:
                     return self._ended(message)
+                if over is not None:
+                    if (ended := over()) is not None:
+                        return ended._replace(by_itself=False)
+                    patience_s = min(left_s, LOOK_S)
                 answer = None if message is None else self._answer(message)
                 self._wire.socket.settimeout(patience_s)
                 try:
@@ -67,7 +78,7 @@ class Conversation:
                     break
                 except (EOFError, OSError):
                     return None
-        return Ending(TIMEOUT, f"the agent worked longer than {wall_s:g} s of wall-clock time")
+        return Ending(TIMEOUT, f"the agent worked longer than {wall_s:g} s of wall-clock time", by_itself=False)
 
     def _listen(self, selector: selectors.BaseSelector, patience_s: float | None) -> None:
         """Wait for a request or for output."""

@@ -17,10 +17,15 @@ DONE, BUDGET, AGENT_ERROR, EXITED, KILLED, TIMEOUT, HARNESS_ERROR = (
 
 
 class Ending(NamedTuple):
-    """How a run ended: one of the outcomes above, and an explanation where it is not `done`."""
+    """How a run ended: one of the outcomes above, and an explanation where it is not `done`.
+
+    Attributes:
+        by_itself: the agent said so; otherwise it may still be at work.
+    """
 
     outcome: str
     error: str = ""
+    by_itself: bool = True
 
 
 def by_status(status: int | None) -> Ending:

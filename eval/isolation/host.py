@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from simcluster.agents import registry
 from simcluster.agents.expert import ReferenceStep
 from simcluster.eval.isolation.linux import adopt_orphans, kill_descendants
+from simcluster.eval.isolation.program import CannotStart, run_program
 from simcluster.eval.isolation.session import RemoteSession
 from simcluster.eval.isolation.wire import Wire
 from simcluster.surface.protocols import BudgetExceeded
@@ -50,8 +51,8 @@ def main(descriptor: int) -> None:
                 control.send({"pid": pid})
             else:
                 pid, ended = 0, pid
-                control.send({"status": _bury(ended, message["end"])})
-    _bury(pid, 0.0)
+                control.send({"status": _bury(ended, message["end"], message["term"])})
+    _bury(pid, 0.0, 0.0)
 
 
 def _spawn(control: Wire, job: dict[str, Any]) -> int:
@@ -70,30 +71,45 @@ def _spawn(control: Wire, job: dict[str, Any]) -> int:
     return pid
 
 
-def _bury(pid: int, grace_s: float) -> int | None:
+def _bury(pid: int, grace_s: float, term_s: float) -> int | None:
     """End an agent and everything it has started.
 
     Args:
         grace_s: it may end by itself within so many wall-clock seconds.
+        term_s: then it is asked to, by SIGTERM, and may take so many.
 
     Returns:
-        Its wait status; None if it had to be killed.
+        Its wait status; None if it had to be ended.
     """
-    status: int | None = None
-    deadline_s = time.monotonic() + grace_s
-    while pid and status is None and time.monotonic() < deadline_s:
-        ended, found = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            status = found
-        else:
-            time.sleep(_LOOK_S)
-    if pid and status is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)  # it may have had no time to lead a group
+    if not pid:
+        kill_descendants()
+        return None
+    status = _ended(pid, grace_s)
+    if status is None:
+        if term_s:
+            _signal(pid, signal.SIGTERM)
+            _ended(pid, term_s)
+        _signal(pid, signal.SIGKILL)
     kill_descendants()
     return status
+
+
+def _ended(pid: int, within_s: float) -> int | None:
+    """The wait status of a child that ends within so many wall-clock seconds."""
+    deadline_s = time.monotonic() + within_s
+    while time.monotonic() < deadline_s:
+        ended, found = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return found
+        time.sleep(_LOOK_S)
+    return None
+
+
+def _signal(pid: int, number: int) -> None:
+    """To an agent and its group; it may have had no time to lead one, and what is another user's is not ours to end."""
+    for send in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            send(pid, number)
 
 
 def _become_agent(job: dict[str, Any], session: int, output: int) -> NoReturn:
@@ -104,10 +120,15 @@ def _become_agent(job: dict[str, Any], session: int, output: int) -> NoReturn:
     outcome, trace, send, leave = "done", traceback.format_exc, wire.send, os._exit
     error, status = "", 0
     try:
-        agent = registry.create(job["agent"], [ReferenceStep(**step) for step in job["steps"]])
-        agent.run(RemoteSession(wire, job["alert"]))
+        if job["command"]:
+            run_program(job["command"], job["environment"])
+        else:
+            agent = registry.create(job["agent"], [ReferenceStep(**step) for step in job["steps"]])
+            agent.run(RemoteSession(wire, job["alert"]))
     except BudgetExceeded as reached:
         outcome, error = "budget", str(reached)
+    except CannotStart as problem:
+        outcome, error = "agent_error", str(problem)
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
         outcome, error = "exited", f"the agent left with exit status {status & 0xFF}"

@@ -32,13 +32,17 @@ def kill_descendants(spared: int = 0) -> None:
     """Kill and await every child, and, of a process that adopts orphans, every descendant.
 
     Args:
-        spared: a child that is left alone.
+        spared: a child that is left alone; so is what belongs to another user and may not be killed.
     """
-    while children := [pid for pid in _children() if pid != spared]:
+    left = [spared]
+    while children := [pid for pid in _children() if pid not in left]:
         for pid in children:
-            os.kill(pid, signal.SIGKILL)
-        for pid in children:
-            os.waitpid(pid, 0)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except PermissionError:
+                left.append(pid)
+            else:
+                os.waitpid(pid, 0)
 
 
 def _children() -> list[int]:

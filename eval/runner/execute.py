@@ -11,8 +11,10 @@ from simcluster.agents.expert import ReferenceStep
 from simcluster.agents.protocol import Agent
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.isolation.agenthost import AgentHost, Job
+from simcluster.eval.isolation.conversation import Sink, Watcher
 from simcluster.eval.isolation.ending import Ending
 from simcluster.eval.runner.plan import Plan, Record, Run
+from simcluster.eval.serving import command
 from simcluster.eval.trajectory.recorder import write_jsonl
 
 #: Bytes of what an agent prints that are kept with its run.
@@ -34,7 +36,7 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     began_s = time.perf_counter()
     episode = start(run.task, run.seed, plan.noise, plan.library)
     printed = bytearray()
-    ending = host.run(job_of(run.agent, episode, plan), episode, lambda data: _keep(printed, data))
+    ending = work(run.agent, episode, plan, host, lambda data: keep(printed, data))
     report = episode.finish().to_dict()
     try:
         write_files(folder, run, episode, ending.outcome)
@@ -45,9 +47,26 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     return record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
 
 
-def job_of(agent: str, episode: Episode, plan: Plan) -> Job:
-    """What the agent's process is handed; the expert gets the first reference fix, not what it is for."""
-    return Job(agent, reference_steps(episode) if agent == "expert" else (), plan.wall_limit_s, plan.memory_mib * 2**20)
+def work(
+    agent: str, episode: Episode, plan: Plan, host: AgentHost, sink: Sink, watcher: Watcher | None = None
+) -> Ending:
+    """Let an agent work on an episode, in processes of its own, within the limits of a plan.
+
+    The expert is handed the first reference fix, not what it is for; a command (`cmd: …`) a served cluster.
+
+    Args:
+        sink: is given what the agent prints.
+        watcher: is told of every command, but not of what goes through sockets.
+    """
+    steps = reference_steps(episode) if agent == "expert" else ()
+    job = Job(agent, steps, plan.wall_limit_s, plan.memory_mib * 2**20)
+    if not command.is_command(agent):
+        return host.run(job, episode, sink, watcher)
+    with command.served(episode, plan.wall_limit_s) as served:
+        words = tuple(command.words_of(agent))
+        return served.outcome(
+            host.run(job._replace(command=words, environment=served.environment, over=served.over), episode, sink)
+        )
 
 
 def agent_for(name: str, episode: Episode) -> Agent:
@@ -68,7 +87,8 @@ def write_files(folder: Path, run: Run, episode: Episode, outcome: str) -> None:
     write_jsonl(folder / f"{run.name}.trajectory.jsonl", recorder.header(), recorder.records)
 
 
-def _keep(printed: bytearray, data: bytes) -> None:
+def keep(printed: bytearray, data: bytes) -> None:
+    """Add what an agent has printed, up to `OUTPUT_MAX`."""
     if len(printed) <= OUTPUT_MAX:
         printed += data
         if len(printed) > OUTPUT_MAX:

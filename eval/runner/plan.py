@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ from simcluster import tasks
 from simcluster.agents import registry
 from simcluster.engine.content import Library
 from simcluster.eval.isolation.agenthost import missing
+from simcluster.eval.serving import command
 from simcluster.noise import plan as noise_profiles
 
 Record = dict[str, Any]
@@ -20,6 +23,14 @@ class PlanError(Exception):
     """An evaluation that cannot be run as it is asked for."""
 
     exit_code = 2  # of the command line: a usage error
+
+
+def _file_name(agent: str) -> str:
+    """An agent in names of files: commands are long and hold anything."""
+    if not command.is_command(agent):
+        return agent.replace(":", "-").replace("/", "-")
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", agent).strip("-")[:40]
+    return f"{plain}-{hashlib.blake2b(agent.encode(), digest_size=4).hexdigest()}"
 
 
 class Run(NamedTuple):
@@ -32,7 +43,7 @@ class Run(NamedTuple):
     @property
     def name(self) -> str:
         """Stem of the run's files."""
-        return f"{Path(self.task).stem}.{self.agent.replace(':', '-').replace('/', '-')}.{self.seed}"
+        return f"{Path(self.task).stem}.{_file_name(self.agent)}.{self.seed}"
 
     @property
     def start(self) -> tuple[str, int]:
@@ -46,7 +57,7 @@ class Plan:
 
     Attributes:
         task_ids: ids or paths of task files.
-        agents: registered names or `module:Class`.
+        agents: registered names, `module:Class`, or `cmd: COMMAND`.
         seeds: one run for each.
         noise: id of a profile, or None.
         content: extra folders of content.
@@ -77,6 +88,10 @@ class Plan:
         for task_id in self.task_ids:
             tasks.load(task_id, self.library)
         for agent in self.agents:
+            if command.is_command(agent):
+                if lack := command.lack_of(agent):
+                    raise PlanError(f"agent {agent}: {lack}")
+                continue
             registry.check(agent)
             location = registry.location(agent)
             if location and (lack := missing(location)):

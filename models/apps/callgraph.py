@@ -156,7 +156,7 @@ def _operation(place: str, name: str, operation: Operation) -> AppOperation:
     """A graph's operation, asked for by its name."""
     given = {key: getattr(operation, key) for key in Operation.model_fields}
     try:
-        return AppOperation(path=f"/{name}", **given)
+        return AppOperation(path=f"/{name}", **given | {"contention": f"{operation.contention}ns"})
     except ValidationError as error:
         raise ValueError(f"{place}: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
 

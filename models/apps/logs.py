@@ -20,7 +20,7 @@ from simcluster.engine.arithmetic import exp
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.marks import Spoken, fill, value_of
 from simcluster.models.traffic.cluster.causes import Cause
-from simcluster.models.traffic.cluster.distribution import Latency, law_of
+from simcluster.models.traffic.cluster.distribution import Latency, draw, humps_of
 from simcluster.models.traffic.cluster.operations import LogTemplate
 from simcluster.models.traffic.cluster.server import Failed, Served
 from simcluster.telemetry.logs import FRAME_BYTES, LazyLines, LogLine
@@ -180,7 +180,7 @@ class RequestLines(LazyLines):
 
     def _of(self, began: Began, group: _Group, position: int) -> Iterator[Moment]:
         law, limit = group.law, longest(group.law)
-        lasts = law_of(law) if law.mean > 0.0 else None
+        lasts = humps_of(law) if law.mean > 0.0 else None
         since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
         first = began.t_ns - began.span_ns
         for number in range(position + 1, position + 1 + group.requests):
@@ -188,7 +188,7 @@ class RequestLines(LazyLines):
             start = first + 1 + int(uniform_at(key, 0) * began.span_ns)
             took = group.after_ns
             if lasts is not None:
-                took += int(min(exp(lasts.quantile(uniform_at(key, 50))), limit))
+                took += int(min(exp(draw(lasts, uniform_at(key, 50))), limit))
             for place, template in enumerate(group.templates):
                 at = start + (min(place * STEP_NS, took) if template.begins else took)
                 if since_ns < at <= t_ns and took > template.above_ns:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 from simcluster.engine import Parted
+from simcluster.telemetry.metrics.columns import Samples
 
 #: `Call.trust` of a caller that does not look at certificates.
 ANY_SERVER = "any"
@@ -137,6 +138,10 @@ class Process(ABC, Parted):
 
         None if only an answer can tell.
         """
+        return None
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Its metrics, as a scrape of the path finds them; an answer that refuses, or None if there are none."""
         return None
 
     def admission_review(self, call: Call, review: dict[str, Any]) -> Answer | None:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call, ExecResult, Process
+from simcluster.telemetry.metrics.columns import Samples
 
 
 class Program(Process):
@@ -57,6 +58,10 @@ class WrappedProgram(Program):
     def steady(self, call: Call) -> object | None:
         """What a health check goes by."""
         return self.inner.steady(call) if type(self).answer is WrappedProgram.answer else None
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Its metrics."""
+        return self.inner.exposition(call)
 
     def run(self, argv: tuple[str, ...]) -> ExecResult | None:
         """Run a command of the image."""

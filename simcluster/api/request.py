@@ -68,6 +68,7 @@ class Request:
         token: the bearer token of the Authorization header; if there is one it decides who the user is.
         route: what the path names, of callers who know; None: the server reads the path.
         patience_ns: how long the client waits for the end of a command before it hangs up; None for ever.
+        upgraded: whether the connection can carry streams; a command over a plain one is checked and refused.
     """
 
     method: str
@@ -82,6 +83,7 @@ class Request:
     token: str = ""
     route: Route | None = None
     patience_ns: int | None = None
+    upgraded: bool = True
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
@@ -95,8 +97,11 @@ class Request:
         return [value for key, value in self.query if key == name]
 
     def flag(self, name: str) -> bool:
-        """A boolean query parameter."""
-        return self.param(name) in ("true", "1", "") and any(k == name for k, _ in self.query)
+        """A boolean query parameter: true if it is there and neither `false` nor `0`.
+
+        Source: k8s.io/apimachinery, pkg/runtime/conversion.go, Convert_Slice_string_To_bool.
+        """
+        return self.param(name, "0").lower() not in ("false", "0")
 
     @property
     def target(self) -> str:
@@ -115,6 +120,9 @@ class WatchStream(Protocol):
 
     def poll(self) -> list[dict[str, Any]]:
         """Watch events (`{"type": ..., "object": ...}`) that have arrived since the last poll."""
+
+    def finish(self) -> None:
+        """The server's end of the watch: a last bookmark, if the client asked for such, and nothing after it."""
 
     def close(self) -> None:
         """Stop watching."""

@@ -6,15 +6,36 @@ request takes no simulated time. Source of names and help texts: kube-apiserver 
 
 from __future__ import annotations
 
+import functools
+
 from simcluster.api.request import Request
 from simcluster.api.resources import ResourceTable
 from simcluster.api.routing import Route
 from simcluster.api.store import Store
 from simcluster.api.version import VERSION
-from simcluster.telemetry.exposition import Family
+from simcluster.telemetry.metrics.columns import Columns, Group, Row, Samples, counter, gauge
 
 #: Verb, group, version, resource, subresource, scope, code.
 Counted = tuple[str, str, str, str, str, str, int]
+_REQUESTS = Columns(
+    (
+        counter("apiserver_request_total", "[STABLE] Counter of apiserver requests broken out for each verb, dry run "
+                "value, group, version, resource, scope, component, and HTTP response code."),
+    )
+)  # fmt: skip
+_STORED = Columns(
+    (
+        gauge("apiserver_storage_objects", "[STABLE] Number of stored objects at the time of last check split by kind. "
+              "In case of a fetching error, the value will be -1."),
+    )
+)  # fmt: skip
+_BUILD = Columns(
+    (
+        gauge("kubernetes_build_info", "[ALPHA] A metric with a constant '1' value labeled by major, minor, git "
+              "version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was "
+              "built, and platform on which it is running."),
+    )
+)  # fmt: skip
 _VERBS = {"POST": "POST", "PUT": "PUT", "PATCH": "PATCH", "DELETE": "DELETE"}
 
 
@@ -27,7 +48,7 @@ class ServedRequests:
     def count(self, request: Request, route: Route, code: int) -> None:
         """One write has been answered."""
         verb = _VERBS.get(request.method)
-        if verb is None or (request.query and request.param("dryRun")):
+        if verb is None or (request.query and request.param("dryRun")) or not request.upgraded:
             return
         resource = route.resource
         scope = "resource" if route.name or verb == "POST" else "namespace" if route.namespace else "cluster"
@@ -42,42 +63,36 @@ class ServedRequests:
         self.counts[key] = self.counts.get(key, 0) + count
 
 
-def families(served: ServedRequests, store: Store, resources: ResourceTable) -> list[Family]:
+def samples(served: ServedRequests, store: Store, resources: ResourceTable) -> Samples:
     """What `/metrics` exposes."""
-    requests = tuple(
-        (
-            (
-                ("code", str(code)),
-                ("component", "apiserver"),
-                ("dry_run", ""),
-                ("group", group),
-                ("resource", resource),
-                ("scope", scope),
-                ("subresource", subresource),
-                ("verb", verb),
-                ("version", version),
-            ),
-            count,
-        )
-        for (verb, group, version, resource, subresource, scope, code), count in served.counts.items()
-    )
-    stored = tuple(
-        ((("resource", resource.name),), store.count(resource.name))
-        for resource in resources.all
-        if resource.storage == resource.name and "watch" in resource.verbs
-    )
-    return [
-            Family("apiserver_request_total", "counter", "[STABLE] Counter of apiserver requests broken out for "
-                   "each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
-                   requests),
-            Family("apiserver_storage_objects", "gauge", "[STABLE] Number of stored objects at the time of last check "
-                   "split by kind. In case of a fetching error, the value will be -1.", tuple(dict(stored).items())),
-            Family("kubernetes_build_info", "gauge", "[ALPHA] A metric with a constant '1' value labeled by major, "
-                   "minor, git version, git commit, git tree state, build date, Go version, and compiler from which "
-                   "Kubernetes was built, and platform on which it is running.", ((_build(), 1),)),
-    ]  # fmt: skip
+    found: dict[Group, Row] = {}
+    for counted, count in served.counts.items():
+        found[_requests(counted)] = _REQUESTS.row((count,))
+    for resource in resources.all:
+        if resource.storage == resource.name and "watch" in resource.verbs:
+            found[Group(_STORED, (("resource", resource.name),))] = _STORED.row((store.count(resource.name),))
+    found[Group(_BUILD, _build())] = _BUILD.row((1,))
+    return found
 
 
+@functools.lru_cache(maxsize=4096)
+def _requests(counted: Counted) -> Group:
+    verb, group, version, resource, subresource, scope, code = counted
+    own = {
+        "code": str(code),
+        "component": "apiserver",
+        "dry_run": "",
+        "group": group,
+        "resource": resource,
+        "scope": scope,
+        "subresource": subresource,
+        "verb": verb,
+        "version": version,
+    }
+    return Group(_REQUESTS, tuple(own.items()))
+
+
+@functools.cache
 def _build() -> tuple[tuple[str, str], ...]:
     names = {
         "build_date": "buildDate",

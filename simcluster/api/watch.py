@@ -101,6 +101,13 @@ class Watch:
         self._is_last_bookmark_sent = True
         return True
 
+    def finish(self) -> None:
+        """The server's end of the watch: a last bookmark, if the client asked for such, and nothing after it."""
+        self._pending += self.poll()
+        if self.options.bookmarks and not self.is_closed:
+            self._pending.append(self._bookmark({}))
+        self.is_closed = True
+
     def close(self) -> None:
         """Stop watching."""
         self.is_closed = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcluster.api.server import Api
+from simcluster.control import managermetrics
 from simcluster.control.attachdetach import AttachDetachController
 from simcluster.control.certificates import RequestCleaner, RequestSigner
 from simcluster.control.clusterroleaggregation import ClusterRoleAggregationController
@@ -38,6 +39,7 @@ from simcluster.control.ttlafterfinished import TtlAfterFinishedController
 from simcluster.control.validatingadmissionpolicy import ValidatingAdmissionPolicyStatusController
 from simcluster.control.volumeexpand import VolumeExpandController
 from simcluster.engine import Simulation
+from simcluster.telemetry.metrics.columns import Samples
 
 #: By the name that `--controllers` of kube-controller-manager uses.
 CONTROLLERS: dict[str, type[Controller]] = {
@@ -106,6 +108,10 @@ class ControllerManager:
         self.running = True
         process = self._process = Process(self.sim)
         self.controllers = {name: CONTROLLERS[name](process, self.api) for name in self.names}
+
+    def samples(self) -> Samples:
+        """Its metrics."""
+        return managermetrics.samples(self.controllers)
 
     def stop(self) -> None:
         """Stop: nothing is reconciled until `start`."""

@@ -32,6 +32,7 @@ _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:\d\d)")
 
 
+@functools.lru_cache(maxsize=256)
 def parse_duration(text: str) -> int:
     """Nanoseconds of a Go duration such as `90s`, `1m30s`, `250ms`, `0` or `-5s`.
 

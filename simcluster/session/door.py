@@ -3,7 +3,7 @@
 Clock policies over sockets: a command of kubectl (one `Kubectl-Session`) is charged once, by its first exchange that
 counts; discovery, OpenAPI, version and health are free; a client that names no command is charged for each request. A
 watch or a followed log moves a stepped clock if it belongs to a command, until that command's patience is used up;
-informers never do.
+informers never do. A command that asks again what it has asked has slept in between.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from simcluster.api.encoding.wire import Encoder
 from simcluster.api.request import Request as ApiRequest
@@ -28,6 +29,10 @@ from simcluster.surface.protocols import CommandResult, HttpAnswer
 FOLLOW_NS = 30 * SECOND
 #: How far the clock moves between two looks at what is followed.
 STEP_NS = 50 * MILLISECOND
+#: How long kubectl sleeps before it asks for an object again, and before it tries again to evict a pod
+#: (k8s.io/kubectl, pkg/drain/drain.go, the only command that polls).
+POLL_NS = SECOND
+EVICTION_RETRY_NS = 5 * SECOND
 #: Paths that tell what a server is, not what is in it.
 _FREE = ("/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/openapi", "/.well-known", "/openid", "/")
 _LOOKS = ("exec", "attach", "portforward")
@@ -47,17 +52,16 @@ class SessionDoor:
         self._wall_ns = wall_ns
         self._opened_ns = (wall_ns(), live.world.sim.now)
         self._encoder = Encoder()
-        self._commands: dict[str, int] = {}  # session -> until when its watches move the clock
+        self._commands: dict[str, _Command] = {}  # by session
 
     def exchange(self, request: ApiRequest, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect. Raises BudgetExceeded."""
         if _is_free(request):  # kubectl asks these side by side: their order means nothing, and they leave no trace
             return http.answer(request, self.look(request), self._encoder)
         charge, counts = self._charge(request, caller)
-        if caller.session and request.flag("watch"):
-            # Drawn by chance by every kubectl; such a watch ends by itself when nothing comes.
-            query = tuple(pair for pair in request.query if pair[0] != "timeoutSeconds")
-            request = replace(request, query=query)
+        self._sleep(request, caller)
+        if caller.session:
+            request = replace(request, query=_without_chance(request))
         text = http.written(request, charge, counts=counts)
         result = self.live.inbox.submit(Request("http", text, at_ns=self._arrives_ns()))
         return result if isinstance(result, HttpAnswer) else http.interrupted(result)
@@ -68,7 +72,8 @@ class SessionDoor:
 
     def follow(self, caller: Caller, seen: Callable[[], bool]) -> bool:
         """Let time pass until there is news, 30 simulated seconds at most; whether there is."""
-        left_ns = self._commands.get(caller.session, 0) - self.live.world.sim.now
+        command = self._commands.get(caller.session)
+        left_ns = command.ends_ns - self.live.world.sim.now if command is not None else 0
         return self.live.inbox.follow(seen, STEP_NS, min(FOLLOW_NS, max(0, left_ns)))
 
     def drives(self, caller: Caller) -> bool:
@@ -84,6 +89,18 @@ class SessionDoor:
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """Any other request. Raises ValueError, BudgetExceeded."""
         return self.live.inbox.submit(Request(tool, text, target, stdin, at_ns=self._arrives_ns()))
+
+    def _sleep(self, request: ApiRequest, caller: Caller) -> None:
+        """Let the time pass that a command has slept if this request begins another round of its polling."""
+        if request.flag("watch") or not self.drives(caller):
+            return
+        asked, key = self._commands[caller.session].asked, (request.method, request.target)
+        if key in asked and request.path.endswith("/eviction"):
+            self.live.inbox.follow(lambda: False, STEP_NS, EVICTION_RETRY_NS)
+        elif key in asked and request.method == "GET":
+            asked.clear()
+            self.live.inbox.follow(lambda: False, STEP_NS, POLL_NS)
+        asked.add(key)
 
     def _arrives_ns(self) -> int | None:
         policy = self.live.inbox.policy
@@ -101,10 +118,31 @@ class SessionDoor:
             return "free", False
         if len(self._commands) >= _REMEMBERED:
             del self._commands[next(iter(self._commands))]
-        self._commands[caller.session] = self.live.world.sim.now + self.live.inbox.policy.patience_ns
+        self._commands[caller.session] = _Command(self.live.world.sim.now + self.live.inbox.policy.patience_ns, set())
         words = caller.command.removeprefix("kubectl").strip()
         by_request = _charge_of(request)
         return (by_request if by_request == "look" or not words else kubectl_charge(words)), True
+
+
+def _without_chance(request: ApiRequest) -> tuple[tuple[str, str], ...]:
+    """The query without what every kubectl draws by chance and means nothing.
+
+    That is when a watch times out (such a one ends by itself when nothing comes), and the order of the terms of a field
+    selector, which stand in a map of Go.
+    """
+    watches = request.flag("watch")
+    return tuple(
+        (key, ",".join(sorted(value.split(","))) if key == "fieldSelector" and "\\" not in value else value)
+        for key, value in request.query
+        if not (watches and key == "timeoutSeconds")
+    )
+
+
+class _Command(NamedTuple):
+    """A command that is under way: until when its watches move the clock, and what it has asked in this round."""
+
+    ends_ns: int
+    asked: set[tuple[str, str]]
 
 
 def _is_free(request: ApiRequest) -> bool:

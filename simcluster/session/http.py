@@ -6,7 +6,6 @@ from run to run and means nothing to a world (ports, the random name of a comman
 
 from __future__ import annotations
 
-import hashlib
 import json
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any, get_args
@@ -45,6 +44,8 @@ def written(request: ApiRequest, charge: Charge, *, counts: bool) -> str:
             call[key] = value
     if request.impersonate is not None:
         call["as"] = _identity(request.impersonate)
+    if not request.upgraded:
+        call["plain"] = True
     if request.body:
         try:
             call["body"] = request.body.decode()
@@ -102,15 +103,16 @@ def execute(executor: Executor, text: str, encoder: Encoder) -> HttpAnswer:
         impersonate=Impersonation(*_parts(call["as"])) if "as" in call else None,
         token=call.get("token", ""),
         patience_ns=executor.clock.left_ns,
+        upgraded=not call.get("plain", False),
     )
-    response = executor.world.api.handle(request)
-    lasted_ns = response.latency_ns + _ran_for(request, response)
+    response = executor.uplink.handle(request)
+    lasted_ns = response.latency_ns + ran_for(request, response)
     if lasted_ns:
         executor.clock.advance(lasted_ns)
     return answer(request, response, encoder)
 
 
-def _ran_for(request: ApiRequest, response: Response) -> int:
+def ran_for(request: ApiRequest, response: Response) -> int:
     """How long a command in a container took."""
     if request.path.endswith("/exec") and isinstance(response.body, dict):
         return int(response.body.get("lasted_ns", 0))
@@ -120,8 +122,7 @@ def _ran_for(request: ApiRequest, response: Response) -> int:
 def answer(request: ApiRequest, response: Response, encoder: Encoder) -> HttpAnswer:
     """What came of an exchange, as a command's result: its text names the answer by a digest."""
     wire = encoder.encode(request, response)
-    named = hashlib.blake2b(wire.body, digest_size=16).hexdigest()
-    return HttpAnswer(f"{wire.code} {named}", "", 0, wire, response)
+    return HttpAnswer(f"{wire.code} {wire.digest}", "", 0, wire, response)
 
 
 def interrupted(result: CommandResult) -> HttpAnswer:

@@ -19,6 +19,7 @@ from simcluster.surface.kubectl import Kubectl
 from simcluster.surface.nodeshell import NodeShell
 from simcluster.surface.protocols import CommandResult
 from simcluster.world import World
+from simcluster.world.deskuplink import DeskUplink
 from simcluster.world.graphs import UNNAMED, add_users, deploy_graph, graph_in, habits_of
 
 #: The longest single wait that is accepted; longer ones are typing errors more often than wishes.
@@ -52,6 +53,7 @@ class Executor:
     """Does what requests say, by the clock of the command that is under way.
 
     Attributes:
+        uplink: the API server as the desk reaches it.
         submission: the last diagnosis: a text or a dictionary whose meaning nobody here knows.
     """
 
@@ -59,6 +61,7 @@ class Executor:
         self.world = world
         self.clock = DeadlineClock(world)
         self.submission: str | dict[str, Any] | None = None
+        self.uplink = DeskUplink(world, self.clock)
         self._encoder = Encoder()
         self._kubectls: dict[str, Kubectl] = {}
         for machine in world.machines.values():
@@ -120,7 +123,7 @@ class Executor:
     def _kubectl_of(self, identity: str) -> Kubectl:
         if identity not in self._kubectls:
             config = self.world.kubeconfig
-            self._kubectls[identity] = Kubectl(self.world.api, self.clock, user=_user(identity), config=config)
+            self._kubectls[identity] = Kubectl(self.uplink, self.clock, user=_user(identity), config=config)
         return self._kubectls[identity]
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from simcluster.api.quantity import to_bytes
 from simcluster.session import plainjson
 from simcluster.session.clock import Clock
 from simcluster.session.live import Live
 from simcluster.session.load import Load
 from simcluster.world import World, bootstrap
 from simcluster.world.graphs import graph_in
+from simcluster.world.world import default_nodes
 
 
 class Sandbox(Live):
@@ -20,11 +22,11 @@ class Sandbox(Live):
 
     tools = (*Live.tools, "deploy", "load")
 
-    def __init__(self, nodes: int, seed: int, policy: Clock) -> None:
-        world = World(seed, workers=nodes)
+    def __init__(self, nodes: int, seed: int, policy: Clock, cpu: int = 4, memory: str = "8Gi") -> None:
+        world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)))
         world.apply(bootstrap.manifest("default-storage.yaml"))
         super().__init__(world, policy)
-        self.nodes = nodes
+        self.nodes, self.cpu, self.memory = nodes, cpu, memory
 
     @property
     def alert(self) -> str:
@@ -86,21 +88,31 @@ class Sandbox(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        return {"task": None, "nodes": self.nodes, "seed": self.world.sim.seed, **super().log_header()}
+        size = {"nodes": self.nodes, "cpu": self.cpu, "memory": self.memory}
+        return {"task": None, **size, "seed": self.world.sim.seed, **super().log_header()}
 
 
-def sandbox(nodes: int = 3, *, seed: int = 0, clock: Clock | None = None) -> Sandbox:
-    """A healthy empty cluster: a tainted control-plane node and `nodes` workers of 4 CPU and 8 GiB.
+def sandbox(
+    nodes: int = 3, *, cpu: int = 4, memory: str = "8Gi", seed: int = 0, clock: Clock | None = None
+) -> Sandbox:
+    """A healthy empty cluster: a tainted control-plane node and `nodes` workers.
 
     With 0 there is one node without the taint, which runs everything. Claims that name no class are given a
     directory of a node, by the default StorageClass `standard`.
 
+    Args:
+        cpu, memory: cores and bytes (a quantity) of each node. The system's daemons use about a tenth of a core.
+
     Raises:
-        ValueError: `nodes` is below zero.
+        ValueError: `nodes` is below zero, `cpu` is not from 1 to 1,024, or `memory` not from 2Gi to 64Ti.
     """
     if nodes < 0:
         raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
-    return Sandbox(nodes, seed, clock or Clock())
+    if not 1 <= cpu <= 1024:
+        raise ValueError(f"a node has 1 to 1024 cores, not {cpu}")
+    if not 2 << 30 <= to_bytes(memory) <= 64 << 40:
+        raise ValueError(f"a node has 2Gi to 64Ti of memory, not {memory}")
+    return Sandbox(nodes, seed, clock or Clock(), cpu, memory)
 
 
 def _text_of(graph: str | Path | Mapping[str, Any]) -> tuple[str, str]:

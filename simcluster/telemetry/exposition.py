@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
 from simcluster.engine import SECOND
 from simcluster.engine.clock import unix_seconds
+from simcluster.telemetry.metrics.columns import Labels, Samples
 
+_INFINITY = float("inf")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -18,17 +21,34 @@ class Family(NamedTuple):
     Attributes:
         kind: counter or gauge.
         samples: pairs of labels (name, value) and number.
+        parts: suffix of the name of each sample, where there are such (`_bucket`).
     """
 
     name: str
     kind: str
     text: str
     samples: tuple[tuple[tuple[tuple[str, str], ...], int | float], ...]
+    parts: tuple[str, ...] = ()
 
 
 def text(families: Iterable[Family]) -> str:
     """The families that have samples, sorted by name."""
     return "".join(_family(one) for one in sorted(families, key=lambda one: one.name) if one.samples)
+
+
+def families_of(samples: Samples) -> list[Family]:
+    """Samples of a scrape by family, as text shows them."""
+    found: dict[str, tuple[str, str, list[tuple[str, Labels, float]]]] = {}
+    for group, row in samples.items():
+        numbers = iter(array("d", row))
+        for metric in group.columns.families:
+            _, _, shown = found.setdefault(metric.name, (metric.kind, metric.text, []))
+            for suffix, own in metric.series:
+                shown.append((suffix, tuple(sorted((*group.labels, *own))), next(numbers)))
+    return [
+        Family(name, kind, text, tuple((own, value) for _, own, value in shown), tuple(one[0] for one in shown))
+        for name, (kind, text, shown) in found.items()
+    ]
 
 
 def seconds(duration_ns: int) -> float:
@@ -43,9 +63,12 @@ def instant(t_ns: int) -> float:
 
 def _family(one: Family) -> str:
     lines = [f"# HELP {one.name} {one.text}\n", f"# TYPE {one.name} {one.kind}\n"]
-    for labels, value in sorted(one.samples):
+    # A histogram's series keep their order: buckets, sum, count.
+    rows = sorted(one.samples) if one.kind != "histogram" else one.samples
+    for (labels, value), part in zip(rows, one.parts or [""] * len(rows), strict=True):
         shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-        lines.append(f"{one.name}{{{shown}}} {_number(value)}\n" if shown else f"{one.name} {_number(value)}\n")
+        name = one.name + (part if one.kind == "histogram" else "")
+        lines.append(f"{name}{{{shown}}} {_number(value)}\n" if shown else f"{name} {_number(value)}\n")
     return "".join(lines)
 
 
@@ -59,6 +82,8 @@ def _number(value: int | float) -> str:
     >>> _number(1732000000), _number(0.25), _number(7), _number(1772442001.5)
     ('1.732e+09', '0.25', '7', '1.7724420015e+09')
     """
+    if value != value or value in (_INFINITY, -_INFINITY):
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
     sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
     assert isinstance(exponent, int)
     power = len(digits) + exponent - 1

@@ -57,6 +57,14 @@ class ClusterProxy:
             return ProxyReply("EOF", delay_ns=way_ns)
         return _asked(call, listener, way_ns)
 
+    def reached(self, node: str) -> Kubelet | None:
+        """The kubelet of a node, if it answers the API server."""
+        kubelet = self.kubelets.get(node)
+        if kubelet is None or not kubelet.machine.power.on or not kubelet.running:
+            return None
+        own = self.kubelets[self.node].machine.address
+        return kubelet if self._way_ns(kubelet.machine.address, own) is not None else None
+
     def _way_ns(self, host: str, own: str) -> int | None:
         """What the way to the host takes; None if nothing arrives."""
         there = getattr(self.network.sandboxes.get(host), "node", "")

@@ -20,6 +20,8 @@ from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.telemetry.metrics.columns import Samples
+from simcluster.world import apimetrics, etcdmetrics
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.identitylease import IdentityLease
@@ -37,6 +39,8 @@ LEASES = "leases.coordination.k8s.io"
 ETCD_PATIENCE_NS = 20 * SECOND
 #: From exec to the first answer of kube-apiserver and of etcd on a small control plane.
 SERVE_NS = 3 * SECOND
+#: --secure-port of the controller manager and of the scheduler.
+_SECURE_PORTS = (10257, 10259)
 #: Flags whose value names a file that must be there at the start.
 _FILE_FLAGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "config")
 
@@ -49,6 +53,9 @@ class Part(Protocol):
 
     def stop(self) -> None:
         """Stop working."""
+
+    def samples(self) -> Samples:
+        """Its metrics."""
 
 
 class Component:
@@ -83,6 +90,10 @@ class Component:
         """Whether its processes accept connections yet."""
         return True
 
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """Metrics of one of its processes."""
+        return None
+
 
 class ComponentProgram(WrappedProgram):
     """The main process of a component's container."""
@@ -113,6 +124,10 @@ class ComponentProgram(WrappedProgram):
     def answer(self, call: Call) -> Answer:
         """Answer a health check."""
         return self.component.answer(call) or self.inner.answer(call)
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Metrics of the component."""
+        return self.component.exposition(self.container, call)
 
     def steady(self, call: Call) -> object | None:
         """A component that has nothing to say is as well as its process."""
@@ -204,6 +219,12 @@ class ElectedComponent(Component):
         container.write(klog_line("E", self.sim.now, 1, "server.go:305", "leaderelection lost"), "stderr")
         container.exit(1)
 
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """What its part has done, if this is the process that leads; the others do nothing."""
+        if call.path != "/metrics" or call.port not in _SECURE_PORTS:
+            return None
+        return self.part.samples() if container.container_id == self.leader else {}
+
     def _stand(self) -> None:
         """Try to get the Lease as soon as it has run out."""
         if self._candidacy is not None:
@@ -283,6 +304,10 @@ class Etcd(Component):
             self.api.storing = False
             self.changed()
 
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """What it stores."""
+        return etcdmetrics.samples(self.api.store) if call.path == "/metrics" else None
+
     def _serve(self, container_id: str) -> None:
         if container_id in self.processes and not self.api.storing:
             self.api.storing = True
@@ -335,6 +360,10 @@ class ApiServer(Component):
             return None
         name = call.path.strip("/").partition("?")[0]
         return Answer("ok", 500, f"[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n{name} check failed\n")
+
+    def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
+        """Its own metrics, or those of a kubelet behind `nodes/NAME/proxy`, to whom they are allowed."""
+        return apimetrics.exposition(self.api, call)
 
     def _serve(self, container_id: str, began_ns: int) -> None:
         container = self.processes.get(container_id)

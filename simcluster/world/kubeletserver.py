@@ -1,14 +1,15 @@
 """What a kubelet answers over HTTP: health, pods, statistics, metrics, configuration, log files.
 
 Source: pkg/kubelet/server/server.go and stats/summary.go of Kubernetes 1.32; names of metrics
-from kubelet and cAdvisor. Only what the machine counts is told: no network, disk or PSI counters
-of single containers.
+from kubelet and cAdvisor. Only what the machine counts is told: no network or PSI counters of single
+containers.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import parse_qsl
 
 import yaml
@@ -19,7 +20,6 @@ from simcluster.engine import format_rfc3339
 from simcluster.models.machine.nodetree import NodeTree
 from simcluster.models.machine.shell.files import FileError
 from simcluster.telemetry import exposition
-from simcluster.world.kubeletmetrics import cadvisor_metrics, kubelet_metrics, resource_metrics
 
 Answered = tuple[int, str, str]  # status, body, content type
 
@@ -200,20 +200,9 @@ def _container_log(kubelet: Kubelet, parts: list[str], query: dict[str, str]) ->
     return 404, f'container "{container}" not found in pod "{name}"\n', _TEXT
 
 
-def _metrics(kubelet: Kubelet) -> Answered:
-    return 200, exposition.text(kubelet_metrics(kubelet)), exposition.CONTENT_TYPE
-
-
-def _resource(kubelet: Kubelet) -> Answered:
-    return 200, exposition.text(resource_metrics(kubelet)), exposition.CONTENT_TYPE
-
-
-def _cadvisor(kubelet: Kubelet) -> Answered:
-    return 200, exposition.text(cadvisor_metrics(kubelet)), exposition.CONTENT_TYPE
-
-
-def _probes(kubelet: Kubelet) -> Answered:
-    return 200, "", exposition.CONTENT_TYPE
+def _exposed(kubelet: Kubelet, path: str) -> Answered:
+    samples = kubelet.exporter.samples(path)
+    return 200, exposition.text(exposition.families_of(samples or {})), exposition.CONTENT_TYPE
 
 
 def _dump(value: Json) -> str:
@@ -226,10 +215,8 @@ _HANDLERS: dict[str, Callable[[Kubelet], Answered]] = {
     "/healthz/log": _healthz,
     "/healthz/ping": _healthz,
     "/healthz/syncloop": _healthz,
-    "/metrics": _metrics,
-    "/metrics/cadvisor": _cadvisor,
-    "/metrics/probes": _probes,
-    "/metrics/resource": _resource,
+    **{path: partial(_exposed, path=path) for path in ("/metrics", "/metrics/cadvisor", "/metrics/probes")},
+    "/metrics/resource": partial(_exposed, path="/metrics/resource"),
     "/pods": _pods,
     "/runningpods": _running_pods,
     "/stats/summary": _summary,

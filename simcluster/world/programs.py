@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from simcluster.control.clusterdns import CoreDns
 from simcluster.control.kubeproxy import KubeProxy, ProxyProgram
+from simcluster.control.kubestatemetrics.program import StateMetricsProgram
 from simcluster.control.operator import Operators
+from simcluster.control.prometheus.program import Databases, PrometheusProgram
+from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.exporters.program import NodeExporterProgram
 from simcluster.models.machine.program import Program, ProgramCatalog
 from simcluster.world.controlplane import ControlPlane
 
+#: Images that are known for what they measure.
+_MONITORING = ("prometheus", "kube-state-metrics", "node-exporter")
+
 
 class WorldPrograms:
-    """Which program a container of this world runs (a `ProgramCatalog`)."""
+    """Which program a container of this world runs (a `ProgramCatalog`).
+
+    Attributes:
+        databases: what Prometheus's pods keep.
+    """
 
     def __init__(
         self, catalog: ProgramCatalog, plane: ControlPlane, proxies: dict[str, KubeProxy], operators: Operators
@@ -24,6 +35,7 @@ class WorldPrograms:
         self.catalog = catalog
         self.plane = plane
         self.proxies = proxies
+        self.databases = Databases()
 
     def program_for(self, container: Container) -> Program:
         """The program of a container that is about to start. Raises StartFailure."""
@@ -36,4 +48,13 @@ class WorldPrograms:
             return CoreDns(container, program, container.machine.network, self.operators.api)
         if name == "kube-proxy" and container.sandbox.host_network:
             return ProxyProgram(container, program, self.proxies[container.machine.name])
+        if isinstance(program, ServerProgram) and name in _MONITORING:
+            return self._monitoring(container, program, name)
         return self.operators.wrap(container, program)
+
+    def _monitoring(self, container: Container, program: ServerProgram, name: str) -> Program:
+        if name == "prometheus":
+            return PrometheusProgram(container, program, self.operators.api, self.databases)
+        if name == "kube-state-metrics":
+            return StateMetricsProgram(container, program, self.operators.api)
+        return NodeExporterProgram(container, program)

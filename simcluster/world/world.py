@@ -32,6 +32,7 @@ from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
+from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
@@ -67,14 +68,14 @@ class NodeSpec:
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
 
 
-def default_nodes(workers: int) -> tuple[NodeSpec, ...]:
-    """A tainted `control-plane` and `worker-1` to `worker-N`, each with 4 CPU and 8 GiB.
+def default_nodes(workers: int, cpu: int = 4, memory: int = 8 * GIB) -> tuple[NodeSpec, ...]:
+    """A tainted `control-plane` and `worker-1` to `worker-N`, each with so many cores and bytes.
 
     With no workers the control plane's node has no taint, so that it runs everything, as kind makes it.
     """
     names = (f"worker-{index + 1}" for index in range(workers))
-    first = NodeSpec(CONTROL_PLANE, control_plane=True, tainted=workers > 0)
-    return (first, *(NodeSpec(name) for name in names))
+    first = NodeSpec(CONTROL_PLANE, control_plane=True, tainted=workers > 0, cpu=cpu, memory=memory)
+    return (first, *(NodeSpec(name, cpu=cpu, memory=memory) for name in names))
 
 
 class World:
@@ -209,6 +210,22 @@ class World:
             self.run_for(ESTABLISHED_NS)
         self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
         self.apply(manifests, namespace=namespace)
+
+    def observe(self) -> None:
+        """Install Prometheus and its exporters in the namespace `observe`, as a chart does, and wait until they serve.
+
+        Raises:
+            ValueError: the API server refused a manifest.
+        """
+        self.apply(bootstrap.manifest("observe.yaml"))
+        limit = self.sim.now + BOOT_LIMIT_NS
+        while not self.available("observe") and self.sim.now < limit:
+            self.run_for(SECOND)
+
+    @property
+    def series(self) -> MetricStore | None:
+        """What Prometheus has on its disk (a `promql.storage.Queryable`); None where there is none."""
+        return self.programs.databases.newest
 
     def available(self, namespace: str) -> bool:
         """Whether every Deployment and StatefulSet of the namespace has all its replicas available."""

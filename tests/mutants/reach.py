@@ -7,7 +7,7 @@ import functools
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from tests.mutants.watch import Found
 
@@ -43,6 +43,8 @@ class Reach:
     def tests_of(self, path: str, source: str, line: int) -> list[str]:
         """The tests to try on a change of a line: the nearest first, then the quickest, as many as the budget allows.
 
+        Near is a file of tests by how many folders it has in common with the source, in order.
+
         What runs on import (a table, a class) is noticed by the tests that run anything of the file, or import it
         when nothing of it runs.
         """
@@ -54,9 +56,9 @@ class Reach:
         else:
             executing = _union(running.values()) or lines.get(0, 0)
         chosen = [test for number, test in enumerate(self.tests) if executing >> number & 1]
-        near = f"tests/{path.removeprefix('simcluster/').rpartition('/')[0]}/"
+        folders = path.removeprefix("simcluster/").split("/")[:-1]
         files = [list(group) for _, group in groupby(chosen, lambda test: test[0].partition("::")[0])]
-        files.sort(key=lambda group: (not group[0][0].startswith(near), sum(seconds for _, seconds in group)))
+        files.sort(key=lambda group: (-_shared(group[0][0], folders), sum(seconds for _, seconds in group)))
         found, left = [], BUDGET_S
         for name, seconds in (test for group in files for test in sorted(group, key=operator.itemgetter(1))):
             if found and seconds > left:
@@ -64,6 +66,12 @@ class Reach:
             found.append(name)
             left -= seconds
         return found
+
+
+def _shared(test: str, folders: list[str]) -> int:
+    """How many folders the way to a test has in common with the way to a source."""
+    ways = zip(test.partition("::")[0].split("/")[1:-1], folders, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ways))
 
 
 def _union(bits: Iterable[int]) -> int:

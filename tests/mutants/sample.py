@@ -33,11 +33,14 @@ ROOMS = {
     },
     **{name: name for name in ("agents", "eval", "faults", "models", "noise", "tasks")},
 }
-#: Changes that change nothing: what is identical here (None, a type, a value of an Enum) is equal.
-_SAME = ("Is_Eq", "IsNot_NotEq")
+#: Changes that change nothing: what is identical here (None, a type, a value of an Enum) is equal, and of truth values
+#: (NumPy's arrays of them, where this program writes `&` and `|`) these are the product and the sum.
+_SAME = ("Is_Eq", "IsNot_NotEq", "BitAnd_Mul", "BitOr_Add")
 #: Kinds of mistakes, each as likely as the others in a file that has places for it.
 KINDS: dict[str, tuple[type[Operator], ...]] = {
-    "arithmetic": tuple(binary_operator_replacement.operators()),
+    "arithmetic": tuple(
+        one for one in binary_operator_replacement.operators() if one.__name__.rpartition("Operator_")[2] not in _SAME
+    ),
     "boolean": (
         boolean_replacer.AddNot,
         boolean_replacer.ReplaceTrueWithFalse,
@@ -146,19 +149,37 @@ def _in_file(root: Path, path: Path, rng: random.Random) -> Mutant | None:
 
 
 def _is_another_program(before: str, after: str) -> bool:
-    """Whether a change is one, and not nonsense (as of the stars of `f(**a)`) or of an annotation that nobody reads."""
+    """Whether a change is one, and not nonsense (as of the stars of `f(**a)`) or of an annotation that nobody reads.
+
+    Words are compared for being the same. Which of two comes first in the alphabet is no question that a program asks
+    by mistake: `kind <= "Pod"` differs from `kind == "Pod"` or does not by how the other kinds are spelt.
+    """
     try:
-        return _program(before) != _program(after)
+        return _program(before) != _program(after) and _ordered_words(after) <= _ordered_words(before)
     except SyntaxError:
         return False
+
+
+def _ordered_words(source: str) -> int:
+    """How many comparisons ask whether something comes before or after a word."""
+    return sum(
+        any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
+        and any(
+            isinstance(part, ast.Constant) and isinstance(part.value, str) for part in (node.left, *node.comparators)
+        )
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Compare)
+    )
 
 
 def _program(source: str) -> str:
     """The syntax tree without what changes nothing in a sound program.
 
-    These are the annotations of functions, how their arguments have to be given, and whether a `zip` has to fit.
+    These are the annotations of functions and of variables outside of classes, how arguments have to be given, and
+    whether a `zip` has to fit.
     """
     tree = ast.parse(source)
+    fields = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in node.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.arguments):
             node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
@@ -167,6 +188,8 @@ def _program(source: str) -> str:
             node.keywords = [one for one in node.keywords if one.arg != "strict"]
         if isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.AnnAssign) and id(node) not in fields:
+            node.annotation = ast.Constant(None)
         elif isinstance(node, ast.FunctionDef):
             node.returns = None
     return ast.dump(tree)

@@ -14,7 +14,7 @@ from cosmic_ray.mutating import mutate_code
 
 from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines
 from tests.mutants.reach import Reach
-from tests.mutants.sample import ROOMS, drawn
+from tests.mutants.sample import ROOMS, _is_another_program, drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,6 +33,18 @@ def test_a_seed_draws_the_same_sample_and_every_mutant_is_another_program() -> N
     for mutant in sample:
         before = (ROOT / mutant.path).read_text()
         assert ast.dump(ast.parse(mutant.source(before))) != ast.dump(ast.parse(before))
+
+
+def test_an_annotation_that_nobody_reads_is_left_alone() -> None:
+    assert not _is_another_program("a: int | None = 1\n", "a: int & None = 1\n")
+    assert _is_another_program("class A:\n    a: int | None = 1\n", "class A:\n    a: int & None = 1\n")
+
+
+def test_words_are_compared_for_being_the_same_only() -> None:
+    before = "def f(kind, size):\n    return kind == 'Pod' and size < 3\n"
+    assert not _is_another_program(before, before.replace("==", "<="))
+    assert _is_another_program(before, before.replace("==", "!="))
+    assert _is_another_program(before, before.replace("<", ">="))
 
 
 def test_docstrings_and_annotations_are_left_alone() -> None:

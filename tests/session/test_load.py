@@ -180,3 +180,29 @@ def _pair() -> dict[str, Any]:
     api = {"workers": 4, "operations": {"get": {"work": {"law": "exponential", "mean": "2ms"}, "steps": [call]}}}
     load = {"people": {"target": "api", "open": {"rate": 1}}}
     return {"name": "pair", "services": {"api": api, "db": _server("5ms")}, "load": load}
+
+
+def test_three_pods_are_three_queues_in_mean_and_tail() -> None:
+    graph = {
+        "name": "q",
+        "services": {"db": {**_server("10ms"), "replicas": 3}},
+        "load": {"people": {"target": "db", "open": {"rate": 1}}},
+    }
+    box = simcluster.sandbox(nodes=3, cpu=16, seed=4)
+    box.deploy(graph)
+    load = box.load("db", rps=150, timeout="60s")
+    box.wait("12m")
+    seen = load.window("10m")  # M/M/1 at 0.5: exponential with a mean of 20 ms, 0.06 ms of network
+    assert seen.mean_ms == pytest.approx(20.06, rel=0.03)
+    assert seen.quantile_ms(0.5) == pytest.approx(13.9, rel=0.04)
+    assert seen.quantile_ms(0.99) == pytest.approx(92.2, rel=0.04)
+
+
+def test_nodes_are_as_large_as_asked_for() -> None:
+    box = simcluster.sandbox(nodes=1, cpu=16, memory="32Gi")
+    shown = str(box.kubectl("get node worker-1 -o jsonpath='{.status.capacity.cpu} {.status.capacity.memory}'"))
+    assert shown.split() == ["16", "32Gi"]
+    with pytest.raises(ValueError, match="1 to 1024 cores, not 0"):
+        simcluster.sandbox(cpu=0)
+    with pytest.raises(ValueError, match="2Gi to 64Ti of memory, not 1Gi"):
+        simcluster.sandbox(memory="1Gi")

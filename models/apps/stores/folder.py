@@ -15,6 +15,7 @@ from simcluster.models.machine.containerspec import Mount
 from simcluster.models.machine.kernel.syscalls import SyscallFaults
 from simcluster.models.machine.shell.files import Layer
 from simcluster.models.machine.storage import FileSystem, IoDemand, IoOutcome, IoShare, Latency, load_file
+from simcluster.models.machine.storage.fileload import SpoiltBlock, spoilt_blocks
 
 #: Where the kubelet and containerd put what containers write.
 _PODS = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{name}"
@@ -132,6 +133,12 @@ class DataFolder:
             return written
         synced = files.fsync(self.file(name), comm=self.comm, pid=self._container.pid)
         return synced._replace(delay_ns=synced.delay_ns + written.delay_ns)
+
+    def spoilt(self, name: str) -> list[SpoiltBlock]:
+        """Blocks of a file that cannot be read, or come back wrong."""
+        files = self.files
+        found = None if files is None or files.disk.sectors.flawless else files.stored(self.file(name))
+        return [] if files is None or found is None else spoilt_blocks(files, found)
 
     def load(self, part: str, demand: IoDemand) -> IoShare:
         """A tick's I/O of one part of the store (`data`, `journal`)."""

@@ -19,16 +19,21 @@ MEMORY_MB, CONNECTIONS = 64, 1024
 
 
 class MemcachedProgram(StoreProgram):
-    """The main process of a memcached image."""
+    """The main process of a memcached image.
+
+    Attributes:
+        lacking: by owner, the share of an owner's keys that were not stored since the start.
+    """
 
     keyspace: Keyspace
+    lacking: dict[str, float]
     most_connections = CONNECTIONS
 
     def configure(self) -> bool:
         """`-m` megabytes, `-c` connections, `-p` port."""
         spec = self.container.spec
         options = options_of(tuple(w for w in (*spec.command, *spec.args) if w != "memcached"), ("v", "vv", "U"))
-        self.keyspace = Keyspace(self.behaviour.data)
+        self.keyspace, self.lacking = Keyspace(self.behaviour.data), {}
         megabytes = options.get("m") or options.get("memory-limit") or self.environment.get("MEMCACHED_CACHE_SIZE", "")
         self.keyspace.limit = number_of(megabytes, MEMORY_MB) << 20
         self.keyspace.evicts = True

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from simcluster.engine import MILLISECOND, MINUTE, SECOND
-from simcluster.engine.streams import mix, uniform_at
+from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import mongoclient
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
@@ -48,8 +48,6 @@ CATALOG = "WiredTiger.wt"
 EXIT_ABRUPT, EXIT_CLEAN, EXIT_UNCAUGHT, EXIT_NEED_UPGRADE = 14, 0, 100, 62
 #: Recovery applies so many bytes of journal a second once they are read.
 REPLAY_BYTES_PER_S = 60 << 20
-#: A recovery looks at so many of the pages it changes one by one; the others take as long on average.
-SAMPLED_PAGES = 24
 SLOW_NS = 100 * MILLISECOND
 MOST_CONNECTIONS = 65536
 _VERSIONS = ("3.6", "4.0", "4.2", "4.4", "5.0", "6.0", "7.0", "8.0")
@@ -205,8 +203,7 @@ class MongodProgram(StoreProgram):
         files = [(CATALOG, 0, 4096)]
         files += [(self.storage.file_of(database), 0, 4096) for database in contents.databases.values()]
         if not contents.clean:
-            files.append((self.storage.log_file(), 0, max(4096, min(contents.log_bytes, LOG_BYTES))))
-            files += self._changed_pages(contents)
+            files += self.storage.recovered()
         for name, offset, size in files:
             outcome = self.folder.read(name, offset, size)
             delay += outcome.delay_ns
@@ -228,18 +225,6 @@ class MongodProgram(StoreProgram):
             self._abort()
         else:
             self._io_failed("initandlisten", name, max(0, outcome.offset), outcome.error)
-
-    def _changed_pages(self, contents: Contents) -> list[tuple[str, int, int]]:
-        """Some of the pages that the journal's records change."""
-        assert self.storage is not None
-        found = []
-        for database in contents.databases.values():
-            pages = max(1, database.size // RULES.page)
-            changed = min(pages, SAMPLED_PAGES, contents.log_bytes // max(1, database.described.document))
-            for number in range(changed):
-                page = int(uniform_at(mix(self._key, database.number), number) * pages)
-                found.append((self.storage.file_of(database), page * RULES.page, 4096))
-        return found
 
     def _first_start(self, contents: Contents) -> None:
         """The image's entry point: the root user, then scripts of /docker-entrypoint-initdb.d."""

@@ -111,20 +111,20 @@ class MysqldProgram(StoreProgram):
         if not contents.clean:
             self.say("Note", "MY-012552", "InnoDB", "Database was not shutdown normally!")
             self.say("Note", "MY-012553", "InnoDB", "Starting crash recovery.")
-        names = [SYSTEM, *(self.storage.file_of(d) for d in contents.databases.values())]
+        parts = [(name, 0, PAGE) for name in (SYSTEM, *map(self.storage.file_of, contents.databases.values()))]
         if not contents.clean:
-            names.append(self.storage.log_file())
-        for name in names:
-            outcome = self.folder.read(name, 0, PAGE)
+            parts += self.storage.recovered()
+        for name, offset, size in parts:
+            outcome = self.folder.read(name, offset, size)
             delay += outcome.delay_ns
             if outcome.error and outcome.error != "ENOENT":
-                self._timer = self.container.sim.after(delay, self._cannot_read, name, 0, outcome.error)
+                spot = max(0, outcome.offset)
+                self._timer = self.container.sim.after(delay, self._cannot_read, name, spot, outcome.error)
                 return FAILING
         if not contents.clean:
             delay += contents.log_bytes * SECOND // REPLAY_BYTES_PER_S
             contents.log_bytes = 0
         contents.clean = False
-        self.say("System", "MY-013577", "InnoDB", "InnoDB initialization has ended.")
         return delay
 
     def _initialise(self) -> Contents | None:
@@ -160,6 +160,7 @@ class MysqldProgram(StoreProgram):
 
     def opened(self) -> None:
         """It accepts connections."""
+        self.say("System", "MY-013577", "InnoDB", "InnoDB initialization has ended.")
         port = next(iter(self._ports))
         self.say(
             "System", "MY-010931", "Server",

@@ -18,14 +18,15 @@ _FLOOR = 1e-12
 
 
 class PageClass:
-    """Pages that are touched alike: bytes there are, bytes held, bytes held and changed."""
+    """Pages that are touched alike: bytes there are, held, held and changed, and those that cannot be held."""
 
-    __slots__ = ("changed", "held", "rate", "size")
+    __slots__ = ("changed", "held", "lost", "rate", "size")
 
     def __init__(self, size: float) -> None:
         self.size = size
         self.held = 0.0
         self.changed = 0.0
+        self.lost = 0.0  # bytes of pages that lie on spoilt blocks
         self.rate = 0.0  # accesses per byte and second
 
     @property
@@ -74,21 +75,30 @@ class PageCache:
     def access(self, name: str, count: float, seconds: float) -> float:
         """`count` random accesses to a class within a time; how many missed.
 
-        A page that many miss at once is read once.
+        A page that many miss at once is read once; one that cannot be read, by each of them.
         """
         found = self.classes[name]
         if count <= 0.0 or found.size <= 0.0:
             return 0.0
         pages = max(1.0, found.size / self.page)
-        gone = pages * found.missing
+        failing = count * found.lost / found.size
+        gone = max(0.0, pages * found.missing - found.lost / self.page)
         # Draws with replacement: of `gone` absent pages so many are touched at least once.
-        wanted = count * found.missing
+        wanted = count * gone / pages
         missed = min(gone, gone * wanted / (gone + wanted)) if gone > 0.0 else 0.0
-        found.held = min(found.size, found.held + missed * self.page)
+        found.held = min(found.size - found.lost, found.held + missed * self.page)
         found.rate += _RECENT * (count / found.size / seconds - found.rate)
+        missed += failing
         self.hits += count - missed
         self.misses += missed
         return missed
+
+    def lose(self, name: str, pages: int) -> None:
+        """So many pages of a class lie on blocks that cannot be read, and are not held."""
+        found = self.classes[name]
+        found.lost = min(found.size, float(pages * self.page))
+        found.held = min(found.held, found.size - found.lost)
+        found.changed = min(found.changed, found.held)
 
     def change(self, name: str, count: float) -> None:
         """`count` random pages of a class are changed."""

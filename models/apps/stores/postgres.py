@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 from simcluster.engine import SECOND, format_rfc3339
-from simcluster.engine.streams import mix, uniform_at
+from simcluster.engine.streams import mix
 from simcluster.models.apps.stores import psqlclient
 from simcluster.models.apps.stores.accounts import Account
 from simcluster.models.apps.stores.contents import Contents, Database
@@ -42,7 +42,6 @@ SEGMENT = 16 << 20
 CONTROL = "global/pg_control"
 #: Replay of WAL runs at about so many bytes a second once its pages are read.
 REPLAY_BYTES_PER_S = 80 << 20
-SAMPLED_PAGES = 24
 #: A lock that nobody lets go keeps callers longer than they have patience.
 HELD_NS = 120 * SECOND
 #: Errors of blocks printed in one tick.
@@ -127,6 +126,7 @@ class PostgresProgram(StoreProgram):
     sessions: dict[int, Session]
     version = "17.6"
     checkpointing = False
+    _redone = ""
     next_pid = 60
 
     def configure(self) -> bool:
@@ -271,8 +271,7 @@ class PostgresProgram(StoreProgram):
         self.say("LOG", "database system was not properly shut down; automatic recovery in progress", 29)
         self.say("LOG", f"redo starts at {lsn(contents.position - contents.log_bytes)}", 29)
         delay = outcome.delay_ns
-        left = [(self.storage.log_file(), 0, max(PAGE, min(contents.log_bytes, SEGMENT)))]
-        for name, offset, size in (*left, *self._changed_pages(contents)):
+        for name, offset, size in self.storage.recovered():
             got = self.folder.read(name, offset, size)
             delay += got.delay_ns
             if got.error and got.error != "ENOENT":
@@ -280,28 +279,12 @@ class PostgresProgram(StoreProgram):
                 return self._no_start(f'could not read block {block} in file "{name}": {ERRNO[got.error][1]}', delay)
         replay = contents.log_bytes * SECOND // REPLAY_BYTES_PER_S
         seconds = (delay + replay) / SECOND
-        self.say("LOG", f"redo done at {lsn(contents.position)} system usage: CPU: user: {replay / SECOND:.2f} s, "
-                 f"system: 0.00 s, elapsed: {seconds:.2f} s", 29)  # fmt: skip
+        self._redone = (
+            f"redo done at {lsn(contents.position)} system usage: CPU: user: {replay / SECOND:.2f} s, "
+            f"system: 0.00 s, elapsed: {seconds:.2f} s"
+        )
         contents.log_bytes = 0
         return delay + replay
-
-    def _changed_pages(self, contents: Contents) -> list[tuple[str, int, int]]:
-        """Some of the pages that the WAL's records change."""
-        assert self.storage is not None
-        found = []
-        for database in contents.databases.values():
-            pages = max(1, database.size // PAGE)
-            name = self.storage.file_of(database)
-            known = self.folder is not None and (
-                self.folder.files is None or self.folder.files.exists(self.folder.file(name))
-            )
-            changed = (
-                min(pages, SAMPLED_PAGES, contents.log_bytes // max(1, database.described.document)) if known else 0
-            )
-            for number in range(changed):
-                page = int(uniform_at(mix(self._key, database.number), number) * pages)
-                found.append((name, page * PAGE, PAGE))
-        return found
 
     def _no_start(self, why: str, delay_ns: int) -> int:
         """The startup process fails, once the drive has given up."""
@@ -317,6 +300,8 @@ class PostgresProgram(StoreProgram):
 
     def opened(self) -> None:
         """It accepts connections."""
+        if self._redone:
+            self.say("LOG", self._redone, 29)
         self.say("LOG", "database system is ready to accept connections")
 
     def _leave(self) -> None:

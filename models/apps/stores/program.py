@@ -130,7 +130,7 @@ class StoreProgram(ServerProgram):
         return 0
 
     def opened(self) -> None:
-        """The data are open and it listens."""
+        """The data are open and it is about to listen."""
 
     def _ready(self) -> None:
         """Loaded: open the data first."""
@@ -140,8 +140,8 @@ class StoreProgram(ServerProgram):
             self._timer = self.container.sim.after(delay, self._listen)
 
     def _listen(self) -> None:
-        super()._ready()
         self.opened()
+        super()._ready()
 
     def build_server(self) -> Server:
         """A server that tells its counts."""

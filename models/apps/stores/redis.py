@@ -17,7 +17,7 @@ from simcluster.models.apps.stores.contents import Contents
 from simcluster.models.apps.stores.folder import IDEAL, DataFolder
 from simcluster.models.apps.stores.keyspace import Keyspace
 from simcluster.models.apps.stores.mongolog import ERRNO
-from simcluster.models.apps.stores.program import StoreProgram
+from simcluster.models.apps.stores.program import FAILING, StoreProgram
 from simcluster.models.apps.stores.settings import directives, file_text, is_on, number_of, size_of
 from simcluster.models.apps.stores.storage import Cost
 from simcluster.models.machine.process import ExecResult
@@ -80,6 +80,7 @@ class RedisProgram(StoreProgram):
     save_error = ""
     append_error = ""
     saved_ns = 0
+    _loading_ns = 0
     dirty = 0.0
     commands = 0.0
     human: dict[str, str]
@@ -182,14 +183,18 @@ class RedisProgram(StoreProgram):
         outcome = self.folder.read(self.config["dbfilename"], 0, max(1, contents.snapshot_bytes))
         self.log(f"Loading RDB produced by version {contents.version}")
         if outcome.corrupt or outcome.error:
-            self._unreadable(outcome.error)
-            return 0
+            self._timer = self.container.sim.after(outcome.delay_ns, self._unreadable, outcome.error)
+            return FAILING
         for name, database in contents.databases.items():
             self.keyspace.used[name] = float(database.size)
-        self.log(f"Done loading RDB, keys loaded: {self.keyspace.keys()}, keys expired: 0.")
-        delay = outcome.delay_ns + contents.snapshot_bytes * SECOND // SAVE_BYTES_PER_S
-        self.log(f"DB loaded from disk: {delay / SECOND:.3f} seconds")
-        return delay
+        self._loading_ns = outcome.delay_ns + contents.snapshot_bytes * SECOND // SAVE_BYTES_PER_S
+        return self._loading_ns
+
+    def opened(self) -> None:
+        """The snapshot is in memory."""
+        if self._loading_ns:
+            self.log(f"Done loading RDB, keys loaded: {self.keyspace.keys()}, keys expired: 0.")
+            self.log(f"DB loaded from disk: {self._loading_ns / SECOND:.3f} seconds")
 
     def _unreadable(self, error: str) -> None:
         if error:

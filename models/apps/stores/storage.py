@@ -16,9 +16,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND, SECOND
+from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.stores.contents import Contents, Database
 from simcluster.models.apps.stores.demand import DataSet, IoModel
 from simcluster.models.apps.stores.folder import IDEAL, DataFolder
+from simcluster.models.apps.stores.lostpages import LostPages
 from simcluster.models.apps.stores.pagecache import PageCache
 from simcluster.models.machine.storage import IoDemand, IoShare
 
@@ -29,6 +31,8 @@ DIRTY_TRIGGER = 0.2
 #: Reads of a store that makes fewer than `MANY` in a tick are put to the disk every other second: an operation makes
 #: them one after the other, so that as a crowd of one tick they would wait for each other as they never do.
 MANY, SPARSE_NS = 20.0, 2 * SECOND
+#: A recovery looks at so many of the pages it changes one by one; the others take as long on average.
+SAMPLED_PAGES = 24
 #: A durable operation waits for the write that is under way (half of one on average) and then for its own.
 COMMIT_WAITS = 1.5
 
@@ -132,6 +136,7 @@ class Storage:
         self.default = next(iter(contents.databases), "test")
         self.verifies = True  # whether pages carry checksums
         self._open: dict[str, None] = {}
+        self._lost: dict[str, LostPages] = {}
         self._pending: dict[str, float] = {}  # by database: reads that the disk has not been asked for yet
         self._due_ns: dict[str, int] = {}
         self._latest: dict[str, IoShare] = {}
@@ -168,6 +173,23 @@ class Storage:
         """Bytes of one log file."""
         return 100 << 20
 
+    def recovered(self) -> list[tuple[str, int, int]]:
+        """What a recovery reads: (file, offset, bytes) of the log since the last checkpoint and of pages it changes."""
+        contents, step, page = self.contents, self.log_step(), self.rules.page
+        end = contents.position % step
+        begin = max(0, end - contents.log_bytes)
+        found = [(self.log_file(), begin, max(page, end - begin))]
+        for database in contents.databases.values():
+            name, pages = self.file_of(database), max(1, database.size // page)
+            files = self.folder.files
+            if files is not None and not files.exists(self.folder.file(name)):
+                continue
+            changed = min(pages, SAMPLED_PAGES, contents.log_bytes // max(1, database.described.document))
+            for number in range(changed):
+                spot = int(uniform_at(mix(mix(contents.key, contents.position), database.number), number) * pages)
+                found.append((name, spot * page, page))
+        return found
+
     def work(self, now_ns: int, tick_ns: int, counts: Sequence[int]) -> list[Cost]:
         """A tick of operations; what each kind of them meets."""
         self.troubles, self.finished = [], []
@@ -196,8 +218,12 @@ class Storage:
         warm = database.described.hot_share if io.hot is None else io.hot
         touched = count * (io.reads + io.writes)
         missed = 0.0
+        lost = self._follow(database, hot, rest)
         for name, share in ((hot, warm), (rest, 1.0 - warm)):
             missed += self.cache.access(name, touched * share, seconds)
+            if lost:
+                failing = touched * share * self.cache.classes[name].lost / max(1.0, self.cache.classes[name].size)
+                lost.reads[name] = lost.reads.get(name, 0.0) + failing
             if io.writes:
                 self.cache.change(name, count * io.writes * share)
         tick.misses[index] = missed / count
@@ -213,6 +239,16 @@ class Storage:
                 tick.waiting += count
         if io.grow:
             self._grow(database, count * io.grow)
+
+    def _follow(self, database: Database, hot: str, rest: str) -> LostPages:
+        """Which of the database's pages cannot be held by the cache."""
+        lost = self._lost.get(database.name)
+        if lost is None:
+            lost = self._lost[database.name] = LostPages(self.rules.page, database.number)
+        spoilt = self.folder.spoilt(self.file_of(database))
+        if spoilt or lost:
+            lost.follow(spoilt, self.cache, hot, rest)
+        return lost
 
     def open(self, name: str) -> Database:
         """A database, its file made at the first use."""
@@ -359,6 +395,7 @@ class Storage:
             fsyncs=1.0 if written else 0.0,
             tick_ns=tick_ns,
             depth=self.rules.depth,
+            spoilt=self._lost[name].asked() if name in self._lost else None,
         )
         return self.folder.load(f"data/{name}", demand)
 

@@ -21,7 +21,7 @@ from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import ExecResult, Pausing
 
 _MIB = 1 << 20
-_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _FREE_LONG = {"bytes": "b", "kilo": "kilo", "mega": "mega", "giga": "giga", "kibi": "k", "mebi": "m", "gibi": "g",
               "human": "h", "si": "si", "lohi": "l", "line": "L", "total": "t", "wide": "w", "seconds": "s",
               "count": "c", "version": "V"}  # fmt: skip
@@ -96,8 +96,7 @@ def _vmstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     text = head + row
     if not numbers or (len(numbers) > 1 and numbers[1] <= 1):
         return ExecResult(text)
-    flags = [word for word in args if word not in asked.words]
-    following = ("vmstat", *flags, str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
+    following = ("vmstat", *asked.given(), str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
     return Pausing.after(max(1, numbers[0]) * SECOND, text, argv=following, stdin=_counted(machine))
 
 
@@ -217,10 +216,8 @@ def _top(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     turns = int(asked.values["n"]) if asked.values.get("n", "").isdigit() else 0
     if turns == 1:
         return ExecResult(text)
-    rest = [word for pair in asked.values.items() if pair[0] != "n" for word in (f"-{pair[0]}", pair[1])]
-    flags = [f"-{letter}" for letter in asked.letters if letter not in asked.values]
     pause = max(1, int(float(asked.values.get("d", "3")) * SECOND))
-    following = ("top", *flags, *rest, *(["-n", str(turns - 1)] if turns else []))
+    following = ("top", *asked.given("n"), *(["-n", str(turns - 1)] if turns else []))
     return Pausing.after(pause, text + "\n", argv=following)
 
 

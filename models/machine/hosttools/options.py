@@ -26,6 +26,14 @@ class Options(NamedTuple):
         """Whether one of them was given."""
         return any(letter in self.letters for letter in letters)
 
+    def given(self, but: str = "") -> list[str]:
+        """The options as words again, without one of them."""
+        words: list[str] = []
+        for letter in dict.fromkeys(self.letters):
+            if letter != but:
+                words += [f"-{letter}", *([self.values[letter]] if letter in self.values else [])]
+        return words
+
     def refused(self, program: str, hint: str = "", code: int = 1) -> ExecResult:
         """The answer to a command line that is wrong."""
         more = hint or f"Try '{program} --help' for more information.\n"

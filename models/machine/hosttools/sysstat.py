@@ -62,13 +62,12 @@ def _now(machine: Machine, more: dict[str, float]) -> str:
     return "\n".join(lines + [f"cpu {' '.join(map(str, times))}" for times in machine.os.times.each()])
 
 
-def _interval(machine: Machine, asked: Options, program: str, args: list[str], text: str, past: str) -> ExecResult:
+def _interval(asked: Options, program: str, text: str, past: str) -> ExecResult:
     """Print, and go on after the interval if there is one left."""
     numbers = [int(word) for word in asked.words]
     if not numbers or (len(numbers) > 1 and numbers[1] < 1):
         return ExecResult(text)
-    flags = [word for word in args if word not in asked.words]
-    following = (program, *flags, str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
+    following = (program, *asked.given(), str(numbers[0]), *([str(numbers[1] - 1)] if len(numbers) > 1 else []))
     return Pausing.after(max(1, numbers[0]) * SECOND, text, argv=following, stdin=past)
 
 
@@ -107,7 +106,7 @@ def _mpstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         text += _processors(machine, _clock(machine), past, which)
     if past.known and len(asked.words) > 1 and asked.words[1] == "0":
         text += "\n" + _processors(machine, "Average:   ", past, which)
-    return _interval(machine, asked, "mpstat", args, text, _now(machine, {}))
+    return _interval(asked, "mpstat", text, _now(machine, {}))
 
 
 def _processors(machine: Machine, clock: str, past: _Past, which: str) -> str:
@@ -145,7 +144,7 @@ def _pidstat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
     if past.known or not asked.words:
         text += _tasks(machine, asked, found, past)
     counted = {f"p{one.pid}": float(one.cpu_ns) for one in processes(machine) if one.cpu_ns}
-    return _interval(machine, asked, "pidstat", args, text, _now(machine, counted))
+    return _interval(asked, "pidstat", text, _now(machine, counted))
 
 
 def _tasks(machine: Machine, asked: Options, found: list[Process], past: _Past) -> str:
@@ -224,9 +223,8 @@ def _sar(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         kinds = [letter for letter in asked.letters if letter in _SAR] or ["u"]
         for clock in [_clock(machine), *(["Average:   "] if last else [])]:
             text += "".join(_activity(machine, kind, clock, past, asked.values) + "\n" for kind in kinds)
-    return _interval(
-        machine, asked, "sar", args, text, _now(machine, {**_network_counted(machine), **_drives_counted(machine)})
-    )
+    counted = {**_network_counted(machine), **_drives_counted(machine)}
+    return _interval(asked, "sar", text, _now(machine, counted))
 
 
 def _network_counted(machine: Machine) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, system
+from simcluster.models.machine.imagetools import bulk, disk, dns, files, netcat, network, system, tar
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall
 from simcluster.models.machine.imagetools.sed import sed
 
@@ -15,6 +15,7 @@ TOOLS: dict[str, Tool] = {
     **disk.TOOLS,
     **dns.TOOLS,
     **bulk.TOOLS,
+    **tar.TOOLS,
 }
 #: Variables of every shell.
 _SHELL = ("PATH", "HOSTNAME", "HOME", "PWD", "OLDPWD", "SHLVL", "_", "TERM")

@@ -44,15 +44,19 @@ def requests(machine: Machine) -> dict[str, list[int]]:
 
 def all_of(machine: Machine) -> int:
     """`intr` of /proc/stat."""
-    devices = [*packets(machine).values(), *requests(machine).values()]
-    return sum(ticks(machine)) + sum(sum(row) for row in devices)  # integers
+    return totals(machine)[0]
 
 
 def switches(machine: Machine) -> int:
     """`ctxt` of /proc/stat."""
+    return totals(machine)[1]
+
+
+def totals(machine: Machine) -> tuple[int, int]:
+    """Interrupts and context switches since boot."""
+    devices = sum(sum(row) for row in (*packets(machine).values(), *requests(machine).values()))  # integers
     busy = machine.os.times.all()
-    devices = [*packets(machine).values(), *requests(machine).values()]
-    return (busy.user + busy.system) // SLICE_NS + 2 * sum(sum(row) for row in devices)  # integers
+    return sum(ticks(machine)) + devices, (busy.user + busy.system) // SLICE_NS + 2 * devices  # integers
 
 
 def interrupts_file(machine: Machine) -> str:

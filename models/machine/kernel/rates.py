@@ -110,6 +110,14 @@ class Counters:
         """A counter and all parts of it (`name/owner`), together."""
         return self._whole(now_ns, name) // SECOND
 
+    def totals(self, now_ns: int) -> dict[str, int]:
+        """All counters, each with all its parts."""
+        found: dict[str, int] = {}
+        for name in {**self._grown, **self._rates}:
+            whole = name.partition("/")[0]
+            found[whole] = found.get(whole, 0) + self._nano(now_ns, name)
+        return {name: nano // SECOND for name, nano in found.items()}
+
     def exact(self, now_ns: int, name: str) -> float:
         """The same with its fraction."""
         return self._whole(now_ns, name) / SECOND

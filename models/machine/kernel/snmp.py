@@ -37,8 +37,12 @@ def sockets(machine: Machine) -> Sockets:
 
 def values(machine: Machine) -> dict[str, int]:
     """All counters by their names in nstat (`TcpRetransSegs`, `TcpExtTCPTimeouts`)."""
-    nic, count = machine.nics["eth0"], machine.os.counter
+    nic, totals = machine.nics["eth0"], machine.os.counters.totals(machine.sim.now)
     packets, repeated = nic.counters(), nic.retransmitted()
+
+    def count(name: str) -> int:
+        return totals.get(name, 0)
+
     opened, accepted = count("TcpActiveOpens"), count("TcpPassiveOpens")
     inside = (opened + accepted) * SEGMENTS_A_CONNECTION
     return {

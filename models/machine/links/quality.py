@@ -23,12 +23,17 @@ class Cost(NamedTuple):
     Attributes:
         mean_ns, variance, p99_ns: of the additional time of what is answered.
         failing: share that is not answered within the time-out.
+        late, late_ns, late_square: the share that waits for a retransmission's timer, and the mean and second moment
+            of that wait; mean and variance count it.
     """
 
     mean_ns: float = 0.0
     variance: float = 0.0
     p99_ns: float = 0.0
     failing: float = 0.0
+    late: float = 0.0
+    late_ns: float = 0.0
+    late_square: float = 0.0
 
 
 FREE = Cost()
@@ -93,7 +98,12 @@ class PathQuality(NamedTuple):
         alive = math.prod(1.0 - r.failing for r in repairs) * (1.0 - surplus)
         if timeout_ns and fixed + sending > timeout_ns:
             alive = 0.0
-        return Cost(mean, variance, p99, 1.0 - alive)
+        late = 1.0 - math.prod(1.0 - r.chance for r in repairs)
+        if late <= 0.0:
+            return Cost(mean, variance, p99, 1.0 - alive)
+        waits = math.fsum(r.mean_ns for r in repairs)
+        squares = math.fsum(r.square - r.mean_ns * r.mean_ns for r in repairs) + waits * waits
+        return Cost(mean, variance, p99, 1.0 - alive, late, waits / late, squares / late)
 
     def sample(self, chance: float, request_bytes: int = 300, answer_bytes: int = 1000) -> int | None:
         """Additional time of one request on a new connection whose luck is `chance`; None if nothing arrives."""

@@ -33,12 +33,16 @@ PROBE_EXTRA_NS = 8 * MILLISECOND
 
 
 class Repair(NamedTuple):
-    """Extra time that losses cost: mean, second moment, 99th percentile, and the share never repaired in time."""
+    """Extra time that losses cost: mean, second moment, 99th percentile, and the share never repaired in time.
+
+    `chance` is the share of messages that wait for a timer at all, of those repaired.
+    """
 
     mean_ns: float
     square: float
     p99_ns: float
     failing: float
+    chance: float = 0.0
 
 
 def repetitions(first: float, again: float, timer_ns: int, retries: int, timeout_ns: int) -> Repair:
@@ -68,7 +72,7 @@ def repetitions(first: float, again: float, timer_ns: int, retries: int, timeout
         return Repair(0.0, 0.0, float(timeout_ns or waited), 1.0)
     if lost > worst:
         p99 = float(timeout_ns or waited)
-    return Repair(mean / kept, square / kept, p99, lost)
+    return Repair(mean / kept, square / kept, p99, lost, (first - lost) / kept)
 
 
 def any_lost(loss: float, segments: int) -> float:
@@ -120,7 +124,8 @@ def message(size_bytes: int, loss: float, big_loss: float, rtt_ns: int, timeout_
     mean = slow.mean_ns + inside * quick + late.mean_ns
     square = slow.square + inside * quick * quick + late.square
     failing = 1.0 - (1.0 - slow.failing) * (1.0 - late.failing)
-    return Repair(mean, square, max(slow.p99_ns, late.p99_ns, quick if inside > 0.01 else 0.0), failing)
+    chance = 1.0 - (1.0 - slow.chance) * (1.0 - late.chance)
+    return Repair(mean, square, max(slow.p99_ns, late.p99_ns, quick if inside > 0.01 else 0.0), failing, chance)
 
 
 def opening(loss: float, timeout_ns: int) -> Repair:

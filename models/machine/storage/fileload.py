@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from simcluster.engine import SECOND
 from simcluster.engine.streams import mix, poisson_from_uniform, uniform_at
 from simcluster.models.machine.storage.disk import LoadAnswer
@@ -16,6 +18,21 @@ _RANDOM_BYTES, _SEQUENTIAL_BYTES, _WRITE_BYTES = 4096.0, 131072.0, 4096.0
 BACKLOG_CV = 0.25
 #: A process on a whole disk without a file of its own covers so much of it.
 _ANYWHERE = 0.5
+
+
+class SpoiltBlock(NamedTuple):
+    """A 4 KiB block of a file that cannot be read (or else comes back wrong).
+
+    Attributes:
+        block: number in the file; sector: the physical sector of the drive.
+        bad: it cannot be read; False: it comes back wrong.
+        hot: it is one of those to which most accesses go.
+    """
+
+    block: int
+    sector: int
+    bad: bool
+    hot: bool
 
 
 def load_file(system: FileSystem, owner: str, demand: IoDemand) -> IoShare:
@@ -95,22 +112,24 @@ def _later(latency: Latency, got: LoadAnswer, tick_ns: int) -> Latency:
     return Latency(round(mean), variance / (mean * mean), p99)
 
 
-def _spoilt(system: FileSystem, found: StoredFile) -> list[tuple[int, int, bool]]:
-    """Bad and wrong blocks of a file: (block in the file, physical sector, is bad)."""
+def spoilt_blocks(system: FileSystem, found: StoredFile) -> list[SpoiltBlock]:
+    """Bad and wrong blocks of a file."""
     sectors, shift, place = system.disk.sectors, system.start // SECTORS_A_BLOCK, 0
-    result: list[tuple[int, int, bool]] = []
+    key, result = mix(system.disk.key, found.inode), []
     for first, count in found.extents:
-        for spot in sectors.bad_in(shift + first, count):
-            result.append((place + spot - shift - first, spot, True))
-        for spot in sectors.wrong_in(shift + first, count):
-            result.append((place + spot - shift - first, spot, False))
+        for bad, spots in (
+            (True, sectors.bad_in(shift + first, count)),
+            (False, sectors.wrong_in(shift + first, count)),
+        ):
+            for spot in spots:
+                block = place + spot - shift - first
+                result.append(SpoiltBlock(block, spot, bad, uniform_at(key, block) < found.hot_share))
         place += count
     return result
 
 
-def _weight(system: FileSystem, found: StoredFile, blocks: int, block: int) -> float:
+def _weight(found: StoredFile, blocks: int, hot: bool) -> float:
     """Which share of a file's random reads goes to one block: some of them are hot."""
-    hot = uniform_at(mix(system.disk.key, found.inode), block) < found.hot_share
     if hot:
         return found.hot_weight / max(1.0, blocks * found.hot_share)
     return (1.0 - found.hot_weight) / max(1.0, blocks * (1.0 - found.hot_share))
@@ -128,8 +147,10 @@ def _spoilt_reads(
     over = sequential_bytes / BLOCK / blocks
     failed: list[FailedBlocks] = []
     wrong: list[FailedBlocks] = []
-    for block, spot, bad in _spoilt(system, found):
-        mean = (random_blocks * _weight(system, found, blocks, block) + over) * got.served
+    aimed = None if demand.spoilt is None else dict(demand.spoilt)
+    for block, spot, bad, hot in spoilt_blocks(system, found):
+        random = random_blocks * _weight(found, blocks, hot) if aimed is None else aimed.get(block, 0.0)
+        mean = (random + over) * got.served
         count = poisson_from_uniform(mean, uniform_at(mix(disk.key, spot), system.sim.now))
         if not count:
             continue
@@ -147,7 +168,7 @@ def _overwrite(system: FileSystem, demand: IoDemand, found: StoredFile) -> None:
         return
     blocks = max(1, found.blocks)
     written = max(demand.writes, demand.write_bytes / BLOCK)
-    for block, spot, _ in _spoilt(system, found):
-        mean = written * _weight(system, found, blocks, block)
+    for _, spot, _, hot in spoilt_blocks(system, found):
+        mean = written * _weight(found, blocks, hot)
         if poisson_from_uniform(mean, uniform_at(mix(system.disk.key, ~spot), system.sim.now)):
             system.disk.sectors.write(spot, 1)

@@ -33,6 +33,8 @@ class IoDemand(NamedTuple):
         write_bytes: 0 means 4 KiB each.
         tick_ns: length of the tick.
         depth: most requests that the process has outstanding at once.
+        spoilt: of a process with a cache of its own, which of the random reads go to blocks that are spoilt: (4 KiB
+            block of the file, reads). None: they fall on any block of the file, as often as it is hot.
         comm, pid: for the kernel's lines.
     """
 
@@ -47,6 +49,7 @@ class IoDemand(NamedTuple):
     depth: int = 128
     comm: str = ""
     pid: int = 0
+    spoilt: tuple[tuple[int, float], ...] | None = None
 
 
 class Latency(NamedTuple):

@@ -61,7 +61,7 @@ class Answers:
 
     def _relay(self, run: RunState, tick: int, answered: Array) -> None:
         layout = run.layout
-        in_time = run.in_time(run.ages(tick)) * np.where(layout.timed, run.gates.fine, 1.0)
+        in_time = run.in_time(tick) * np.where(layout.timed, run.gates.fine, 1.0)
         total = np.bincount(layout.child, run.flow, len(layout.node_own))
         for edge, call in self._relayed:
             among = float(total[layout.child[edge]])

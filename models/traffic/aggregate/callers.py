@@ -330,11 +330,11 @@ class Callers:
         """Attempts that the caller itself did not make: the end of their calls, told in the next tick."""
         self._refusals = self._refusals + amounts
 
-    def guard(self, later: Array) -> Array:
-        """Take a share of every edge's retries of this tick away; how many."""
-        gone: Array = np.add.reduce(self.issue, axis=0) * later
-        self.issue *= 1.0 - later
-        return gone
+    def guard(self, refused: Array) -> None:
+        """Take so many of every edge's retries of this tick away."""
+        issued = np.add.reduce(self.issue, axis=0)
+        self.issue *= 1.0 - np.minimum(refused / np.maximum(issued, 1e-300), 1.0)
+        self.refuse(refused)
 
     def _repeat(self, failures: Array) -> tuple[Array, Array]:
         """Rejections that come back within the instant meet the same full queue again.

@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _POD_ARRAYS = (
-    "number", "waiting", "queued", "inside", "position", "begun", "head", "factor", "up", "ready", "stretch", "arrived",
-    "finished", "busy", "offered",
+    "number", "waiting", "queued", "inside", "position", "begun", "left_from", "left_to", "head", "factor", "up",
+    "ready", "stretch", "arrived", "finished", "busy", "offered",
 )  # fmt: skip
 _EDGE_ARRAYS = ("blocked", "holding", "held", "refused_share", "lost_share", "dead", "late")
 
@@ -106,6 +106,7 @@ def _edges(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
     _ring(old.tick, a.flying, b.flying, pairs)
     _ring(old.tick, a.total, b.total, pairs)
     _ring(old.tick, old.cuts.void, new.cuts.void, pairs)
+    _ring(old.tick, old.outcomes.past, new.outcomes.past, pairs)
     if a._ring and b._ring:
         for ahead in range(min(a._ring, b._ring)):
             source, target = a.delayed[(old.tick + ahead) % a._ring], b.delayed[(old.tick + ahead) % b._ring]
@@ -118,6 +119,7 @@ def _edges(old: RunState, new: RunState, pairs: tuple[Index, Index]) -> None:
     b.restrict()
     for name in _EDGE_ARRAYS:
         getattr(new.cuts, name)[here] = getattr(old.cuts, name)[there]
+    new.pending[here] = old.pending[there]
     _tokens(old, new, pairs)
 
 

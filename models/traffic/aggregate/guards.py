@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from simcluster.engine.streams import Streams, poisson_from_uniform, uniform_at
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.graph.policy import Breaker, Throttle
 
@@ -139,7 +140,9 @@ class _Throttle:
 class Guards:
     """The guards of all edges."""
 
-    def __init__(self, layout: Layout, callers: Array) -> None:
+    def __init__(self, layout: Layout, callers: Array, seed: int) -> None:
+        streams = Streams(seed)
+        self._keys = [streams.key("traffic", "guard", edge.index) for edge in layout.graph.edges]
         self._breakers: list[tuple[int, _Breaker]] = []
         self._throttles: list[tuple[int, _Throttle]] = []
         for edge in layout.graph.edges:
@@ -170,6 +173,29 @@ class Guards:
             self.later[edge] = 1.0 - (1.0 - self.later[edge]) * (1.0 - again)
             if breaker.rule.guards == "calls":
                 self.first[edge] = 1.0 - (1.0 - self.first[edge]) * (1.0 - refused)
+
+    def refused(self, tick: int, edges: slice, amounts: Array, *, first: bool) -> Array:
+        """How many of these attempts are refused in this tick: by a throttle each by chance, so that of a few that pass
+        now and then none does for a while.
+
+        Args:
+            first: first attempts of these edges, or retries.
+        """
+        shares = self.first if first else self.later
+        found = amounts * shares[edges]
+        for edge, _ in self._throttles:
+            if not edges.start <= edge < edges.stop:
+                continue
+            place = edge - edges.start
+            share, count = float(shares[edge]), float(amounts[place])
+            if 0.0 < share < 1.0 and count > 0.0:
+                rare = min(share, 1.0 - share)
+                u = uniform_at(self._keys[edge], 2 * tick + first)
+                drawn = rare * count
+                drawn += (poisson_from_uniform(drawn, u) - drawn) * math.sqrt(1.0 - rare)
+                drawn = min(max(drawn, 0.0), count)
+                found[place] = drawn if share <= 0.5 else count - drawn
+        return found
 
     def saw(self, tick: int, wanted: Array, good: Array, bad: Array) -> None:
         """Attempts wanted (refused ones included), and attempts that ended well or badly."""

@@ -90,6 +90,16 @@ class Limits:
             return bound
         return np.minimum(bound, self.allowed[pods] * rate)
 
+    def places(self, layout: Layout) -> Array:
+        """How many may wait at every pod, where that never changes and its arrivals come by chance; else infinity."""
+        fixed = ~layout.infinite & ~np.isfinite(self.delay)
+        for pod, service in enumerate(layout.pod_service):
+            described = layout.graph.spec.services[layout.graph.service_names[service]]
+            adaptive = described.shed is not None and described.shed.adaptive is not None
+            fixed[pod] &= not adaptive and (described.balancer == "random" or described.replicas == 1)
+        places = np.minimum(layout.bound, layout.in_flight_max - layout.servers)
+        return np.where(fixed & (places >= 0.0), places, np.inf)
+
     def admit(self, pods: slice, arrived: Array) -> Array:
         """Requests that a rate limit turns away."""
         over: Array = np.maximum(arrived - self.tokens[pods], 0.0)

@@ -4,7 +4,8 @@ An attempt succeeds if its pod began it early enough that its own time and the c
 into what was left. For the calls below a profile is kept: the probability that a call begun so
 many ticks ago has succeeded by now. Operations that call nobody come first, then those that
 call only them, and so on; each level reads the profiles of the one before, so that a delay deep
-in the graph is seen by all callers in the same tick.
+in the graph is seen by all callers in the same tick. Attempts whose timeout is over were judged
+then: `past` remembers how. A call that need not succeed holds its caller up until it has ended.
 
 Approximations: waits of different pods are independent given the state; of the other calls of
 an operation only the mean time is subtracted from what is left for one of them.
@@ -21,6 +22,7 @@ from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+from simcluster.models.traffic.aggregate.usual import usual_of
 from simcluster.models.traffic.aggregate.withdrawals import Pressed
 
 Array = NDArray[np.float64]
@@ -29,6 +31,8 @@ Flags = NDArray[np.bool_]
 
 #: Ages of a profile: every tick up to here, then in steps that grow.
 _DENSE = 24
+#: Calls are made at once if those before them take no more ticks.
+_AT_ONCE = 0.5
 #: Attempts of a call looked at one after the other when its caller waits longer than they do.
 _ATTEMPTS = 12
 
@@ -46,7 +50,7 @@ class _Height(Shared):
         rows: list[tuple[int, int, int, int]] = []
         for row, lane in enumerate(lanes):
             for edge in layout.children.get(int(layout.lane_node[lane]), ()):
-                if edge.required and edge.site is not None:
+                if not edge.asynchronous and edge.site is not None:
                     rows.append((row, edge.site.group, edge.site.branch, edge.index))
         rows.sort()
         self.has_calls = bool(rows)
@@ -69,6 +73,14 @@ def _sums(groups: Index, rows: Array, count: int) -> Array:
     return np.bincount(flat, rows.ravel(), count * columns).astype(np.float64, copy=False).reshape(count, columns)
 
 
+def _before(values: Array, starts: Index) -> Array:
+    """Of every value the sum of those before it in its group."""
+    total = np.cumsum(values) - values
+    which = np.searchsorted(starts, np.arange(len(values)), side="right") - 1
+    result: Array = np.maximum(total - total[starts][which], 0.0)
+    return result
+
+
 def _starts(keys: list[tuple[int, ...]]) -> Index:
     return np.array([i for i, key in enumerate(keys) if i == 0 or key != keys[i - 1]], dtype=np.int64)
 
@@ -79,7 +91,7 @@ class Outcomes:
     Attributes:
         quality: success of the attempts judged last, per edge.
         latency: mean time of a successful attempt; `duration` of a call, its retries included (ticks).
-        below: mean time of the calls of a visit of every node.
+        below: mean time of the calls of a visit of every node; `delay`: of those before a call, per edge.
         hit: share of look-ups that hit, by which calls below a cache are not made, per edge.
     """
 
@@ -98,6 +110,10 @@ class Outcomes:
             ]  # who hedges asks after some time whether there is an answer
         self._ages()
         self.profile = np.ones((edges, len(self.ages)))
+        #: success of the attempts judged in each of the last ticks, by edge
+        self.past = np.ones((layout.slots, edges))
+        #: success of a call that is no later than its callers wait: 1 where it is required (errors are failures then)
+        self._ended = np.where(layout.required, 1.0, np.maximum(usual_of(layout, np.zeros(edges)).attempt, 1e-300))
         self._heights()
         self._times()
         self.latency = np.zeros(edges)
@@ -184,6 +200,11 @@ class Outcomes:
         units = [arms[i][:1] for i in self._unit_starts]
         self._node_starts = _starts(units)
         self._sum_nodes = np.array([units[i][0] for i in self._node_starts], dtype=np.int64)
+        arm_of = np.searchsorted(self._arm_starts, np.arange(len(rows)), side="right") - 1
+        unit_of = np.searchsorted(self._unit_starts, np.arange(len(arms)), side="right") - 1
+        self._unit_of = unit_of[arm_of] if rows else self._sum_edges
+        #: how long after its visit began a call is made, because others come before it; by edge
+        self.delay = np.zeros(layout.edges)
         self._other_calls()
 
     def _other_calls(self) -> None:
@@ -224,6 +245,8 @@ class Outcomes:
         units = np.maximum.reduceat(arms, self._unit_starts)
         total = np.add.reduceat(units, self._node_starts)
         self.below[self._sum_nodes] = total
+        earlier = _before(units, self._node_starts)[self._unit_of] + _before(each, self._arm_starts)
+        self.delay[self._sum_edges] = np.where(earlier > _AT_ONCE, earlier, 0.0)
         if len(self._other):
             once = self.latency + (1.0 - np.minimum(self.quality, 1.0)) * self._period
             typical = np.minimum(self.duration, once)
@@ -261,12 +284,12 @@ class Outcomes:
         result = self.quality
         fast = kernels() if self.layout.lanes >= FEW_LANES else None
         if fast is not None:
-            self._judge_fast(fast, own, left, there, queues)
+            self._judge_fast(fast, tick, own, left, there, queues)
             return result.copy()
         for height in self.heights:
             mine = own[height.lanes]
             if height.has_calls:
-                mine[height.with_calls] *= self._calls(height, left[height.lanes])
+                mine[height.with_calls] *= self._calls(height, left[height.lanes], tick)
             both = _sums(height.place, mine * weight[height.lanes], len(height.edges))
             judged = np.where(there[height.edges], both[:, 0], result[height.edges])
             result[height.edges] = judged
@@ -275,14 +298,14 @@ class Outcomes:
                 self.profile[height.edges] = np.where(self._asked[height.edges], both[:, 1:], here)
         return result.copy()
 
-    def _judge_fast(self, fast: ModuleType, own: Array, left: Array, there: Flags, queues: Queues) -> None:
+    def _judge_fast(self, fast: ModuleType, tick: int, own: Array, left: Array, there: Flags, queues: Queues) -> None:
         """The same, compiled."""
         layout, branch_share = self.layout, self.branch_share
         limit = np.where(layout.timed, layout.timeout, 1e12)
         fast.judge(
             *self._flat, own, left, self._columns, self.lane_own, self._others, limit, self._period, layout.attempts,
             layout.times, layout.inner, branch_share, queues.share, there, self.ages, self._age_index, self._age_gap,
-            self.quality, self.profile,
+            self.quality, self.profile, tick, self.past, self._ended, layout.required,
         )  # fmt: skip
 
     def _own_success(self, tick: int, queues: Queues) -> tuple[Array, Array]:
@@ -380,12 +403,16 @@ class Outcomes:
         left: Array = np.maximum(tick - known, -1e9).T[self.layout.lane_pod] - self._lane_way[:, None]
         return left
 
-    def _calls(self, height: _Height, x: Array) -> Array:
-        """Probability that all required calls of a visit have succeeded, given the time since its beginning."""
+    def note(self, tick: int) -> None:
+        """Remember how attempts were judged in a tick."""
+        self.past[tick % len(self.past)] = self.quality
+
+    def _calls(self, height: _Height, x: Array, tick: int) -> Array:
+        """Probability that all calls of a visit have ended, the required ones well, given the time since it began."""
         layout = self.layout
         own = self.lane_own[height.lanes[height.row]]
         left = x[height.row] - (own + self._others[height.called])[:, None]
-        ok = self.call_success(height.called, left)
+        ok = self.call_success(height.called, left, tick)
         risk = (layout.inner[height.called])[:, None] * (1.0 - ok)
         branch = np.multiply.reduceat(1.0 - risk, height.branch_starts, axis=0)
         share = (self.branch_share[height.branch_first])[:, None]
@@ -402,25 +429,32 @@ class Outcomes:
         """The branches' probabilities as the spec gives them."""
         self._shares = shares
 
-    def call_success(self, edges: Index, left: Array) -> Array:
-        """Probability that a call begun `left` ticks ago has succeeded by now, retries included."""
+    def call_success(self, edges: Index, left: Array, tick: int) -> Array:
+        """Probability that a call begun `left` ticks ago has succeeded by now, retries included.
+
+        One that is not required has ended, well or not.
+        """
         layout = self.layout
         limit = np.where(layout.timed, layout.timeout, 1e12)[edges][:, None]
-        ok = self._look(edges, np.minimum(left, limit))
+        ended = self._ended[edges][:, None]
+        ok = np.minimum(self._look(edges, np.minimum(left, limit)) / ended, 1.0)
         beyond = left > limit
         if beyond.any():
             period = np.maximum(self._period[edges], 1e-9)[:, None]
-            finished = np.minimum(np.floor(left / period), (layout.attempts[edges] - 1)[:, None])
-            finished = np.where(beyond, np.maximum(finished, 0.0), 0.0)
-            last = self._look(edges, np.minimum(np.maximum(left - finished * period, 0.0), limit))
-            fail = (1.0 - self.quality[edges])[:, None] * np.ones_like(left)
+            attempts, rest = layout.attempts[edges][:, None], left.copy()
             power = np.ones_like(left)
-            for number in range(1, _ATTEMPTS):
-                on = finished >= number
-                if not on.any():
+            for number in range(_ATTEMPTS):
+                over = beyond & (number < attempts) & (rest > limit)
+                if not over.any():
                     break
-                power = np.where(on, power * fail, power)
-            ok = np.where(beyond, 1.0 - power * (1.0 - last), ok)
+                judged = np.maximum(np.floor(tick - (rest - limit)), tick + 1.0 - len(self.past)).astype(np.int64)
+                then = np.minimum(self.past[judged % len(self.past), edges[:, None]] / ended, 1.0)
+                power = np.where(over, power * (1.0 - then), power)
+                last = number + 1 >= attempts
+                power = np.where(over & last & ~layout.required[edges][:, None], 0.0, power)
+                rest = np.where(over & ~last, rest - period, np.where(over, -1.0, rest))
+            flying = np.minimum(self._look(edges, np.minimum(rest, limit)) / ended, 1.0)
+            ok = np.where(beyond, 1.0 - power * (1.0 - flying), ok)
         times = layout.times[edges]
         if (times > 1).any():
             ok = _repeated(ok, times)

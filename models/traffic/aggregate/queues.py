@@ -24,6 +24,7 @@ from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.layout import Layout, Levels
 from simcluster.models.traffic.aggregate.limits import Limits
+from simcluster.models.traffic.aggregate.losses import Losses
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -50,7 +51,7 @@ class Queues:
             and may run ahead of them for a moment); `inside`: and not finished, where servers are held.
         factor: of each pod's speed (events); `stretch` of each request's own time (contention).
         hold: mean time a server is held, in ticks; `rate` units a tick.
-        position, begun: of the arrivals, see above.
+        position, begun: of the arrivals, see above; `left_from`, `left_to`: who left in the last tick.
         borders, instants: rings: position at the start of a tick, and when that position began service.
     """
 
@@ -64,6 +65,7 @@ class Queues:
         self.inside = np.zeros(pods)
         self.position = np.zeros(pods)
         self.begun = np.zeros(pods)
+        self.left_from, self.left_to = np.zeros(pods), np.zeros(pods)
         self.borders = np.zeros((slots, pods))
         self.instants = np.full((slots, pods), -1.0)
         self.head = np.zeros(pods, dtype=np.int64)
@@ -80,6 +82,7 @@ class Queues:
         self.busy = np.zeros(pods)
         self.limits = Limits(layout)
         self.in_flight_max = layout.in_flight_max.copy()
+        self.losses = Losses(layout.servers, self.limits.places(layout), np.where(layout.holds, 1.0, layout.scv))
         self._weight = np.zeros(pods)
         self._sum = np.zeros(pods)
         self.offered = np.zeros(pods)
@@ -293,23 +296,26 @@ class Queues:
         admitted = self.offered[pods]
         beyond = beyond + np.minimum(beyond, 1.0 + admitted) / (1.0 + WHOLE * admitted)
         beyond = np.where(finite, np.minimum(beyond, arrived - over), 0.0)
-        over = over + beyond
+        usual = self.losses.shares(pods, arrived - over, self.rate[pods])
+        over = over + np.where(usual >= 0.0, usual * (arrived - over), beyond)
         lifted = np.where(finite, np.maximum(np.minimum(lifted - beyond, np.maximum(top, number)), 0.0), lifted)
         lost = np.where(arrived > 0.0, over / np.maximum(arrived, 1e-300), 0.0)[self._local[level]]
         self.refused[lanes] = come * lost
         return lifted, come - self.refused[lanes], arrived - over
 
     def forward(
-        self, fast: ModuleType, levels: Levels, calls: Array, fresh: Array, passing: tuple[Array, ...], left: Array
-    ) -> None:
+        self, fast: ModuleType, levels: Levels, calls: Array, fresh: Array, passing: tuple[Array, ...], left: Array,
+        turns: tuple[Array, Array],
+    ) -> None:  # fmt: skip
         """All levels at once, compiled: `AggregateRun._forward` of plain graphs.
 
         Args:
             passing: shares of every edge's attempts that are admitted and that arrive; of every lane's requests that
                 survive; calls of every edge for a request.
             left: requests of each lane that left.
+            turns: how long after its visit each edge's call is made, and calls that wait for their turn.
         """
-        layout, limits = self.layout, self.limits
+        layout, limits, losses = self.layout, self.limits, self.losses
         whole = slice(None)
         room = limits.room(whole, layout.bound, self.rate)
         places = np.where(self.slow | (layout.servers <= 1.0), layout.servers, self.shift)
@@ -319,7 +325,8 @@ class Queues:
             layout.lane_edge, layout.lane_pod, calls, fresh, *passing, self.share, layout.relative, self._low,
             self._drift, self.shift, places, layout.infinite, bounded, room, self._noise[2], self._variance2,
             self.offered, self.number, self.arrived, self.waiting, self.queued, self.finished, self.content,
-            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0,
+            self.refused, left, self.in_flight_max, WHOLE if self.bounded else 0.0, self.rate, losses.law,
+            losses.inside, losses.usual, losses.known, losses.refused, losses.memory, *turns,
         )  # fmt: skip
 
     def empty(self, pods: Index) -> None:
@@ -375,6 +382,8 @@ class Queues:
 
     def end(self, tick: int) -> None:
         """After the last level: move the positions and note who began."""
+        self.left_to = self.position + self.arrived - self.queued
+        self.left_from = np.where(self.layout.holds, self.begun, self.left_to - self.finished)
         fast = kernels() if self.layout.lanes >= FEW_LANES else None
         if fast is not None:
             fast.end(
@@ -463,6 +472,17 @@ class Queues:
         part = np.where(after > low, (self.begun - low) / np.maximum(after - low, 1e-300), 1.0)
         came = before + np.minimum(np.maximum(part, 0.0), 1.0)
         result: Array = np.where(self.head > tick, 0.0, np.maximum(tick - came, 0.0))
+        return result
+
+    def came_after(self, pods: Index, when: Array, tick: int) -> Array:
+        """Of those who left these pods' queues in the last tick, the share that came after an instant (ticks)."""
+        at = np.minimum(np.maximum(when, max(tick + 1.0 - self.slots, 0.0)), float(tick))
+        slot = np.floor(at).astype(np.int64)
+        low, high = self.borders[slot % self.slots, pods], self.borders[(slot + 1) % self.slots, pods]
+        border = low + (at - slot) * np.maximum(high - low, 0.0)
+        before, now = self.left_from[pods], self.left_to[pods]
+        part = (now - np.maximum(before, border)) / np.maximum(now - before, 1e-300)
+        result: Array = np.where(now > before, np.maximum(part, 0.0), np.where(border <= now, 1.0, 0.0))
         return result
 
     def _average(self) -> None:

@@ -83,7 +83,7 @@ class AggregateRun(RunState):
         self.adaptive = AdaptiveLimits(layout)
         self._errors, self._answers, self._hedges = Errors(self), Answers(self), Hedges(self)
         self._levels = Levels(layout)
-        self._answering = self.waits_for_answers or not traits.isdisjoint(("untimed", "cached"))
+        self._answering = self.waits_for_answers or not traits.isdisjoint(("untimed", "cached", "guarded"))
         self._lagging = (layout.infinite | layout.holds)[layout.lane_pod]
         self._lagging[self.queues.contended.lanes] = False
         cancels = np.array([e.policy.cancel != "no" or e.policy.propagate for e in self.graph.edges]) & layout.timed
@@ -252,10 +252,12 @@ class AggregateRun(RunState):
         if callers.any_leave:
             self.answered = leave(self, self.answered, tick)
         callers.judge(tick, share, self.answered, in_time)
+        self.outcomes.note(tick)
         self._cool(share)
         if self.guards:
             bad = np.add.reduce(callers.failed[:3], axis=0)
-            self.guards.saw(tick, self._wanted, callers.succeeded, bad)
+            good = self.answered * self.in_time(tick) * self.gates.fine  # known when they come
+            self.guards.saw(tick, self._wanted, np.where(self.layout.timed, good, callers.succeeded), bad)
         self.recorder.failures(callers.failed, callers.final)
         self._answer(tick)
 
@@ -326,7 +328,8 @@ class AggregateRun(RunState):
         if self.guards:
             self._wanted = np.add.reduce(callers.issue, axis=0) + callers.repeated
             self.guards.decide(tick, self._wanted + fresh)
-            callers.refuse(callers.guard(self.guards.later))
+            issued = np.add.reduce(callers.issue, axis=0)
+            callers.guard(self.guards.refused(tick, slice(0, layout.edges), issued, first=False))
         calls = np.add.reduce(callers.issue, axis=0)
         if "hedged" in self.traits:
             self._extra = self._hedges.made(tick)
@@ -344,7 +347,7 @@ class AggregateRun(RunState):
         for level in range(layout.levels):
             edges, lanes = layout.level_edges[level], layout.level_lanes[level]
             if self.guards:
-                self._guard_fresh(edges, fresh)
+                self._guard_fresh(tick, edges, fresh)
             calls[edges] += fresh[edges]
             left = queues.step(level, self.cuts.sent(calls))
             self._left[lanes] = left
@@ -357,13 +360,14 @@ class AggregateRun(RunState):
             rows, below = layout.level_pairs[level]
             if len(rows):
                 made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
-                fresh += np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
+                made = np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
+                fresh += self._in_turn(np.unique(below), made)
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
         if visits is not None:
             ages = self.ages(tick)
-            self.caches.step(tick, visits, self.answered, self.in_time(ages), ages)
+            self.caches.step(tick, visits, self.answered, self.in_time(tick), ages)
         self._after(tick, calls)
 
     def _after(self, tick: int, calls: Array) -> None:
@@ -379,14 +383,15 @@ class AggregateRun(RunState):
         layout, cuts = self.layout, self.cuts
         survive = (1.0 - layout.node_failure)[layout.lane_node]
         passing = (1.0 - cuts.refused_share, 1.0 - cuts.lost_share, survive, per_visit * self.gates.open)
-        self.queues.forward(fast, self._levels, calls, fresh, passing, self._left)
+        turns = self.outcomes.delay, self.pending
+        self.queues.forward(fast, self._levels, calls, fresh, passing, self._left, turns)
         if self._answering:
             self.answered = np.bincount(layout.lane_edge, self._left, layout.edges).astype(np.float64, copy=False)
 
-    def _guard_fresh(self, edges: slice, fresh: Array) -> None:
+    def _guard_fresh(self, tick: int, edges: slice, fresh: Array) -> None:
         self._wanted[edges] += fresh[edges]
         refused = np.zeros(self.layout.edges)
-        refused[edges] = fresh[edges] * self.guards.first[edges]
+        refused[edges] = self.guards.refused(tick, edges, fresh[edges], first=True)
         fresh[edges] -= refused[edges]
         self.callers.refuse(refused)
         if refused.any():  # they are requests all the same
@@ -403,6 +408,16 @@ class AggregateRun(RunState):
         self.dropped = np.bincount(layout.lane_edge, dropped, layout.edges) * per_call
         lost = np.bincount(layout.lane_edge, queues.refused - dropped, layout.edges)
         self.refused = np.where(calls > 0.0, lost * per_call, 0.0)
+
+    def _in_turn(self, edges: NDArray[np.int64], made: Array) -> Array:
+        """Of the calls of visits that began, those made now: where other calls take long, who comes after waits."""
+        if not self.outcomes.delay[edges].any() and not self.pending[edges].any():
+            return made
+        pool = self.pending[edges] + made[edges]
+        out = pool / (1.0 + self.outcomes.delay[edges])
+        self.pending[edges] = pool - out
+        made[edges] = out
+        return made
 
     def _later(self, lanes: slice, left: Array) -> Array:
         """Where a request's own time begins when it leaves the queue, its calls come that much later."""

@@ -104,7 +104,7 @@ class RunState:
         if self.caches:
             self.caches.refresh()
             self.outcomes.made = self.caches.made
-        self.guards = Guards(layout, self.callers.callers)
+        self.guards = Guards(layout, self.callers.callers, seed)
         self.gates = Gates(layout)
         self.traits = traits_of(Found(layout, self.queues, self.callers, self.sources, self.guards, self.caches))
         self.next_event = NEVER
@@ -123,6 +123,8 @@ class RunState:
         self.pool = np.zeros(layout.lanes)
         self.early = np.zeros(len(self.recorder.roots))
         self.call_ok = np.ones(edges)
+        #: calls that will be made when those before them in their visits have ended
+        self.pending = np.zeros(edges)
         self.below_now, self.below_then = np.zeros(edges), np.zeros((layout.slots, edges))
         self.stay_of_pod = np.zeros(layout.pods)
         self.scv_of_edge = np.array([n.scv for n in self.graph.nodes])[layout.child]
@@ -176,10 +178,11 @@ class RunState:
     def settled(self, flow: Array) -> None:
         """After a wide tick: nothing is left of what was in flight."""
         self.flow = flow.copy()
-        for amounts in (self.staying, self.answered, self.pool, self.refused, self.dropped):
+        for amounts in (self.staying, self.answered, self.pool, self.refused, self.dropped, self.pending):
             amounts[:] = 0.0
         self.below_then[:] = self.below_now
         self.outcomes.quality[:] = 1.0
+        self.outcomes.past[:] = 1.0
 
     def ages(self, tick: int) -> Array:
         """How long ago the attempts began that are answered now, by edge, in ticks."""
@@ -188,6 +191,11 @@ class RunState:
         age: Array = waited + outcomes.own_of_edge + self.below_now
         return age
 
-    def in_time(self, ages: Array) -> Array:
+    def in_time(self, tick: int) -> Array:
         """Share of the answers of now that come before their deadline, per edge."""
-        return np.where(self.layout.timed & (ages >= self.layout.timeout), 0.0, 1.0)
+        layout, queues = self.layout, self.queues
+        most = layout.timeout - self.outcomes.own_of_edge - self.below_now  # time to wait
+        lanes = queues.came_after(layout.lane_pod, tick - most[layout.lane_edge], tick)
+        lanes = np.where(queues.lifo[layout.lane_pod], (most > 0.0)[layout.lane_edge], lanes)
+        share = np.bincount(layout.lane_edge, lanes * queues.share, layout.edges)
+        return np.where(layout.timed, np.minimum(share, 1.0), 1.0)

@@ -266,6 +266,7 @@ class Steady:
         callers.shift(tick, ticks)
         run.cuts.void = turned(run.cuts.void, ticks)
         run.below_then = turned(run.below_then, ticks)
+        run.outcomes.past = turned(run.outcomes.past, ticks)
         run.tick = end
         self._begin += ticks
         queues.limits.last_empty = np.minimum(queues.limits.last_empty + ticks, float(end))

@@ -57,7 +57,7 @@ _FEW = 0.85
 @dataclass(frozen=True)
 class Station:
     """A queue: utilisation, servers, squared variation and E[S^3]/E[S]^3 of service, squared variation of arrivals,
-    whether who came last is served first, places to wait (0: no bound), which operations it serves how often, and
+    whether who came last is served first, places to wait (None: no bound), which operations it serves how often, and
     equally likely times (in mean services) after which who waits is not served any more (none: all are).
     """
 
@@ -67,7 +67,7 @@ class Station:
     third: float
     arrivals: float = 1.0
     newest_first: bool = False
-    places: int = 0
+    places: int | None = None
     mix: tuple[tuple[int, float], ...] = ()
     patience: tuple[float, ...] = ()
 
@@ -214,7 +214,7 @@ class CalmWaits:
         rho, servers, scv = station.rho, station.servers, station.scv
         if station.patience:
             return impatient_waits(rho, servers, scv, station.patience)
-        if 0 < station.places <= MOST_PLACES:
+        if station.places is not None and station.places <= MOST_PLACES:
             law, full = full_waits(rho, servers, station.places, scv)
             if full > _EVER_FULL:
                 return law

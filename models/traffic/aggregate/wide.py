@@ -358,7 +358,7 @@ class Wide(Ordinary):
                     float(skew[pod]),
                     self._regularity(run, pod, own),
                     newest,
-                    max(room, 0) if room <= MOST_PLACES else 0,
+                    max(room, 0) if room <= MOST_PLACES else None,
                     () if held[pod] or shared[pod] else mixes[pod],
                     self._patience_at(pod, float(service[pod])),
                 )
@@ -484,7 +484,7 @@ class Wide(Ordinary):
         recorder.answered(np.full(len(roots), (tick - 0.5) * run.tick_ns), before[roots] * good)
         recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), calls[roots] * good)
         if run.guards:
-            run.guards.saw(end, calls, callers.succeeded, np.zeros(layout.edges))
+            run.guards.saw(end, calls, calls, np.zeros(layout.edges))
         queue = exponentials(run.noise.uniform(end)) / np.maximum(self._gamma, 1e-12)
         queues.settle(end, np.where(layout.infinite, 0.0, queue), units, self.offered, left)
         run.settled(self.flow)

@@ -4,7 +4,8 @@ Response times are skewed and positive; means and variances add along a chain of
 the call graph, and quantiles are read off at the end. Up to a coefficient of variation of 1 the law is a gamma
 distribution, which sums of service times and waits in queues are (exactly, if all have the same exponential law), by
 the approximation of Wilson and Hilferty 1931: its cube root is normal, within 1.5 per cent. Beyond it is log-normal.
-What is left out: two humps within one outcome (cache hit or miss).
+A share that waits for a timer (a lost packet) is a hump of its own, far behind the others: it has moments of its own.
+What is left out: other humps within one outcome (cache hit or miss).
 """
 
 from __future__ import annotations
@@ -26,11 +27,51 @@ _P = (0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429)
 LAW_POINTS = 200
 
 
+class Late(NamedTuple):
+    """A few requests that take much longer: their share, and mean and second moment of what is added to theirs."""
+
+    share: float
+    mean: float
+    square: float
+
+    def together(self, other: Late) -> Late:
+        """Both of two independent delays."""
+        if not self.share or not other.share:
+            return self if self.share else other
+        share = self.share + other.share - self.share * other.share
+        mean = self.share * self.mean + other.share * other.mean
+        square = self.share * self.square + other.share * other.square
+        square += 2.0 * self.share * self.mean * other.share * other.mean
+        return Late(share, mean / share, square / share)
+
+    def thinned(self, count: float) -> Late:
+        """That of so many calls in turn, or of a share of one."""
+        if not self.share or count == 1.0:
+            return self
+        share, mean = min(1.0, self.share * count), self.share * self.mean
+        square = self.share * self.square * count + max(0.0, count * (count - 1.0)) * mean * mean
+        return Late(share, mean * count / share, square / share)
+
+
+NEVER = Late(0.0, 0.0, 0.0)
+
+
 class Latency(NamedTuple):
-    """Mean in nanoseconds and variance in square nanoseconds."""
+    """Mean in nanoseconds and variance in square nanoseconds; `late` tells of those far behind, who count in both."""
 
     mean: float
     variance: float
+    late: Late = NEVER
+
+    def humps(self) -> tuple[tuple[float, Latency], ...]:
+        """The laws that it is a mixture of, with their shares."""
+        share, mean, square = self.late
+        if share <= 0.0 or share >= 1.0:
+            return ((1.0, self._replace(late=NEVER)),)
+        usual = max(0.0, self.mean - share * mean)
+        spread = max(0.0, self.variance - share * square + share * mean * (share * mean))
+        far = Latency(usual + mean, spread + max(0.0, square - mean * mean))
+        return ((1.0 - share, Latency(usual, spread)), (share, far))
 
 
 class Durations(NamedTuple):
@@ -49,6 +90,11 @@ class Durations(NamedTuple):
     @classmethod
     def of(cls, latency: Latency) -> Durations:
         """A law by its quantiles."""
+        humps = latency.humps()
+        if len(humps) > 1:
+            parts = [cls.of(hump) for _, hump in humps]
+            weights = [np.full(LAW_POINTS, share) for share, _ in humps]
+            return cls.weighed(np.concatenate([part.values for part in parts]), np.concatenate(weights))
         points = (np.arange(LAW_POINTS) + 0.5) / LAW_POINTS
         if latency.mean <= 0.0:
             return cls(np.zeros(LAW_POINTS), points)
@@ -131,7 +177,9 @@ def law_of(latency: Latency) -> _Law:
 
 def probability_above(latency: Latency, limit: float) -> float:
     """P(latency > limit), both in nanoseconds."""
-    mean, variance = latency
+    if latency.late.share:
+        return math.fsum(share * probability_above(hump, limit) for share, hump in latency.humps())
+    mean, variance, _ = latency
     if mean <= 0.0:
         return 0.0
     if limit <= 0.0:
@@ -147,7 +195,23 @@ def quantile(latency: Latency, p: float) -> float:
     """The latency that a share `p` of the requests stays below, in nanoseconds."""
     if latency.mean <= 0.0:
         return 0.0
+    if latency.late.share:
+        return _mixed(humps_of(latency), 1.0, (p,))[0]
     return arithmetic.exp(law_of(latency).quantile(p))
+
+
+def draw(humps: Sequence[tuple[float, _Law]], uniform: float) -> float:
+    """The logarithm of one duration, by one number between 0 and 1; `humps` as of `humps_of`."""
+    for share, law in humps[:-1]:
+        if uniform < share:
+            return law.quantile(uniform / share)
+        uniform = (uniform - share) / (1.0 - share)
+    return humps[-1][1].quantile(uniform)
+
+
+def humps_of(latency: Latency) -> list[tuple[float, _Law]]:
+    """The laws of a latency (mean above 0) and their shares, from which `draw` draws."""
+    return [(share, law_of(hump)) for share, hump in latency.humps() if hump.mean > 0.0]
 
 
 def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) -> list[float]:
@@ -162,13 +226,17 @@ def mixture_quantiles(components: Sequence[Component], shares: Sequence[float]) 
         return [0.0 for _ in shares]
     if len(live) == 1:
         return [quantile(live[0].latency, p) for p in shares]
-    laws = [(c.requests, law_of(c.latency)) for c in live]
+    return _mixed([(c.requests * share, law) for c in live for share, law in humps_of(c.latency)], total, shares)
+
+
+def _mixed(laws: Sequence[tuple[float, _Law]], total: float, shares: Sequence[float]) -> list[float]:
+    """Quantiles of laws that stand for so many requests each, `total` together."""
     lowest = min(law.quantile(1e-9) for _, law in laws)
     highest = max(law.quantile(1.0 - 1e-9) for _, law in laws)
     return [arithmetic.exp(_log_quantile(laws, total * p, lowest, highest)) for p in shares]
 
 
-def _log_quantile(laws: Sequence[tuple[int, _Law]], wanted: float, low: float, high: float) -> float:
+def _log_quantile(laws: Sequence[tuple[float, _Law]], wanted: float, low: float, high: float) -> float:
     for _ in range(40):  # 40 halvings of at most ~30 in the logarithm: far below a nanosecond
         middle = 0.5 * (low + high)
         below = math.fsum(n * law.below(middle) for n, law in laws)

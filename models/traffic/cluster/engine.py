@@ -202,6 +202,11 @@ class TrafficEngine:
             self.hot.live.engine.changed()
 
     @property
+    def plan(self) -> Plan:
+        """Who calls whom now; not to be changed."""
+        return self._plan
+
+    @property
     def is_hot(self) -> bool:
         """Whether queues, time-outs and retries are followed in fine ticks now."""
         return self.hot is not None
@@ -452,10 +457,10 @@ class TrafficEngine:
             self._end_hot()
 
     def _end_hot(self) -> None:
-        """Closed forms again: what servers published of their queues is no longer so."""
+        """Closed forms again."""
         self.hot, self._tense, self._stale = None, False, True
         for server in self._plan.servers:
-            server.judge(TICK_NS)
+            server.calm_down(TICK_NS)
 
     # --- the calm path --------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
-from simcluster.models.traffic.cluster.distribution import Latency, probability_above
+from simcluster.models.traffic.cluster.distribution import NEVER, Late, Latency, probability_above
 from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node, Target
 from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
 from simcluster.models.traffic.cluster.plan import Plan
@@ -44,6 +44,9 @@ _STORES = ("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", 
 _TALKS = {"http": "http", **dict.fromkeys(_STORES, "tcp")}  # every other client speaks gRPC
 
 
+NOTHING = Latency(0.0, 0.0)
+
+
 def evaluate(plan: Plan) -> Latencies:
     """Work out every node and edge; the latency of each edge for the record."""
     plan.own()
@@ -60,31 +63,31 @@ def evaluate_node(plan: Plan, node: Node) -> None:
     server = plan.servers[node.server]
     mean = server.wait.mean_ns + server.service_ns(node.operation)
     variance = server.wait.variance + server.service_variance(node.operation)
-    alive = 1.0 - node.operation.failure
+    late, alive = NEVER, 1.0 - node.operation.failure
     failures: list[Failure] = (
         [Failure(node.operation.failure, Cause(STATUS, text=node.operation.answer), mean)] if alive < 1.0 else []
     )
     for step in node.steps:
-        slowest, spread, survives = 0.0, 0.0, 1.0
+        slowest, survives = NOTHING, 1.0
         for edge in step:
             evaluate_edge(plan, edge)
             if edge.call.asynchronous:
                 continue
             made = plan.made.get(edge.index, 1.0)
-            duration, extra = _duration(edge, made)
-            if duration > slowest:
-                slowest, spread = duration, extra
+            duration = _duration(edge, made)
+            if duration.mean > slowest.mean:
+                slowest = duration
             if edge.call.required and edge.ok < 1.0:
                 through = _all_succeed(edge, made)
                 lost = alive * survives * (1.0 - through)
                 failures.extend(_shares(edge, lost, mean))
                 survives *= through
         alive *= survives
-        mean, variance = mean + slowest, variance + spread
+        mean, variance, late = mean + slowest.mean, variance + slowest.variance, late.together(slowest.late)
         if alive < NEGLIGIBLE:
             break
     node.ok = alive
-    node.latency = Latency(mean, variance)
+    node.latency = Latency(mean, variance, late)
     node.failures = _limited(failures)
     stay = alive * mean + math.fsum(f.probability * f.after_ns for f in node.failures)
     node.stay_ns = min(stay, float(node.patience_ns))
@@ -95,12 +98,12 @@ def time_before(plan: Plan, node: Node, step: int) -> Latency:
     """How long a request of a node takes until it makes the calls of a step."""
     server = plan.servers[node.server]
     mean = server.wait.mean_ns + server.service_ns(node.operation)
-    variance = server.wait.variance + server.service_variance(node.operation)
+    variance, late = server.wait.variance + server.service_variance(node.operation), NEVER
     for earlier in node.steps[:step]:
         took = [_duration(edge, plan.made.get(edge.index, 1.0)) for edge in earlier if not edge.call.asynchronous]
-        slowest = max(took, default=(0.0, 0.0))
-        mean, variance = mean + slowest[0], variance + slowest[1]
-    return Latency(mean, variance)
+        slowest = max(took, default=NOTHING)
+        mean, variance, late = mean + slowest.mean, variance + slowest.variance, late.together(slowest.late)
+    return Latency(mean, variance, late)
 
 
 def _all_succeed(edge: Edge, made: float) -> float:
@@ -111,18 +114,19 @@ def _all_succeed(edge: Edge, made: float) -> float:
     return 1.0 - made * (1.0 - arithmetic.power(edge.ok, count))
 
 
-def _duration(edge: Edge, made: float) -> tuple[float, float]:
-    """Mean and variance of the time a surviving request spends on the edge's calls."""
+def _duration(edge: Edge, made: float) -> Latency:
+    """The time a surviving request spends on the edge's calls."""
     if made < 1.0:
-        mean, variance = _duration(edge, 1.0)
-        return made * mean, made * (variance + mean * mean) - made * made * mean * mean
-    count, (mean, variance) = edge.call.count, edge.latency
+        mean, variance, late = _duration(edge, 1.0)
+        return Latency(made * mean, made * (variance + mean * mean) - made * made * mean * mean, late.thinned(made))
+    count, (mean, variance, late) = edge.call.count, edge.latency
     if not edge.call.required and edge.causes:
         mean = edge.ok * mean + math.fsum(f.probability * f.after_ns for f in edge.causes)
         variance += mean * mean * (1.0 - edge.ok)
     if count < 1.0:
-        return count * mean, count * (variance + mean * mean) - count * count * mean * mean
-    return count * mean, count * variance
+        variance = count * (variance + mean * mean) - count * count * mean * mean
+        return Latency(count * mean, variance, late.thinned(count))
+    return Latency(count * mean, count * variance, late.thinned(count))
 
 
 def _shares(edge: Edge, lost: float, before_ns: float) -> list[Failure]:
@@ -135,12 +139,17 @@ def evaluate_edge(plan: Plan, edge: Edge) -> None:
     """Work out how calls of an edge fare, whose callees were worked out before."""
     ok, mean, variance = 0.0, 0.0, 0.0
     failures: list[Failure] = []
+    lates = [0.0, 0.0, 0.0]
     for target in edge.targets:
         latency = _evaluate_target(plan, edge, target)
         share = target.weight * (1.0 - target.fail)
         ok += share
         mean += share * latency.mean
         variance += share * (latency.variance + latency.mean * latency.mean)
+        if latency.late.share:
+            chance, after, square = latency.late
+            for place, part in enumerate((chance, chance * after, chance * square)):
+                lates[place] += share * part
         for failure in target.failures:
             failures.append(failure._replace(probability=failure.probability * target.weight))
     if not edge.targets:  # the call would close a circle
@@ -151,7 +160,8 @@ def evaluate_edge(plan: Plan, edge: Edge) -> None:
         return
     if ok > NEGLIGIBLE:
         mean, variance = mean / ok, variance / ok
-        edge.latency = Latency(mean, max(0.0, variance - mean * mean))
+        late = Late(lates[0] / ok, lates[1] / lates[0], lates[2] / lates[0]) if lates[0] > 0.0 else NEVER
+        edge.latency = Latency(mean, max(0.0, variance - mean * mean), late)
     else:
         ok, edge.latency = 0.0, Latency(0.0, 0.0)
     edge.causes = _limited(failures)
@@ -171,9 +181,9 @@ def _retry(edge: Edge) -> None:
         failing *= lost
     if edge.ok > 0.0:
         wasted = math.fsum(f.probability * f.after_ns for f in edge.causes) / lost
-        edge.latency = Latency(
-            edge.latency.mean + (attempts - 1.0) * wasted, edge.latency.variance + (attempts - 1.0) * wasted * wasted
-        )
+        mean, variance, late = edge.latency
+        again = attempts - 1.0
+        edge.latency = Latency(mean + again * wasted, variance + again * wasted * wasted, late)
     scale = failing / lost
     per_call = float(1 + edge.call.retries)
     edge.causes = [Failure(f.probability * scale, f.cause, f.after_ns * per_call) for f in edge.causes]
@@ -193,11 +203,14 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     if not understands(server.spec, call.client):
         return _lost(edge, target, PROTOCOL, QUICK_FAILURE_NS)
     way = target.way
-    latency = Latency(node.latency.mean + target.round_trip_ns + way.mean_ns, node.latency.variance + way.variance)
+    mean, variance, behind = node.latency
+    if way.late:
+        behind = behind.together(Late(way.late, way.late_ns, way.late_square))
+    latency = Latency(mean + target.round_trip_ns + way.mean_ns, variance + way.variance, behind)
     toll, kept = target.toll, 1.0
     if toll is not None:
         kept = toll.kept
-        latency = Latency(latency.mean + toll.mean_ns, latency.variance + toll.variance)
+        latency = Latency(latency.mean + toll.mean_ns, latency.variance + toll.variance, behind)
     if call.asynchronous:
         return _delivered(edge, target, kept, 1.0 - server.rejected)
     late = late_share(latency, timeout)
@@ -220,7 +233,7 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
             failures.append(Failure(served * failure.probability, cause, failure.after_ns + target.round_trip_ns))
     target.fail = min(1.0, 1.0 - served * node.ok * (1.0 - late))
     target.failures = _limited(failures)
-    return Latency(min(latency.mean, timeout), latency.variance)
+    return Latency(min(latency.mean, timeout), latency.variance, latency.late)
 
 
 def _delivered(edge: Edge, target: Target, kept: float, accepted: float) -> Latency:

@@ -28,7 +28,7 @@ from simcluster.models.traffic.cluster.averages import (
     AverageTable,
 )
 from simcluster.models.traffic.cluster.demand import Expected
-from simcluster.models.traffic.cluster.queueing import Wait
+from simcluster.models.traffic.cluster.queueing import followed_wait
 from simcluster.models.traffic.cluster.server import (
     HOPELESS_CORES,
     MEMORY_REQUESTS,
@@ -265,7 +265,7 @@ class Fleet:
         changed |= np.abs(asleep - averages.throttled[rows]) > NOTICEABLE_REFUSALS
         for place in np.nonzero(changed)[0].tolist():
             server, wait = self.servers[rows[place]], float(mean[place])
-            server.wait = Wait(wait, wait * wait * 0.25, server._judged_wait.throttled)
+            server.wait = followed_wait(wait, server._judged_wait)
             server.rejected = float(refused[place])
             server.published += 1
         some = rows[changed]

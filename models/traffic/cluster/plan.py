@@ -22,6 +22,7 @@ from simcluster.models.machine.links.quality import Cost
 from simcluster.models.machine.names import cluster_first
 from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.cluster.causes import DENIED
+from simcluster.models.traffic.cluster.distribution import Late
 from simcluster.models.traffic.cluster.messages import in_order_of_messages
 from simcluster.models.traffic.cluster.nodes import Edge, EdgeKey, Layout, Node, Target, twin
 from simcluster.models.traffic.cluster.operations import CallSpec
@@ -211,17 +212,19 @@ class PlanBuilder:
         return edge
 
     def _way(self, origin: Origin, node: str, address: str, call: CallSpec) -> Cost:
-        """What the links from the nodes of an origin to a place cost a call, all equally likely."""
-        costs = [
-            self._network.path(source, node, origin.address, address).cost(
-                REQUEST_BYTES, ANSWER_BYTES, timeout_ns=call.timeout_ns
-            )
-            for source in self._reachable(origin)
-        ]
-        if len(costs) == 1:
-            return costs[0]
-        mean, variance, p99, failing = (math.fsum(part) / max(1, len(costs)) for part in zip(*costs, strict=True))
-        return Cost(mean, variance, p99, failing)
+        """What the links from the nodes of an origin to a place cost a call, all equally likely.
+
+        Users come from outside: the way to the node where they enter is theirs, too.
+        """
+        ways = []
+        for source in self._reachable(origin):
+            path = self._network.path(source, node, origin.address, address)
+            way = path.cost(REQUEST_BYTES, ANSWER_BYTES, timeout_ns=call.timeout_ns)
+            if origin.names is None:
+                outside = self._network.path("", source)
+                way = _one_after_the_other(way, outside.cost(REQUEST_BYTES, ANSWER_BYTES, timeout_ns=call.timeout_ns))
+            ways.append(way)
+        return ways[0] if len(ways) == 1 else _any_of(ways)
 
     def _reachable(self, origin: Origin) -> tuple[str, ...]:
         """Nodes of an origin from which calls go anywhere: of users' entries those that answer, if any does."""
@@ -262,3 +265,23 @@ class PlanBuilder:
 def _callees(node: Node) -> list[tuple[Edge, Target]]:
     edges = [edge for step in node.steps for edge in step if not edge.call.asynchronous]
     return [(edge, t) for edge in edges for t in edge.targets if t.node >= 0]
+
+
+def _one_after_the_other(one: Cost, other: Cost) -> Cost:
+    """What two ways cost of which one follows the other."""
+    late = Late(one.late, one.late_ns, one.late_square).together(Late(other.late, other.late_ns, other.late_square))
+    failing = 1.0 - (1.0 - one.failing) * (1.0 - other.failing)
+    mean, variance = one.mean_ns + other.mean_ns, one.variance + other.variance
+    return Cost(mean, variance, one.p99_ns + other.p99_ns, failing, *late)
+
+
+def _any_of(ways: list[Cost]) -> Cost:
+    """What one of several ways costs, all equally likely."""
+    count = float(max(1, len(ways)))
+    mean, p99, failing, late = (
+        math.fsum(part) / count for part in zip(*((w.mean_ns, w.p99_ns, w.failing, w.late) for w in ways), strict=True)
+    )
+    square = math.fsum(w.variance + w.mean_ns * w.mean_ns for w in ways) / count
+    waits, squares = math.fsum(w.late * w.late_ns for w in ways), math.fsum(w.late * w.late_square for w in ways)
+    after = (waits / count / late, squares / count / late) if late > 0.0 else (0.0, 0.0)
+    return Cost(mean, max(0.0, square - mean * mean), p99, failing, late, *after)

@@ -82,6 +82,16 @@ def quota_wait(demand: Demand, limit: float) -> Wait:
     return Wait(mean, chance * 2.0 * excess * excess - mean * mean, chance)
 
 
+def followed_wait(mean_ns: float, calm: Wait) -> Wait:
+    """The wait at a server whose queue is followed: what lies beyond the closed form is a queue that all find alike.
+
+    Who comes behind a backlog of known length waits nearly as long as the next (half of the mean as deviation).
+    """
+    beyond = max(0.0, mean_ns - calm.mean_ns)
+    part = min(1.0, mean_ns / calm.mean_ns) if calm.mean_ns > 0.0 else 0.0
+    return Wait(mean_ns, calm.variance * part * part + beyond * beyond * 0.25, calm.throttled)
+
+
 def service_time(cpu_ns: float, limit: float | None) -> float:
     """Mean wall time in which one request gets `cpu_ns` of CPU with nobody else there, in nanoseconds.
 

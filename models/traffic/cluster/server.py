@@ -21,6 +21,7 @@ from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, 
 from simcluster.models.traffic.cluster.queueing import (
     Demand,
     Wait,
+    followed_wait,
     quota_wait,
     service_time,
     thread_wait,
@@ -313,6 +314,12 @@ class Server(Parted):
         self._judged_cores = cores
         return self._publish(tick_ns, cores)
 
+    def calm_down(self, tick_ns: int) -> None:
+        """Closed forms hold again: what a queue that was followed made of the wait is no longer so."""
+        self.judge(tick_ns)
+        self.wait = self._judged_wait
+        self.published += 1
+
     def observe(self, tick_ns: int, load: Observed, ticks: int = 1) -> None:
         """Ticks whose queue somebody else kept: account them and publish what callers and probes meet."""
         cores = self.cores = self.container.cpu_cores()
@@ -338,7 +345,7 @@ class Server(Parted):
             self._judged_wait = self._current(tick_ns // ticks, cores)[0]
         calm = self._judged_wait
         mean = max(load.wait_ns, calm.mean_ns if load.waiting < 1.0 else 0.0)
-        wait, refused = Wait(mean, mean * mean * 0.25, calm.throttled), min(refused, 0.99)
+        wait, refused = followed_wait(mean, calm), min(refused, 0.99)
         if wait != self.wait or refused != self.rejected:
             self.wait, self.rejected = wait, refused
             self.published += 1

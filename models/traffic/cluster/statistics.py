@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from simcluster.engine import Shared
 from simcluster.engine.clock import HOUR
 from simcluster.models.traffic.cluster.causes import KINDS
-from simcluster.models.traffic.cluster.distribution import Component, Latency, mixture_quantiles, quantile
+from simcluster.models.traffic.cluster.distribution import (
+    NEVER,
+    Component,
+    Late,
+    Latency,
+    mixture_quantiles,
+    quantile,
+)
 from simcluster.models.traffic.cluster.nodes import EdgeKey, Layout
 from simcluster.models.traffic.graph.histogram import edges as bin_edges
 from simcluster.telemetry.series import Series
@@ -21,41 +28,58 @@ from simcluster.telemetry.series import Series
 #: One hour is kept, in blocks of so many ticks: at most as many as ticks of half a second need.
 BLOCK = 64
 KEEP_BLOCKS, KEEP_NS = 113, HOUR
-_NUMBER = struct.Struct("d")
+_NUMBER, _LATE = struct.Struct("d"), struct.Struct("ddd")
 
 
 class Latencies(Shared):
     """Latency of every edge, as of one evaluation of the plan; a sequence of `Latency`."""
 
-    __slots__ = ("_means", "_variances")
+    __slots__ = ("_lates", "_means", "_variances")
 
-    def __init__(self, means: Sequence[float] | NDArray[np.float64] = (), variances: Any = ()) -> None:
+    def __init__(
+        self, means: Sequence[float] | NDArray[np.float64] = (), variances: Any = (), lates: Sequence[Late] = ()
+    ) -> None:
         self._means = np.array(means, dtype=np.float64).tobytes()
         self._variances = np.array(variances, dtype=np.float64).tobytes()
+        self._lates = np.array(lates, dtype=np.float64).tobytes()  # empty: nobody is late
 
     @classmethod
     def of(cls, latencies: Sequence[Latency]) -> Latencies:
         """The same as numbers."""
-        return cls([each.mean for each in latencies], [each.variance for each in latencies])
+        lates = [each.late for each in latencies] if any(each.late.share for each in latencies) else ()
+        return cls([each.mean for each in latencies], [each.variance for each in latencies], lates)
 
     @property
     def means(self) -> NDArray[np.float64]:
         """Their means, not to be changed."""
         return np.frombuffer(self._means)
 
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """Their variances, not to be changed."""
+        return np.frombuffer(self._variances)
+
     def __len__(self) -> int:
         return len(self._means) // 8
 
     def __getitem__(self, index: int) -> Latency:
         at = 8 * index
-        return Latency(*_NUMBER.unpack_from(self._means, at), *_NUMBER.unpack_from(self._variances, at))
+        late = Late(*_LATE.unpack_from(self._lates, 3 * at)) if self._lates else NEVER
+        (mean,), (variance,) = _NUMBER.unpack_from(self._means, at), _NUMBER.unpack_from(self._variances, at)
+        return Latency(mean, variance, late)
 
     def __iter__(self) -> Iterator[Latency]:
         means, variances = np.frombuffer(self._means).tolist(), np.frombuffer(self._variances).tolist()
-        return map(Latency, means, variances)
+        lates = [NEVER] * len(means)
+        if self._lates:
+            lates = [Late(*each) for each in np.frombuffer(self._lates).reshape(-1, 3).tolist()]
+        return map(Latency, means, variances, lates)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Latencies) and (self._means, self._variances) == (other._means, other._variances)
+        return isinstance(other, Latencies) and self._parts() == other._parts()
+
+    def _parts(self) -> tuple[bytes, bytes, bytes]:
+        return self._means, self._variances, self._lates
 
     def __hash__(self) -> int:
         raise TypeError("latencies are no keys")

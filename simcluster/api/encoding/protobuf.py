@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from simcluster.api.encoding.ordering import field_order
 from simcluster.api.objects import Json
 from simcluster.api.schema.omitempty import KEPT_WHEN_EMPTY, ZERO_DROPPED
 from simcluster.api.schema.types import Field, TypeSchema, type_of
@@ -95,19 +96,22 @@ def _numbers() -> dict[str, dict[int, str]]:
 
 
 def _object(message: bytes, schema: TypeSchema, depth: int) -> Json:
-    """A message as an object, without what Go would not have printed."""
+    """A message as an object, as Go prints it: in the order of the struct, without what is left out."""
     found: Json = {}
     _read(message, schema, _numbers()[schema.name], found, depth)
     kept, dropped = KEPT_WHEN_EMPTY.get(schema.name, ()), ZERO_DROPPED.get(schema.name, ())
-    return {
-        name: value
-        for name, value in found.items()
-        if name in schema.required or name in kept or not (_is_empty(value) or (name in dropped and not value))
-    }
+
+    def is_printed(name: str, value: Any) -> bool:
+        if name in schema.required or name in kept:
+            return True
+        return not (_is_empty(value, schema.fields[name]) or (name in dropped and not value))
+
+    return {name: found[name] for name in field_order(schema.name) if name in found and is_printed(name, found[name])}
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or value == "" or value == [] or value == {}
+def _is_empty(value: Any, field: Field) -> bool:
+    """Whether Go leaves a value out; a struct that is on the wire is printed, too, with nothing in it."""
+    return value is None or value == "" or value == [] or (value == {} and field.kind != "object")
 
 
 def _read(message: bytes, schema: TypeSchema, numbers: dict[int, str], into: Json, depth: int) -> None:

@@ -159,8 +159,8 @@ def _storage_version_hash(resource: Resource) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def aggregated(table: ResourceTable, *, core: bool, metrics: bool) -> Json:
-    """The aggregated form (apidiscovery.k8s.io/v2) of `/api` or `/apis`. Do not change it."""
+def aggregated(table: ResourceTable, written: str, *, core: bool, metrics: bool) -> Json:
+    """The aggregated form of `/api` or `/apis`, in a version of apidiscovery.k8s.io. Do not change it."""
     groups = {"": ["v1"]} if core else groups_of(table, metrics=metrics)
     items: list[Any] = []
     for name, versions in groups.items():
@@ -174,7 +174,8 @@ def aggregated(table: ResourceTable, *, core: bool, metrics: bool) -> Json:
         ]
         metadata: Json = {"creationTimestamp": None}
         items.append({"metadata": {"name": name, **metadata} if name else metadata, "versions": listed})
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+    api_version = f"apidiscovery.k8s.io/{written}"
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
 
 
 def _discovered(resource: Resource) -> Json:

@@ -15,7 +15,11 @@ from simcluster.telemetry import exposition
 from simcluster.telemetry.exposition import Family
 
 _TEXT = health.TEXT
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+#: The aggregated forms of discovery, by version; kubectl up to 1.29 asks for the older one alone.
+_AGGREGATED = {
+    version: f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    for version in ("v2", "v2beta1")
+}
 #: Of a server that nobody has given an address.
 _ADDRESS = "10.0.0.10:6443"
 
@@ -42,9 +46,10 @@ def _find(api: Serving, request: Request, path: str) -> Response | None:
     if parts[0] in health.ENDPOINTS:
         return health.serve(request, path)
     if path in ("api", "apis"):
-        if "as=APIGroupDiscoveryList" in request.accept:
-            listed = discovery.aggregated(table, core=path == "api", metrics=with_metrics)
-            return Response(200, listed, content_type=_AGGREGATED)
+        for version, content_type in _AGGREGATED.items():
+            if content_type in request.accept.replace(" ", ""):
+                listed = discovery.aggregated(table, version, core=path == "api", metrics=with_metrics)
+                return Response(200, listed, content_type=content_type)
         if path == "api":
             return Response(200, discovery.api_versions(api.address or _ADDRESS))
         return Response(200, discovery.group_list(table, metrics=with_metrics))
@@ -57,7 +62,7 @@ def _find(api: Serving, request: Request, path: str) -> Response | None:
             return Response(200, discovery.resource_list(table, group, version))
         return None
     if path == "metrics":
-        return _exposed(servermetrics.families(api.served, api.store, table))
+        return _exposed(exposition.families_of(servermetrics.samples(api.served, api.store, table)))
     if path == "metrics/slis":
         return _exposed(health.indicators())
     if parts[0] == "openapi":

@@ -9,7 +9,7 @@ import hashlib
 import json
 
 from simcluster.api.objects import Json
-from simcluster.api.openapi import documents, v2
+from simcluster.api.openapi import documents, gnostic, v2
 from simcluster.api.request import Request, Response
 from simcluster.api.serving import Serving
 from simcluster.engine import SECOND
@@ -24,7 +24,10 @@ def serve(api: Serving, request: Request, path: str, *, with_metrics: bool) -> R
     if path == "openapi/v2":
         document = v2.swagger(api.resources, api.store)
         stamp = hashlib.sha512(json.dumps(document, separators=(",", ":")).encode()).hexdigest().upper()
-        return Response(200, document, headers={**_kept(), "Etag": f'"{stamp}"', "Vary": "Accept"})
+        headers = {**_kept(), "Etag": f'"{stamp}"', "Vary": "Accept"}
+        if any(name in request.accept for name in gnostic.ASKED):
+            return Response(200, gnostic.document(document), content_type=gnostic.MEDIA_TYPE, headers=headers)
+        return Response(200, document, headers=headers)
     if path == "openapi/v3":
         listed = documents.index(api.resources, api.store, metrics=with_metrics)
         return Response(200, text=json.dumps(listed, separators=(",", ":")), content_type=_TEXT, headers=_kept())

@@ -20,7 +20,7 @@ from simcluster.engine import SECOND, parse_rfc3339
 
 _TEXT = "text/plain"
 #: What a kubelet answers to a request that does not ask for a stream (WebSocket or SPDY).
-_NO_UPGRADE = "Upgrade request required"
+NO_UPGRADE = "Upgrade request required"
 
 
 def logs(api: Serving, request: Request, route: Route) -> Response:
@@ -48,6 +48,8 @@ def execute(api: Serving, request: Request, route: Route) -> Response:
         if request.flag(name):
             options[name] = True
     options = admit_connection(api, request, route, "PodExecOptions", options)
+    if not request.upgraded:
+        raise errors.bad_request(NO_UPGRADE)
     asked = (options["container"], options["command"], _stdin(request), request.patience_ns)
     return Response(200, _kubelets(api).exec(pod, *asked)._asdict())
 
@@ -59,7 +61,7 @@ def attach(api: Serving, request: Request, route: Route) -> Response:
     if not pod["spec"].get("nodeName"):
         raise errors.bad_request(f"pod {route.name} does not have a host assigned")
     admit_connection(api, request, route, "PodAttachOptions", {"container": container})
-    raise errors.bad_request(_NO_UPGRADE)
+    raise errors.bad_request(NO_UPGRADE)
 
 
 def forward(api: Serving, request: Request, route: Route) -> Response:
@@ -69,7 +71,7 @@ def forward(api: Serving, request: Request, route: Route) -> Response:
         raise errors.bad_request(f"pod {route.name} does not have a host assigned")
     ports = [int(port) for text in request.params("ports") for port in text.split(",") if port.isdecimal()]
     admit_connection(api, request, route, "PodPortForwardOptions", {"ports": ports} if ports else {})
-    raise errors.bad_request(_NO_UPGRADE)
+    raise errors.bad_request(NO_UPGRADE)
 
 
 def chosen_container(pod: ApiObject, name: str) -> str:
@@ -97,7 +99,8 @@ def _kubelets(api: Serving) -> KubeletProxy:
 def _stdin(request: Request) -> str:
     body = request.body
     if isinstance(body, bytes):
-        return body.decode(errors="replace")
+        # What is no text keeps its length: `?` for each byte.
+        return body.decode(errors="surrogateescape").encode(errors="replace").decode()
     if isinstance(body, str):
         return body
     if isinstance(body, Mapping):

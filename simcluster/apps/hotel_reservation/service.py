@@ -72,7 +72,7 @@ class HotelProgram(ServerProgram):
         self.config: dict[str, str] = {}
         self.console = Console(container)
         self.discovery = Discovery(self.traits.callees) if self.traits.callees else None
-        self.warmth = Warmth(self.traits.cached) if self.traits.cached is not None else None
+        self.warmth = Warmth(self.traits.cached, self.traits.name) if self.traits.cached is not None else None
         self._variables = dict(self.environment)
         self._since_ns = 0
         self._watch: Timer | None = None
@@ -284,7 +284,7 @@ class HotelProgram(ServerProgram):
         cache = reach(self._traffic.network, self.container, host, port).container
         if cache is None:
             return False
-        return self.warmth.follow(cache.container_id, self._lookups())
+        return self.warmth.follow(cache, self._lookups())
 
     def _lookups(self) -> float:
         """Requests of the last second that looked something up in the cache."""

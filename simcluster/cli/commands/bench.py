@@ -18,15 +18,18 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_s
 @click.option("--gate", is_flag=True, help="Exit with 1 if a promised figure is missed.")
 @click.option("--scale", default="", metavar="N,N,...", help="Measure clusters of so many nodes instead.")
 @click.option("--traffic", is_flag=True, help="Measure what requests cost in large applications instead (minutes).")
+@click.option("--serve", "served", is_flag=True, help="Measure requests over sockets instead.")
 @click.option(
     "--soak", default=0, metavar="HOURS", type=click.IntRange(0), help="Let a world live so long instead (7 to 24)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(repeats: int, seed: int, gate: bool, scale: str, traffic: bool, soak: int, as_json: bool) -> None:
+def command(
+    repeats: int, seed: int, gate: bool, scale: str, traffic: bool, served: bool, soak: int, as_json: bool
+) -> None:
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
     sizes = _sizes(scale)
-    if bool(sizes) + traffic + bool(soak) > 1:
-        raise click.UsageError("--scale, --traffic and --soak are measured one at a time")
+    if bool(sizes) + traffic + served + bool(soak) > 1:
+        raise click.UsageError("--scale, --traffic, --serve and --soak are measured one at a time")
     if 0 < soak < 7:
         raise click.BadParameter("at least 7 hours: the sixth is the one compared with", param_hint="--soak")
     remarks = console(stderr=True)
@@ -34,6 +37,10 @@ def command(repeats: int, seed: int, gate: bool, scale: str, traffic: bool, soak
         tell = status.update if remarks.is_terminal else remarks.print  # minutes without a word look like a hang
         if traffic:
             found = measure_traffic(tell)
+        elif served:
+            from simcluster.eval.bench.served import measure_served
+
+            found = measure_served(tell)
         elif soak:
             found = measure_soak(soak, seed, tell)
         else:

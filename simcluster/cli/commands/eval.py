@@ -16,10 +16,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from simcluster import tasks
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.output import console, print_json
+from simcluster.cli.processtitle import hide_arguments
 from simcluster.eval.isolation.ending import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
 from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
 from simcluster.eval.runner.plan import Record
+from simcluster.eval.serving.command import is_command
 
 DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
@@ -27,7 +29,12 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.command("eval", short_help="Run agents on tasks and show a scoreboard.")
 @click.argument("task_ids", metavar="[TASK]...", nargs=-1)
 @click.option("--suite", "suites", multiple=True, help="A suite of tasks (repeatable); `all` has every task.")
-@click.option("--agent", "agents", multiple=True, help="An agent, or module:Class (repeatable). Default: all four.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    help="An agent, module:Class, or 'cmd: COMMAND' (repeatable). Default: all four.",
+)
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option(
@@ -56,6 +63,8 @@ def command(**given: Any) -> int:
         options.memory_mib,
     )
     plan.check()
+    if any(is_command(agent) for agent in plan.agents):
+        hide_arguments("simcluster eval")
     remarks = console(stderr=True)
     folder = options.out or next_folder(Path("runs"))
     with _ended_by_signals(), RunDirectory(folder, plan, resume=options.resume) as directory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +16,14 @@ from rich.markup import escape
 from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console, print_json
+from simcluster.cli.processtitle import hide_arguments
 from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
 from simcluster.eval.isolation.agenthost import AgentHost
 from simcluster.eval.report.picture import incident_svg
-from simcluster.eval.runner.execute import job_of, record_of, write_files
+from simcluster.eval.runner.execute import record_of, work, write_files
 from simcluster.eval.runner.plan import Plan, Run
+from simcluster.eval.serving.command import is_command
 from simcluster.surface.protocols import CommandResult
 
 SHOWN_LINES = 12
@@ -28,7 +31,7 @@ SHOWN_LINES = 12
 
 @click.command("run", short_help="Run one agent on one task and explain the grade.")
 @click.argument("task")
-@click.option("--agent", default="runbook", show_default=True, help="An agent, or module:Class.")
+@click.option("--agent", default="runbook", show_default=True, help="An agent, module:Class, or 'cmd: COMMAND'.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
@@ -42,6 +45,9 @@ def command(**given: Any) -> int:
     run = Run(options.task, options.agent, options.seed)
     plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders)
     plan.check()
+    plan = replace(plan, wall_limit_s=math.inf)
+    if is_command(options.agent):
+        hide_arguments("simcluster run")
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
     remarks = console(stderr=True)
@@ -52,8 +58,7 @@ def command(**given: Any) -> int:
         episode = open_episode(run.task, run.seed, options.noise, options.folders, remarks)
         if options.watch:
             remarks.print(f"[bold red]{escape(episode.alert)}[/]")
-        job = job_of(run.agent, episode, plan)._replace(wall_s=math.inf)
-        ending = host.run(job, episode, _show, Watch(episode, remarks) if options.watch else None)
+        ending = work(run.agent, episode, plan, host, _show, Watch(episode, remarks) if options.watch else None)
     finally:
         host.close()
     report = episode.finish()

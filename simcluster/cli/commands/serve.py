@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +15,9 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console
 
 if TYPE_CHECKING:
-    from simcluster.cli.serving import Service
+    from rich.console import Console
+
+    from simcluster.eval.serving.service import Service
     from simcluster.session.live import Live
 
 _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
@@ -31,7 +35,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 )
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
-@click.option("--blind", is_flag=True, help="Say nothing that names the task.")
+@click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
 @click.option(
     "--out", default=None, type=click.Path(path_type=Path), help="Kubeconfig, replay log, report [default: serve-PORT]."
 )
@@ -47,7 +51,7 @@ def command(**given: Any) -> None:
     if bool(what) == options.empty:
         raise click.UsageError("name a TASK or a FILE, or say --empty")
     try:
-        from simcluster.cli.serving import Service, Wanted
+        from simcluster.eval.serving.service import Service, Wanted
     except ModuleNotFoundError as missing:
         raise click.ClickException(f"{_INSTALL} ({missing.name} is missing)") from None
     import asyncio
@@ -61,25 +65,63 @@ def command(**given: Any) -> None:
         except ValueError as problem:
             raise click.BadParameter(str(problem).splitlines()[2].strip(), param_hint="--clock") from None
     start = _starter(options)
+    if options.blind:
+        from simcluster.cli.processtitle import hide_arguments
+
+        hide_arguments("simcluster serve")
     folder = options.out or (Path(f"serve-{port}") if port else Path(tempfile.mkdtemp(prefix="simcluster-")))
     remarks = console(stderr=True)
     try:
-        service = Service(Wanted(start, policy, port, folder, options.blind))
+        service = Service(Wanted(start, folder, policy, port))
     except OSError as problem:
-        raise click.ClickException(f"cannot listen on port {port}: {problem.strerror}") from None
+        raise click.ClickException(f"cannot serve on port {port}: {problem.strerror}") from None
+    for name, value in service.endpoints.environment().items():
+        click.echo(f"export {name}={shlex.quote(value)}")
+    asyncio.run(_serve(service, remarks, blind=options.blind))
+    if service.problem is not None:
+        raise CheckFailed("the task cannot be started" if options.blind else str(service.problem))
+    written = ", ".join(_write(service, folder))
+    remarks.print(f"written to {folder}: {written}", markup=False, highlight=False)
+
+
+async def _serve(service: Service, remarks: Console, *, blind: bool) -> None:
+    """Until a signal comes."""
+    import asyncio
+    import gc
+
+    from simcluster.cli.livestatus import follow
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, service.end)
 
     def ready(service: Service) -> None:
+        gc.freeze()  # what is there now stays: a request need not wait until all of it has been walked again
+        if service.task_id and not blind:
+            remarks.print(service.task_id, markup=False, highlight=False)
         if service.alert:
             remarks.print(service.alert, style="bold red", markup=False, highlight=False)
         remarks.print("ready; Ctrl-C ends it", style="dim")
+        following.append(asyncio.ensure_future(follow(service, remarks)))
 
-    for name, value in service.endpoints.environment().items():
-        click.echo(f"export {name}={shlex.quote(value)}")
-    asyncio.run(service.run(ready))
-    if service.problem is not None:
-        raise CheckFailed(str(service.problem))
-    written = ", ".join(sorted(path.name for path in folder.iterdir() if path.name != "kubeconfig"))
-    remarks.print(f"written to {folder}: {written}", markup=False, highlight=False)
+    following: list[asyncio.Future[None]] = []
+    await service.run(ready)
+    for one in following:
+        one.cancel()
+
+
+def _write(service: Service, folder: Path) -> list[str]:
+    """Grade what is a task, and write its report and the replay log; names of the files."""
+    from simcluster.eval.episode import Episode
+
+    live, names = service.live, ["replay.jsonl"]
+    assert live is not None
+    if isinstance(live, Episode):
+        text = json.dumps(live.finish().to_dict(), indent=2, sort_keys=True)
+        (folder / "report.json").write_text(f"{text}\n")
+        names.append("report.json")
+    live.write_log(folder / "replay.jsonl")
+    return names
 
 
 class Options(NamedTuple):

@@ -24,6 +24,8 @@ from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
+from simcluster.telemetry.exposition import instant
+from simcluster.telemetry.metrics.columns import Columns, Group, Samples, counter, gauge, labels
 
 #: The reload plugin looks every 30 s, plus up to 15 s of jitter (its defaults).
 RELOAD_NS, RELOAD_JITTER_NS = 30 * SECOND, 15 * SECOND
@@ -37,6 +39,21 @@ _ALIAS_DEPTH = 8
 KUBERNETES_TTL_S, OUTSIDE_TTL_S = 5, 300
 #: The loop plugin asks for a name of its own right after the start; the answer comes back within this time.
 _LOOP_NS = 80 * MILLISECOND
+
+_PROCESS = Columns(
+    (
+        counter("coredns_panics_total", "A metrics that counts the number of panics."),
+        gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds."),
+    )
+)
+_ENABLED = Columns(
+    (
+        gauge(
+            "coredns_plugin_enabled",
+            "A metric that indicates whether a plugin is enabled on per server and zone basis.",
+        ),
+    )
+)
 
 
 class Question(NamedTuple):
@@ -142,6 +159,18 @@ class CoreDns(WrappedProgram):
         if plugin is not None:
             return self._has(plugin)
         return any(block.port == port for block in self.blocks)
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """What the prometheus plugin shows (requests are not counted: nobody simulates them one by one)."""
+        if call.path != "/metrics" or _EXTRA_PORTS.get(call.port) != "prometheus":
+            return None
+        found = {Group(_PROCESS): _PROCESS.row((0, instant(self.container.started_ns)))}
+        for block in self.blocks:
+            for zone in block.zones:
+                for plugin in dict.fromkeys(directive.name for directive in block.directives):
+                    own = labels(name=plugin, server=f"dns://:{block.port}", zone=zone if zone != "" else ".")
+                    found[Group(_ENABLED, own)] = _ENABLED.row((1,))
+        return found
 
     def _has(self, plugin: str) -> bool:
         return any(block.find(plugin) for block in self.blocks)

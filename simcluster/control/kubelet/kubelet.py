@@ -18,6 +18,7 @@ from simcluster.control.controller import Informer
 from simcluster.control.kubelet.admission import admit
 from simcluster.control.kubelet.config import KubeletConfig
 from simcluster.control.kubelet.eviction import EvictionManager
+from simcluster.control.kubelet.exporter import KubeletExporter
 from simcluster.control.kubelet.host import Host
 from simcluster.control.kubelet.imagegc import PERIOD_NS as IMAGE_GC_NS
 from simcluster.control.kubelet.imagegc import ImageCollector
@@ -91,6 +92,7 @@ class Kubelet(Host):
         self.eviction = EvictionManager(self, self.workers, self.image_gc, self._report)
         self.shutdown = ShutdownManager(self, self.workers, self._report)
         self.resting = Resting(self)
+        self.exporter = KubeletExporter(self)
         roles = self.given.control_plane_labels if control_plane else {}
         taint = [CONTROL_PLANE_TAINT] if control_plane and tainted else []
         self.reporter = NodeReporter(self, self.eviction, self.shutdown, {**roles, **(labels or {})}, [*taint, *taints])

@@ -12,12 +12,15 @@ from simcluster.control.kubeproxy.configuration import (
     from_file,
     from_mode,
 )
-from simcluster.control.kubeproxy.proxy import KubeProxy
+from simcluster.control.kubeproxy.proxy import SYNC_BOUNDS, KubeProxy
 from simcluster.engine import format_rfc3339
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
+from simcluster.telemetry.exposition import instant
+from simcluster.telemetry.metrics.columns import Columns, Group, Samples, gauge, histogram
 
 _CONTROLLERS = (
     ("config.go:199", "service config"),
@@ -35,6 +38,20 @@ _LISTED = (
     "/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless%2C"
     "%21service.kubernetes.io%2Fservice-proxy-name&limit=500&resourceVersion=0"
 )
+
+
+#: healthzBindAddress and metricsBindAddress (here on all addresses, as bindAddress is).
+HEALTH_PORT, METRICS_PORT = 10256, 10249
+_SYNCS = Columns(
+    (
+        histogram("kubeproxy_sync_proxy_rules_duration_seconds", "[ALPHA] SyncProxyRules latency in seconds",
+                  SYNC_BOUNDS.shown),
+        gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "[ALPHA] The last time proxy rules were "
+              "successfully synced"),
+        gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "[ALPHA] The last time a sync of proxy rules "
+              "was queued"),
+    )
+)  # fmt: skip
 
 
 class ProxyProgram(WrappedProgram):
@@ -63,6 +80,18 @@ class ProxyProgram(WrappedProgram):
         """The rules stay as they are."""
         self.inner.stop()
         self.proxy.stop()
+
+    def listens_on(self, port: int) -> bool:
+        """Health checks, and metrics beside them."""
+        return self.inner.listens_on(HEALTH_PORT if port == METRICS_PORT else port)
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """How often it has written rules, and when last."""
+        if call.port != METRICS_PORT or call.path != "/metrics":
+            return None
+        proxy = self.proxy
+        stamps = (instant(proxy.synced_ns), instant(proxy.queued_ns))
+        return {Group(_SYNCS): _SYNCS.row((*proxy.syncs.numbers(), *stamps))}
 
     def _configuration(self) -> ProxyConfiguration:
         spec = self.container.spec

@@ -25,9 +25,15 @@ from simcluster.control.kubeproxy.rulebook import NO_RULES, SLICES, Rule, RuleBo
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Simulation, Timer
 from simcluster.models.machine.kernel.clock import BACKDATED_NS, CERTIFICATE_NS, WallClock
 from simcluster.models.machine.network import Network, ServiceKey
+from simcluster.telemetry.metrics.tally import Bounds, Tally
 
 #: `iptables.minSyncPeriod`, default 1 s (kube-proxy configuration v1alpha1).
 MIN_SYNC_PERIOD_NS = 1 * SECOND
+#: Buckets of the sync's duration: ExponentialBuckets(0.001, 2, 15).
+SYNC_BOUNDS = Bounds.of(
+    *("0.001", "0.002", "0.004", "0.008", "0.016", "0.032", "0.064", "0.128", "0.256", "0.512", "1.024", "2.048"),
+    *("4.096", "8.192", "16.384"),
+)
 #: One iptables-restore of a small cluster; grows with the number of rules.
 SYNC_COST_NS = 30 * MILLISECOND
 #: A reflector lists anew within a second or two after its watch broke (backoff 0.8 s with jitter).
@@ -48,6 +54,7 @@ class KubeProxy:
         min_sync_ns: shortest time between two syncs.
         clock: of its node; by it the API server's certificate is judged.
         complains: given the reason why a new connection fails.
+        syncs: how long its process has taken to write rules; `synced_ns` when last, `queued_ns` when it was to.
     """
 
     def __init__(self, sim: Simulation, api: Api, network: Network, node: str, book: RuleBook | None = None) -> None:
@@ -62,6 +69,7 @@ class KubeProxy:
         self._programmed: dict[tuple[str, str], ServiceRules] = FlatDict()
         self.min_sync_ns = MIN_SYNC_PERIOD_NS
         self._last_sync_ns = -MIN_SYNC_PERIOD_NS
+        self.syncs, self.synced_ns, self.queued_ns = Tally(SYNC_BOUNDS), 0, 0
         self._scheduled: Timer | None = None
         self._waits = False  # for its link to the API server
         self.clock: WallClock | None = None
@@ -73,6 +81,7 @@ class KubeProxy:
         if self.running:
             return
         self.running = True
+        self.syncs, self.synced_ns, self.queued_ns = Tally(SYNC_BOUNDS), 0, 0
         self._trusted_ns = -1  # it has no connection yet
         store = self.client.cache
         # What a former process programmed and is no longer wanted goes with the first sync.
@@ -100,6 +109,7 @@ class KubeProxy:
         obj = change.object
         key = service_of(obj) if change.resource == SLICES else (namespace_of(obj), name_of(obj))
         self._dirty[key] = None
+        self.queued_ns = self.sim.now
         if self._scheduled is None:
             earliest = max(self.sim.now, self._last_sync_ns + self.min_sync_ns)
             self._scheduled = self.sim.at(earliest + SYNC_COST_NS, self._sync)
@@ -140,7 +150,8 @@ class KubeProxy:
                 self._waits = True
                 self.network.links.listeners.append(self._link_changed)
             return
-        self._last_sync_ns = self.sim.now
+        self._last_sync_ns = self.synced_ns = self.sim.now
+        self.syncs.observe(SYNC_COST_NS)
         dirty, self._dirty = self._dirty, {}
         for namespace, name in dirty:
             self._program(namespace, name)

@@ -20,6 +20,7 @@ from simcluster.control.controller import Informer
 from simcluster.control.pods.status import is_terminal
 from simcluster.control.scheduler import messages
 from simcluster.control.scheduler.cache import NodeCache
+from simcluster.control.scheduler.exporter import Attempts
 from simcluster.control.scheduler.framework import Cycle, Plugin, Rejection, Skip
 from simcluster.control.scheduler.messages import fit_error, preemption_error
 from simcluster.control.scheduler.nodeinfo import NodeInfo, PodInfo, node_facts
@@ -42,6 +43,7 @@ from simcluster.control.volumes.matching import (
     is_bound,
 )
 from simcluster.engine import MICROSECOND, MILLISECOND, MINUTE, Simulation, format_rfc3339
+from simcluster.telemetry.metrics.columns import Samples
 
 #: One scheduling cycle: p50 of a pod from creation to binding is 7 ms, of which the watch
 #: takes 2.5 ms and the binding 2 ms (measured, 1.32; throughput 245-270 pods/s).
@@ -68,6 +70,7 @@ class Scheduler:
         self.plugins: list[Plugin] = [plugin() for plugin in REGISTRY.values()]
         self.running = False
         self.queue = SchedulingQueue()
+        self.attempts = Attempts()
         self.cache = NodeCache()
         self._informers: list[tuple[str, Informer]] = []
         self._busy = False
@@ -79,6 +82,10 @@ class Scheduler:
 
     # The process.
 
+    def samples(self) -> Samples:
+        """Its metrics."""
+        return self.attempts.samples(self.queue)
+
     def start(self) -> None:
         """Start: list everything, then follow it."""
         if self.running:
@@ -87,6 +94,7 @@ class Scheduler:
         self._epoch += 1
         self._busy = False
         self.queue, self.cache, self.search.nominated = SchedulingQueue(), NodeCache(), {}
+        self.attempts = Attempts()
         handlers = {
             "nodes": self._on_node,
             "pods": self._on_pod,
@@ -272,6 +280,7 @@ class Scheduler:
         found = self.search.find(cycle)
         if not len(found.rows):
             self._refuse(queued, cycle, found)
+            self.attempts.ended("unschedulable", cost)
             return
         best = self.search.select(cycle, found.rows)
         self.cache.assume(queued.info, best.name)
@@ -302,11 +311,13 @@ class Scheduler:
         except ApiError as error:
             self._unassume(queued, f'running Bind plugin "DefaultBinder": {error.message}')
             return
+        self.attempts.ended("scheduled", self.sim.now - queued.since_ns)
         message = f"Successfully assigned {info.key} to {node}"
         self.recorder.event(info.pod, "Normal", messages.SCHEDULED, message)
 
     def _unassume(self, queued: QueuedPod, message: str) -> None:
         self.cache.forget(queued.info.key, queued.info.uid)
+        self.attempts.ended("error", self.sim.now - queued.since_ns)
         self._report(queued, messages.SCHEDULER_ERROR, message)
         queued.refused_by = ()
         self.queue.park(queued)
@@ -353,6 +364,7 @@ class Scheduler:
     def _preempt(self, cycle: Cycle, whole: Rejection | None, refused: dict[str, Rejection]) -> tuple[str | None, str]:
         """(node cleared for the pod or None, what to say about preemption)."""
         info, total = cycle.info, len(self.cache.nodes)
+        self.attempts.preemptions += 1
         if cycle.spec.get("preemptionPolicy") == "Never":
             return None, f"preemption: {messages.NEVER_PREEMPTS}"
         held = self.search.nominated.get(info.key)

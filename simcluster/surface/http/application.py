@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import MutableMapping
+from dataclasses import replace
 from typing import Any
 
-from simcluster.api.encoding import wire
-from simcluster.api.request import Request
 from simcluster.surface.http import forwarding
 from simcluster.surface.http.channels import PROTOCOLS, Channels, Receive, Send
 from simcluster.surface.http.door import Caller
-from simcluster.surface.http.kubernetes import KubernetesApi, header_texts
-
-_STREAMS = ("exec", "attach", "portforward")
+from simcluster.surface.http.kubernetes import STREAMS, KubernetesApi, header_texts, needs_upgrade
 
 
 class Application:
@@ -28,6 +25,7 @@ class Application:
             await self.api(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()  # websocket.connect
+            self.api.requests += 1
             await self._websocket(scope, receive, send)
 
     async def _websocket(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -40,24 +38,22 @@ class Application:
         request = self.api.request_of({**scope, "method": "GET"}, texts, b"")
         caller = Caller(headers.get("kubectl-session", ""), headers.get("kubectl-command", ""))
         name = request.path.rpartition("/")[2]
-        if name not in _STREAMS:
+        if name not in STREAMS:
             await _refuse(send, 400, _status(400, "BadRequest", "nothing here is reached over a WebSocket"))
             return
         known = forwarding.PROTOCOLS if name == "portforward" else PROTOCOLS
-        protocol = next((one for one in known if one in (scope.get("subprotocols") or ())), "")
-        if not protocol:
+        offered = scope.get("subprotocols") or [""]
+        protocol = next((one for one in known if one in offered), None)
+        if protocol is None:
             await _refuse(send, 403, _status(403, "Forbidden", "no subprotocol is offered that this server speaks"))
             return
-        # Whoever may not, or asks for what is not there, is told before the connection is upgraded.
-        probe = Request(
-            "GET", request.path.rpartition("/")[0], user=request.user, token=request.token,
-            impersonate=request.impersonate,
-        )  # fmt: skip
-        found = await turns.take(lambda: turns.door.look(probe))
-        if not found.ok:
-            await _refuse(send, found.code, wire.encode(probe, found).body)
+        # A client that may not, or asks for what is not there, gets its answer before the connection is upgraded.
+        asked = replace(request, method="POST")
+        if not needs_upgrade(await turns.take(lambda: turns.door.look(asked))):
+            answer = await turns.take(lambda: turns.door.exchange(asked, caller))
+            await _refuse(send, answer.wire.code, answer.wire.body)
             return
-        await send({"type": "websocket.accept", "subprotocol": protocol})
+        await send({"type": "websocket.accept", "subprotocol": protocol or None})
         if name != "portforward":
             await Channels(turns, request, caller, protocol, (receive, send)).run()
         elif protocol == forwarding.TUNNEL:

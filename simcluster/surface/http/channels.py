@@ -2,11 +2,13 @@
 
 Sources: k8s.io/apimachinery, util/remotecommand/constants.go and util/httpstream/wsstream; k8s.io/kubelet,
 pkg/cri/streaming/remotecommand/websocket.go. A command runs to its end before its output is sent: what it prints on the
-way comes at once. Standard input of a command that is no interactive shell is read to its end first.
+way comes at once. Standard input of a command that is no interactive shell is read to its end first. kubectl always
+ends it; of other clients, of which most never do, it has ended when they send nothing for a while.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -18,10 +20,12 @@ from simcluster.surface.http.terminal import Terminal, is_shell
 from simcluster.surface.protocols import BudgetExceeded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-#: Subprotocols that are spoken, the best first; the plain `channel.k8s.io` ends without a Status.
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+#: Subprotocols that are spoken, the best first; a client that names none gets the oldest. Left out: those in base64.
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")
 #: What a client may send to a command's standard input.
 STDIN_BYTES = 64 * 1024 * 1024
+#: After so many seconds without any, a client that is not kubectl sends no more of it.
+INPUT_PAUSE_S = 1.0
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -39,21 +43,27 @@ class Channels:
         self.caller = caller
         self.protocol = protocol
         self._receive, self._send = ends
-        self._begun = False
+        self._begun = self._gone = False
 
     async def run(self) -> None:
         """Serve it to its end."""
         wants_input, tty = self.request.flag("stdin"), self.request.flag("tty")
         if self.request.path.endswith("/attach"):
             status = await Attachment(self).run()
-        elif wants_input and is_shell(self.request.params("command")) and (tty or self.protocol != PROTOCOLS[0]):
+        elif wants_input and is_shell(self.request.params("command")) and (tty or not self._ends_input):
             status = await Terminal(self, tty=tty).run()
         else:
-            piped = wants_input and not tty and self.protocol == PROTOCOLS[0]
-            text = await self.whole_input() if piped else b""
+            text = await self.whole_input() if wants_input and not tty else b""
             status = await self.execute(self.request, text)
-        await self.send(ERROR, json.dumps(status).encode())
-        await self._send({"type": "websocket.close", "code": 1000})
+        await self.send(ERROR, self._ending(status))
+        if not self._gone:
+            await self._send({"type": "websocket.close", "code": 1000})
+
+    def _ending(self, status: dict[str, Any]) -> bytes:
+        """How a command ended: a Status, before version 4 what went wrong, if anything did."""
+        if self.protocol in PROTOCOLS[:2]:
+            return json.dumps(status).encode()
+        return str(status.get("message", "")).encode()
 
     async def execute(
         self, request: Request, stdin: bytes, show: Callable[[str], Awaitable[None]] | None = None
@@ -95,23 +105,35 @@ class Channels:
         return caller
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Send bytes on a channel; nothing if there are none."""
-        for at in range(0, len(data), 32 * 1024):
+        """Send bytes on a channel; nothing if there are none, or nobody listens any more."""
+        for at in range(0, 0 if self._gone else len(data), 32 * 1024):
             await self._send({"type": "websocket.send", "bytes": bytes([channel]) + data[at : at + 32 * 1024]})
 
     async def received(self) -> tuple[int, bytes] | None:
         """The next message of the client: its channel and what it carries; None when the client has gone."""
         message = await self._receive()
         if message["type"] == "websocket.disconnect":
+            self._gone = True
             return None
         data = message.get("bytes") or (message.get("text") or "").encode()
         return (data[0], data[1:]) if data else (STDIN, b"")
+
+    @property
+    def _ends_input(self) -> bool:
+        """Whether the client says when standard input ends."""
+        return bool(self.caller.session) and self.protocol == PROTOCOLS[0]
 
     async def whole_input(self) -> bytes:
         """Standard input up to where the client closes it."""
         parts: list[bytes] = []
         size = 0
-        while (found := await self.received()) is not None:
+        while True:
+            try:
+                found = await asyncio.wait_for(self.received(), None if self._ends_input else INPUT_PAUSE_S)
+            except TimeoutError:
+                break
+            if found is None:
+                break
             channel, data = found
             if channel == STDIN and size + len(data) <= STDIN_BYTES:
                 parts.append(data)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,7 +22,7 @@ from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.protocols import BudgetExceeded
 
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
-PROTOCOLS = (TUNNEL, "v4.channel.k8s.io", "portforward.k8s.io")
+PROTOCOLS = (TUNNEL, "v4.channel.k8s.io", "portforward.k8s.io", "")
 _NO_HTTP = "error forwarding port {port} to pod {pod}: only HTTP/1.1 is forwarded"
 #: Hop by hop: the connection's own.
 _OWN = ("connection", "transfer-encoding", "content-length", "keep-alive")
@@ -85,7 +86,7 @@ class Forwarded:
         sent = [(name, value) for name, value in wire.headers if name.lower() not in _OWN]
         sent.append(("Content-Length", str(len(wire.body))))
         made = [
-            self._http.send(h11.Response(status_code=wire.code, headers=sent)),
+            self._http.send(h11.Response(status_code=wire.code, reason=_phrase(wire.code), headers=sent)),
             self._http.send(h11.Data(data=wire.body)) if asked.method != b"HEAD" else b"",
             self._http.send(h11.EndOfMessage()),
         ]
@@ -94,6 +95,10 @@ class Forwarded:
         else:
             self.closed = True
         return b"".join(part for part in made if part)
+
+
+def _phrase(code: int) -> str:
+    return HTTPStatus(code).phrase if code in HTTPStatus.__members__.values() else ""
 
 
 class Tunnel:

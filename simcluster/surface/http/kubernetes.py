@@ -19,6 +19,7 @@ from simcluster.api.encoding.codec import MAX_BODY_BYTES
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import Json
 from simcluster.api.request import JSON, NO_SNIFF, Request, Response, WatchStream
+from simcluster.api.subresources.containers import NO_UPGRADE
 from simcluster.surface.http.authentication import ANONYMOUS, Credentials, impersonated, proved
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.http.logfollow import LogFollower, follows
@@ -31,10 +32,11 @@ Send = Callable[[Message], Awaitable[None]]
 #: Answers from this size on are compressed (k8s.io/apiserver, responsewriters, defaultGzipThresholdBytes).
 GZIP_FROM_BYTES = 128 * 1024
 _GZIP_LEVEL = 1  # defaultGzipContentEncodingLevel
+#: What is asked over connections that carry streams.
+STREAMS = ("exec", "attach", "portforward")
 #: Before time passes for a command, it gets so long to react to what it has been sent: most hang up when they have seen
 #: enough, and within a hundredth of this.
 REACTION_S = 0.3
-_UPGRADED = ("exec", "attach", "portforward")
 _SPDY = (
     "this server speaks WebSocket (v5.channel.k8s.io, v4.channel.k8s.io) and no SPDY: "
     "kubectl 1.31 or later, or a client library that uses WebSocket, is needed for exec, attach, cp and port-forward"
@@ -50,14 +52,17 @@ class KubernetesApi:
 
     Attributes:
         turns: the door, in turn; None until the cluster is there, and readiness says 503.
+        requests: how many have come, upgraded ones too.
     """
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
         self.turns: Turns | None = None
+        self.requests = 0
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
+        self.requests += 1
         try:
             await self._answer(scope, receive, send)
         except (Gone, ConnectionError):
@@ -74,10 +79,6 @@ class KubernetesApi:
             await _send(send, headers, _failed(413, "RequestEntityTooLarge", message))
             return
         request = self.request_of(scope, texts, body)
-        name = request.path.rpartition("/")[2]
-        if name in _UPGRADED and headers.get("upgrade", "").lower().startswith("spdy"):
-            await _send(send, headers, _failed(400, "BadRequest", _SPDY))
-            return
         caller = Caller(headers.get("kubectl-session", ""), headers.get("kubectl-command", ""))
         door = self.turns.door
         try:
@@ -86,7 +87,9 @@ class KubernetesApi:
             await _send(send, headers, _failed(429, "TooManyRequests", str(ended)))
             return
         response = answer.response
-        if response is not None and response.stream is not None:
+        if headers.get("upgrade", "").lower().startswith("spdy") and needs_upgrade(response):
+            await _send(send, headers, _failed(400, "BadRequest", _SPDY))
+        elif response is not None and response.stream is not None:
             await self._stream(send, receive, answer, _Watched(response.stream), caller)
         elif response is not None and response.ok and follows(request):
             await self._stream(send, receive, answer, LogFollower(door, request), caller)
@@ -97,9 +100,8 @@ class KubernetesApi:
         assert self.turns is not None
         door = self.turns.door
         ask = partial(door.exchange, request, caller)
-        # Only what runs in a container or goes through a proxy can let much time pass.
-        slow = "/proxy" in request.path or request.path.endswith("/exec")
-        return await (self.turns.take_long(ask) if slow else self.turns.take(ask))
+        # Only what goes through a proxy can let much time pass.
+        return await (self.turns.take_long(ask) if "/proxy" in request.path else self.turns.take(ask))
 
     def request_of(self, scope: MutableMapping[str, Any], headers: list[tuple[str, str]], body: bytes) -> Request:
         """What came over the socket, as the API server's request."""
@@ -109,8 +111,8 @@ class KubernetesApi:
         query = parse_qsl(scope["query_string"].decode("ascii", "replace"), keep_blank_values=True)
         return Request(
             scope.get("method", "GET"),
-            # Kubernetes serves `/version/` as `/version`; paths of objects have no empty ends.
-            path.rstrip("/") or "/",
+            # `/version/` is served as `/version`, paths of objects have no empty ends; a proxied path is another's.
+            path if "/proxy/" in path else path.rstrip("/") or "/",
             tuple((clean(key), clean(value)) for key, value in query),
             body or None,
             content_type=named.get("content-type", JSON),
@@ -119,6 +121,7 @@ class KubernetesApi:
             token=who.token,
             user_agent=named.get("user-agent", ""),
             impersonate=impersonated(headers),
+            upgraded=path.rpartition("/")[2] not in STREAMS,
         )
 
     async def _stream(
@@ -144,7 +147,7 @@ class KubernetesApi:
                     if gone.done():
                         break
                     if not await turns.take_long(lambda: turns.door.follow(caller, source.has_news)):
-                        break  # nothing for 30 simulated seconds: the command decides what then
+                        source.finish()  # nothing for 30 simulated seconds: the command decides what then
                 else:
                     await turns.news(gone)
             if not gone.done():
@@ -177,6 +180,10 @@ class _Watched:
         events, self._events = self._events, []
         return wire.frames(events)
 
+    def finish(self) -> None:
+        """The server ends it."""
+        self._stream.finish()
+
     def close(self) -> None:
         """Nobody watches any more."""
         self._stream.close()
@@ -185,6 +192,11 @@ class _Watched:
 def header_texts(scope: MutableMapping[str, Any]) -> list[tuple[str, str]]:
     """The headers as texts, names in lower case."""
     return [(name.decode("latin-1"), clean(value.decode("latin-1"))) for name, value in scope["headers"]]
+
+
+def needs_upgrade(response: Response | None) -> bool:
+    """Whether nothing but a connection that carries streams was lacking."""
+    return response is not None and response.code == 400 and response.body.get("message") == NO_UPGRADE
 
 
 def clean(text: str) -> str:

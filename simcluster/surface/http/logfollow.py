@@ -29,9 +29,9 @@ class LogFollower:
         self._request = Request(
             "GET", request.path, query, user=request.user, token=request.token, impersonate=request.impersonate
         )
-        self.ended = False
         self._length = len(self._whole() or "")
         self._container = self._running()
+        self.ended = not self._container  # there is nothing to come from a container that has ended
         self._news = ""
 
     def has_news(self) -> bool:
@@ -49,6 +49,10 @@ class LogFollower:
         self.has_news()
         news, self._news = self._news, ""
         return news.encode()
+
+    def finish(self) -> None:
+        """The server ends it."""
+        self.ended = True
 
     def close(self) -> None:
         """Nobody follows any more."""

@@ -35,7 +35,8 @@ class _Http(HttpToolsProtocol):
 
 def listening(port: int) -> socket.socket:
     """A socket on loopback. Raises OSError: the port is taken."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # By its protocol asyncio knows that answers in several pieces are not to wait for acknowledgements (TCP_NODELAY).
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind((LOOPBACK, port))
     made.setblocking(False)

@@ -29,6 +29,9 @@ _DATA = (
     Flag("from-literal", kind="array"),
 )
 
+#: Whose bodies name a namespace only if `-n` does. Source: what kubectl 1.32 sends.
+_NAMED_BY_PATH = ("deployments", "services")
+
 Builder = Callable[[Invocation, Arguments, str], Json]
 
 
@@ -58,7 +61,8 @@ class Creator(NamedTuple):
         resource = invocation.find(self.resource)
         obj = self.build(invocation, arguments, words[0])
         change = Change(invocation, arguments)
-        if resource.namespaced and (change.mode != "client" or invocation.explicit_namespace):
+        named = invocation.explicit_namespace or (change.mode != "client" and self.resource not in _NAMED_BY_PATH)
+        if resource.namespaced and named:
             obj["metadata"]["namespace"] = invocation.namespace
         if arguments.has("append-hash") and arguments.on("append-hash"):
             obj["metadata"]["name"] += f"-{_hash(obj)}"
@@ -66,7 +70,7 @@ class Creator(NamedTuple):
             obj = _remembered(obj)
         path = object_path(resource, invocation.namespace if resource.namespaced else "")
         try:
-            created = change.create(path, obj, fieldValidation=validation(arguments))
+            created = change.create(path, ordered(obj), fieldValidation=validation(arguments))
         except StatusError as error:
             # The wrapped form hides the reason from kubectl's error printer.
             raise (plain(f"{self.failed}{error.inner}") if self.failed else error) from None

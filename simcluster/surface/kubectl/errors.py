@@ -91,6 +91,8 @@ def _describe(status: Json) -> str:
     if reason == "ConnectionRefused":  # no answer at all
         address = message.partition("dial tcp ")[2].removesuffix(": connect: connection refused")
         return f"The connection to the server {address} was refused - did you specify the right host or port?"
+    if reason == "Unreachable":  # nor that
+        return f"Unable to connect to the server: dial tcp {message.partition('dial tcp ')[2]}"
     if reason == "Unauthorized":
         return "error: You must be logged in to the server (Unauthorized)"
     if reason:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simcluster.api.objects import Json
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.errors import plain
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, atoi, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
 from simcluster.surface.kubectl.overrides import overridden
 from simcluster.surface.kubectl.selection import Target, fetch
@@ -121,7 +121,7 @@ def _ports(arguments: Arguments, target: Target) -> list[Json]:
     protocol = arguments.text("protocol")
     known = _protocols(target)
     if arguments.text("port"):
-        numbers = [int(part) for part in arguments.text("port").split(",")]
+        numbers = [atoi(part) for part in arguments.text("port").split(",")]
     else:
         numbers = _container_ports(target)
         if not numbers:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from simcluster.engine import parse_duration
-from simcluster.surface.kubectl.errors import KubectlError
+from simcluster.surface.kubectl.errors import KubectlError, plain
 
 
 class Flag(NamedTuple):
@@ -275,3 +276,10 @@ def dry_run(arguments: Arguments) -> str:
     if value == "unchanged":  # kubectl says it is deprecated: `Change` prints that
         return "client"
     raise KubectlError(f'error: Invalid dry-run value ({value}). Must be "none", "server", or "client".')
+
+
+def atoi(text: str) -> int:
+    """A whole number as Go's strconv.Atoi reads it."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise plain(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    return int(text)

@@ -10,7 +10,7 @@ from simcluster.surface.kubectl.attaching import ATTACHED_NS, Attachment
 from simcluster.surface.kubectl.changing import Change
 from simcluster.surface.kubectl.create_kinds import metadata_of
 from simcluster.surface.kubectl.errors import KubectlError, plain, usage
-from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, manager, switch
+from simcluster.surface.kubectl.flags import DRY_RUN, FILES, OUTPUT, RECORD, Arguments, Flag, atoi, manager, switch
 from simcluster.surface.kubectl.invocation import Invocation, object_path
 from simcluster.surface.kubectl.overrides import overridden
 
@@ -156,7 +156,7 @@ def _pod(arguments: Arguments) -> Json:
     if arguments.texts("env"):
         container["env"] = [_variable(pair) for pair in arguments.texts("env")]
     if arguments.text("port"):
-        container["ports"] = [{"containerPort": _port(arguments.text("port"))}]
+        container["ports"] = [{"containerPort": atoi(arguments.text("port"))}]
     if arguments.on("privileged"):
         container["securityContext"] = {"privileged": True}
     labels = _pairs(arguments.text("labels").split(",")) if arguments.text("labels") else {"run": name}
@@ -169,12 +169,6 @@ def _pod(arguments: Arguments) -> Json:
         "restartPolicy": arguments.text("restart"),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
-
-
-def _port(text: str) -> int:
-    if not text.lstrip("+-").isdigit():
-        raise plain(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
 
 
 def _pairs(pairs: list[str]) -> dict[str, str]:

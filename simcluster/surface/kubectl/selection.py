@@ -178,7 +178,7 @@ def of_files(invocation: Invocation, arguments: Arguments, failures: Failures | 
 def _documents(invocation: Invocation, arguments: Arguments) -> Iterator[Wanted | KubectlError]:
     """What the documents of `-f` or `-k` name, and their errors, in order. Raises KubectlError."""
     local = arguments.has("local") and arguments.on("local")
-    text = arguments.text_or("selector") if not local and arguments.path not in _OWN_SELECTORS else ""
+    text = _selector(arguments) if not local else ""
     requirements = labelselector.parsed(text)
     folder = arguments.text("kustomize")
     if folder and arguments.texts("filename"):
@@ -242,7 +242,7 @@ def check_given(arguments: Arguments, words: list[str]) -> None:
         raise plain(NOTHING_GIVEN)
     if words and files:
         raise plain("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
-    selector = arguments.text("selector") if arguments.has("selector") else ""
+    selector = _selector(arguments)
     named = len(words) > 1 or any("/" in word for word in words)
     if selector and named:
         raise plain("name cannot be provided when a selector is specified")
@@ -250,6 +250,11 @@ def check_given(arguments: Arguments, words: list[str]) -> None:
         raise plain("setting 'all' parameter but found a non empty selector. ")
     if arguments.has("all") and arguments.on("all") and named:
         raise plain("name cannot be provided when a selector is specified")
+
+
+def _selector(arguments: Arguments) -> str:
+    """What objects are chosen by, unless the flag of that name is the command's own."""
+    return "" if arguments.path in _OWN_SELECTORS else arguments.text_or("selector")
 
 
 def fetch(
@@ -268,7 +273,7 @@ def fetch(
     """
     check_given(arguments, words)
     latest = latest and not (arguments.has("local") and arguments.on("local"))
-    selector = "" if arguments.path in _OWN_SELECTORS else arguments.text_or("selector")
+    selector = _selector(arguments)
     field_selector = arguments.text_or("field-selector")
     failures = Failures()
     targets: list[Target] = []

@@ -16,6 +16,7 @@ from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.apps.folder import load_behaviour
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from tests.clusters.handmade import HandmadeCluster
+from tests.clusters.storebench import StoreBench
 
 FILE = Path(hotel_reservation.__path__[0]) / "behaviour.yaml"
 IMAGE = "ghcr.io/sregym/hotel-reservation:latest"
@@ -76,17 +77,27 @@ def test_a_full_cache_needs_no_store() -> None:
     assert asked(0.0) == [1.0]
 
 
-def test_a_cache_fills_and_is_empty_after_its_restart() -> None:
-    warmth = Warmth(Cached(80, 5))
-    assert not warmth.follow("", 0.0)
-    assert not warmth.follow("first", 100.0) or warmth.missing == 1.0
-    assert warmth.follow("first", 10.0)
+def test_a_cache_belongs_to_its_own_process_and_not_to_who_asks_it() -> None:
+    made = StoreBench()
+    for name in ("first", "second", "other"):
+        image = "redis:8.2.1" if name == "other" else "memcached:1.6.7"
+        made.run_pod(name, image)
+    made.run(5)
+    first, second, other = (made.container(name) for name in ("first", "second", "other"))
+    warmth = Warmth(Cached(80, 5), "rate")
+    assert warmth.follow(first, 10.0)
     assert warmth.missing == pytest.approx((1 - 5 / 80) ** 10)
-    assert warmth.follow("first", 500.0)
+    restarted = Warmth(Cached(80, 5), "rate")  # the program starts anew and finds what it left
+    assert restarted.follow(first, 0.0)
+    assert restarted.missing == warmth.missing
+    assert Warmth(Cached(80, 5), "reserve").follow(first, 500.0)
+    assert not restarted.follow(first, 0.0)  # others' keys are others'
+    assert warmth.follow(first, 500.0)
     assert warmth.missing == 0.0
-    assert not warmth.follow("first", 500.0)
-    assert warmth.follow("second", 0.0)
+    assert not warmth.follow(first, 500.0)
+    assert warmth.follow(second, 0.0)
     assert warmth.missing == 1.0
+    assert not warmth.follow(other, 500.0)  # which does not speak memcached's protocol
 
 
 @pytest.mark.parametrize(

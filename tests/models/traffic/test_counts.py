@@ -39,9 +39,9 @@ def run(line: str) -> ExecResult:
 
 def _shortened(spec: GraphSpec, duration: str) -> GraphSpec:
     """The same graph for a shorter time, in four windows, all of them counted."""
-    data = json.loads(spec.model_dump_json(by_alias=True, exclude_none=True))
+    data = json.loads(spec.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True))
     length = parse_duration(duration)
-    data["run"] |= {"duration": f"{length}ns", "warmup": "0s", "window": f"{length // 4}ns"}
+    data["run"] = data.get("run", {}) | {"duration": f"{length}ns", "warmup": "0s", "window": f"{length // 4}ns"}
     data["events"] = [event for event in data.get("events", ()) if _begins(event) < length]
     return spec_of(data, spec.name)
 

@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import urllib.request
-from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -99,8 +98,7 @@ def test_client_libraries_execute_commands_and_follow_watches(cluster: ServedClu
     container = {"name": "c", "image": "busybox", "command": ["sleep", "3600"]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "box"}, "spec": {"containers": [container]}}
     core.create_namespaced_pod("default", pod)
-    desk = cluster.environment["SIMCLUSTER_DESK"]
-    assert _post(f"{desk}/wait", "60s") == {"stdout": "", "stderr": "", "exit_code": 0}
+    assert json.loads(cluster.desk("/wait", "60s")) == {"stdout": "", "stderr": "", "exit_code": 0}
     said = stream(
         core.connect_get_namespaced_pod_exec, "box", "default", command=["sh", "-c", "echo one; echo two >&2"],
         stderr=True, stdin=False, stdout=True, tty=False,
@@ -159,11 +157,3 @@ def test_a_sequential_session_repeats_bit_for_bit_and_from_its_log(tmp_path: Pat
         ends.append(served.end()[-1])
     assert ends[0] == ends[1]
     assert replay(tmp_path / "0" / "replay.jsonl").same
-
-
-def _post(url: str, text: str) -> object:
-    place = urlsplit(url.strip("'"))
-    request = urllib.request.Request(f"http://{place.hostname}:{place.port}{place.path}", text.encode(), method="POST")
-    request.add_header("Authorization", "Basic " + b64encode(f"a:{place.password}".encode()).decode())
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)

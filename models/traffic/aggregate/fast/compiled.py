@@ -18,8 +18,10 @@ from simcluster.models.traffic.aggregate.fast.signatures import PLACES as _PLACE
 from simcluster.models.traffic.aggregate.fast.signatures import RING as _RING
 from simcluster.models.traffic.aggregate.fast.signatures import TABLE as _TABLE
 from simcluster.models.traffic.aggregate.fast.signatures import compiled as _compiled
-from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit
-from simcluster.models.traffic.aggregate.fast.walks import visit as visit
+from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, visit
+from simcluster.models.traffic.aggregate.losses import CHANGED, COUNTED, FORGOTTEN, POINTS
+
+__all__ = ("attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "visit")
 
 _GRID = 1024
 _ATTEMPTS = 12
@@ -42,12 +44,13 @@ def _profile_at(profile, ages, age_index, age_gap, edge, age):  # type: ignore[n
 @_compiled(
     f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
     f"{_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS},"
-    f"{_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE})"
+    f"{_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE}, int64, {_TABLE}, {_FLOATS},"
+    f"{_FLAGS})"
 )
 def judge_height(  # type: ignore[no-untyped-def]
     lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts, with_calls,
     own, left, columns, lane_own, others, limit, period, attempts, times, inner, branch_share,
-    weight, there, ages, age_index, age_gap, quality, profile,
+    weight, there, ages, age_index, age_gap, quality, profile, tick, past, ended, required,
 ):  # fmt: skip
     """`Outcomes._judge_height`, with `_calls` and `call_success`; of every edge so many columns as are asked for."""
     mine = np.empty((len(lanes), left.shape[1]))
@@ -62,16 +65,20 @@ def judge_height(  # type: ignore[no-untyped-def]
         most, wait = limit[edge], max(period[edge], 1e-9)
         for c in range(columns[edges[place[row[r]]]]):
             x = left[lane, c] - base
-            ok = _profile_at(profile, ages, age_index, age_gap, edge, min(x, most))
+            ok = min(_profile_at(profile, ages, age_index, age_gap, edge, min(x, most)) / ended[edge], 1.0)
             if x > most:
-                finished = max(min(math.floor(x / wait), float(attempts[edge] - 1)), 0.0)
-                rest = min(max(x - finished * wait, 0.0), most)
-                last = _profile_at(profile, ages, age_index, age_gap, edge, rest)
-                fail, power = 1.0 - quality[edge], 1.0
-                for number in range(1, _ATTEMPTS):
-                    if finished >= number:
-                        power = power * fail
-                ok = 1.0 - power * (1.0 - last)
+                power, rest = 1.0, x
+                for number in range(_ATTEMPTS):
+                    if number >= attempts[edge] or rest <= most:
+                        break
+                    judged = int(max(math.floor(tick - (rest - most)), tick + 1.0 - len(past)))
+                    power = power * (1.0 - min(past[judged % len(past), edge] / ended[edge], 1.0))
+                    last = number + 1 >= attempts[edge]
+                    rest = -1.0 if last else rest - wait
+                    if last and not required[edge]:
+                        power = 0.0
+                flying = min(_profile_at(profile, ages, age_index, age_gap, edge, min(rest, most)) / ended[edge], 1.0)
+                ok = 1.0 - power * (1.0 - flying)
             count = times[edge]
             if count > 1:
                 whole = 1.0
@@ -113,12 +120,14 @@ def judge_height(  # type: ignore[no-untyped-def]
 @_compiled(
     f"void({_PLACES}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
     f"{_INDEX}, {_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX},"
-    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE})"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE}, int64, {_TABLE},"
+    f"{_FLOATS}, {_FLAGS})"
 )
 def judge(  # type: ignore[no-untyped-def]
     at, lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts,
     with_calls, own, left, columns, lane_own, others, limit, period, attempts, times,
     inner, branch_share, weight, there, ages, age_index, age_gap, quality, profile,
+    tick, past, ended, required,
 ):  # fmt: skip
     """All heights of `Outcomes.update`; `at` says where each of them begins in every index array."""
     for h in range(len(at) - 1):
@@ -128,7 +137,7 @@ def judge(  # type: ignore[no-untyped-def]
             branch_first[at[h, 6] : at[h + 1, 6]], group_starts[at[h, 7] : at[h + 1, 7]],
             node_starts[at[h, 8] : at[h + 1, 8]], with_calls[at[h, 9] : at[h + 1, 9]], own, left, columns, lane_own,
             others, limit, period, attempts, times, inner, branch_share, weight, there, ages, age_index, age_gap,
-            quality, profile,
+            quality, profile, tick, past, ended, required,
         )  # fmt: skip
 
 
@@ -369,15 +378,37 @@ def own_success(  # type: ignore[no-untyped-def]
             own[lane, c] = _table_at(cdf, top[node], node, x * speed) * (1.0 - failure[node])
 
 
+@_compiled(f"float64(int64, float64, float64, int64, float64, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})")
+def _lost_share(pod, arrived, rate, law, inside, usual, known, shares, memories):  # type: ignore[no-untyped-def]
+    """`Losses.shares` of one pod."""
+    off = arrived - usual[pod]
+    changed = off * off > CHANGED * CHANGED * (max(usual[pod], arrived) + 1.0)
+    known[pod] = 1.0 if changed else known[pod] + 1.0
+    usual[pod] = usual[pod] + off / min(max(COUNTED / max(usual[pod], 1e-3), 1.0), known[pod])
+    if law < 0:
+        return -1.0
+    rho = usual[pod] / max(rate, 1e-12)
+    at = rho / (1.0 + rho) * (POINTS - 1.0)
+    low = min(int(at), POINTS - 2)
+    part = at - low
+    memory = memories[law, low]
+    memory = memory + part * (memories[law, low + 1] - memory)
+    share = shares[law, low]
+    share = share + part * (shares[law, low + 1] - share)
+    return share if max(memory, inside) <= FORGOTTEN * rate else -1.0
+
+
 @_compiled(
     f"void(int64, int64, int64, int64, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64)"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS},"
+    f"{_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})"
 )
 def _step(  # type: ignore[no-untyped-def]
     first_pod, end_pod, first_lane, end_lane, lane_edge, lane_pod, calls, share, relative, low, drift,
     shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
-    waiting, queued, finished, content, refused, left, most_inside, whole,
+    waiting, queued, finished, content, refused, left, most_inside, whole, rate,
+    law, inside, usual, known, shares, memories,
 ):  # fmt: skip
     """`Queues.step` with `_bound` and `_leave`, of one level."""
     for pod in range(first_pod, end_pod):
@@ -400,6 +431,9 @@ def _step(  # type: ignore[no-untyped-def]
             beyond = beyond + min(beyond, 1.0 + admitted) / (1.0 + whole * admitted)
             beyond = min(beyond, arrived[pod])
             up = max(min(up - beyond, max(most, here)), 0.0)
+            full = _lost_share(pod, arrived[pod], rate[pod], law[pod], inside[pod], usual, known, shares, memories)
+            if full >= 0.0:
+                beyond = full * arrived[pod]
             if arrived[pod] > 0.0:
                 lost = beyond / max(arrived[pod], 1e-300)
             arrived[pod] = arrived[pod] - beyond
@@ -427,13 +461,15 @@ def _step(  # type: ignore[no-untyped-def]
     f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
     f"{_FLAGS}, {_FLAGS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64)"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS}, {_INDEX}, {_FLOATS}, {_FLOATS},"
+    f"{_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS})"
 )
 def forward(  # type: ignore[no-untyped-def]
     pods, lanes, edges, pairs, pair_lane, pair_edge, lane_edge, lane_pod, calls, fresh,
     admitted, kept, survive, per_call, share, relative, low, drift, shift, places,
     infinite, held_back, room, high, variance2, offered, number, arrived, waiting, queued,
-    finished, content, refused, left, most_inside, whole,
+    finished, content, refused, left, most_inside, whole, rate, law,
+    inside, usual, known, shares, memories, delay, pending,
 ):  # fmt: skip
     """`AggregateRun._forward` of plain graphs: `pods`, `lanes`, `edges` and `pairs` say where each level begins."""
     sent, made = np.empty(len(calls)), np.zeros(len(calls))
@@ -444,7 +480,8 @@ def forward(  # type: ignore[no-untyped-def]
         _step(
             pods[level], pods[level + 1], lanes[level], lanes[level + 1], lane_edge, lane_pod, sent, share, relative,
             low, drift, shift, places, room, infinite, held_back, high, variance2, offered, number, arrived,
-            waiting, queued, finished, content, refused, left, most_inside, whole,
+            waiting, queued, finished, content, refused, left, most_inside, whole, rate, law,
+            inside, usual, known, shares, memories,
         )  # fmt: skip
         for pair in range(pairs[level], pairs[level + 1]):
             made[pair_edge[pair]] = 0.0
@@ -453,8 +490,12 @@ def forward(  # type: ignore[no-untyped-def]
             made[edge] += left[lane] * survive[lane] * per_call[edge]
         for pair in range(pairs[level], pairs[level + 1]):
             edge = pair_edge[pair]
-            fresh[edge] += made[edge]
-            made[edge] = 0.0
+            if made[edge] >= 0.0:
+                pool = pending[edge] + made[edge]
+                out = pool / (1.0 + delay[edge])
+                pending[edge] = pool - out
+                fresh[edge] += out
+                made[edge] = -1.0
 
 
 @_compiled(

@@ -117,6 +117,7 @@ class _Parser:
         self.pieces = pieces
         self.position = 0
         self.defined: dict[str, tuple[Node, ...]] = {}
+        self.ranges = 0  # that are open here
 
     def nodes(self, inside: str) -> tuple[tuple[Node, ...], str]:
         """Nodes up to an `end` or `else`; that word, or empty at the end of the source."""
@@ -137,6 +138,8 @@ class _Parser:
             if name in _BLOCKS:
                 found.extend(self._block(name, piece))
             elif name in ("break", "continue") and text == name:
+                if not self.ranges:
+                    raise _error(f"{{{{{name}}}}} outside {{{{range}}}}")
                 found.append(Node(name))
             elif name == "template":
                 found.append(self._template(piece))
@@ -151,7 +154,9 @@ class _Parser:
         head = piece.text[at:]
         if name in ("define", "block"):
             title, rest = _title(head)
+            around, self.ranges = self.ranges, 0
             self.defined[title], end = self.nodes(name)
+            self.ranges = around
             if end != "end":
                 raise _error(f"unexpected {{{{{end}}}}}")
             if name == "define":
@@ -163,7 +168,9 @@ class _Parser:
         if not head.strip():
             raise _error(f"missing value for {name}")
         pipeline = _Pipelines(head, at).whole()
+        self.ranges += name == "range"
         body, end = self.nodes(name)
+        self.ranges -= name == "range"
         otherwise: tuple[Node, ...] = ()
         if end.startswith("else"):
             more = end.removeprefix("else").strip()

@@ -8,13 +8,20 @@ from pathlib import Path
 import pytest
 
 from simcluster.engine import SECOND
+from simcluster.models.machine.hardware import MachineSpec
+from simcluster.models.machine.images import ImageRegistry
+from simcluster.models.machine.linux import LinuxMachine
+from simcluster.models.machine.process import ExecResult, Pausing
 from simcluster.models.machine.storage import slow
 from simcluster.models.machine.storage.service import Rates
+from tests.clusters.nodes import ScriptedCatalog
 from tests.clusters.onemachine import one_machine, start
 from tests.transcripts import check
 
 _HERE = Path(__file__).parent
 _GIB = 1 << 30
+#: So many reports are waited for of a program that would go on for ever.
+_PATIENCE = 4
 _LOG = "/var/local-path-provisioner/volume/log"
 
 
@@ -34,6 +41,33 @@ class Scene:
         line = line.replace("WEB", self.web.container_id).replace("DBPID", str(self.db.pid))
         command, _, given = line.partition(" <<< ")
         return self.node.run(shlex.split(command), given)
+
+    def follow(self, line: str):
+        """A command to its end, with all that it prints while time goes by."""
+        result = self.run(line)
+        stdout, stderr = "", ""
+        for _ in range(_PATIENCE):
+            if result is None:
+                return None
+            stdout, stderr = stdout + result.stdout, stderr + result.stderr
+            if not isinstance(result, Pausing):
+                break
+            self.node.sim.run_for(result.pause_ns)
+            if not result.argv:
+                break
+            result = self.node.run(list(result.argv), result.stdin)
+        return ExecResult(stdout, stderr, result.code)
+
+    def neighbour(self) -> None:
+        """Another machine on the network."""
+        node = self.node
+        spec = MachineSpec("worker-2", "172.18.0.4")
+        self.other = LinuxMachine(node.sim, spec, node.network, ImageRegistry(node.sim), ScriptedCatalog())
+
+    def read_and_write(self) -> None:
+        """What a container does with a drive, and counts as its own."""
+        rates = Rates(25.0, 4096.0, writes=50.0, write_size=16384.0, fsyncs=2.0)
+        self.disk.load(f"sda1/{self.db.container_id}/data", rates, 600 * SECOND)
 
     def wait(self, seconds: str) -> None:
         self.node.sim.run_for(int(float(seconds) * SECOND))
@@ -83,6 +117,8 @@ def test_all_that_is_printed(request: pytest.FixtureRequest, name: str) -> None:
     scene = Scene()
     verbs = {
         "wait": scene.wait, "work": scene.work, "wear": scene.wear, "slow_disk": scene.slow_disk,
-        "kill_disk": scene.kill_disk, "stop": scene.stop, "end_db": scene.end_db,
+        "kill_disk": scene.kill_disk, "stop": scene.stop, "end_db": scene.end_db, "neighbour": scene.neighbour,
+        "read_and_write": scene.read_and_write,
     }  # fmt: skip
-    check(request, _HERE / f"{name}.transcript", scene.run, verbs)
+    run = scene.follow if name.startswith("in_time") else scene.run
+    check(request, _HERE / f"{name}.transcript", run, verbs)

@@ -4,6 +4,7 @@ import pytest
 
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.models.machine.links import tcp
+from simcluster.models.machine.links.quality import FREE
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.models.machine.network import Network
 from tests.clusters.onemachine import one_machine, start
@@ -18,7 +19,7 @@ def test_healthy_ways_cost_nothing():
     network, *_ = pair()
     path = network.path("worker-1", "worker-2")
     assert path.is_healthy
-    assert path.cost(500, 5000, connect=True) == (0.0, 0.0, 0.0, 0.0)
+    assert path.cost(500, 5000, connect=True) == FREE
     assert network.path("worker-1", "worker-1").round_trip_ns < path.round_trip_ns
 
 

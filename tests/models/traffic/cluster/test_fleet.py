@@ -7,6 +7,7 @@ import pytest
 
 from simcluster.engine import SECOND
 from simcluster.models.apps.callgraph import application_of
+from simcluster.models.traffic.cluster.distribution import NEVER, Late, Latency
 from simcluster.models.traffic.cluster.fleet import Arrived, Fleet, Seen
 from simcluster.models.traffic.cluster.server import Observed, Server
 from simcluster.models.traffic.cluster.statistics import Containers, Latencies, PodRecord, PodTable
@@ -123,6 +124,10 @@ def test_records_are_compact_and_complete() -> None:
     table = PodTable(Containers(["a", "b"]), *(np.array(numbers, kind).tobytes() for numbers, kind in columns))
     assert list(table.records()) == [PodRecord("a", 3, 0.5, 0), PodRecord("b", 4, 1.0, 9)]
     latencies = Latencies([1.0, 2.0], [0.5, 0.25])
-    assert [tuple(each) for each in latencies] == [(1.0, 0.5), (2.0, 0.25)]
+    assert list(latencies) == [Latency(1.0, 0.5), Latency(2.0, 0.25)]
     assert latencies[1].variance == 0.25
     assert latencies == Latencies.of(list(latencies))
+    lossy = Latencies.of([Latency(1.0, 0.5), Latency(2.0, 0.25, Late(0.01, 200.0, 50_000.0))])
+    assert list(lossy) == [lossy[0], lossy[1]]
+    assert (lossy[0].late, lossy[1].late) == (NEVER, Late(0.01, 200.0, 50_000.0))
+    assert lossy != latencies

@@ -4,6 +4,8 @@ import pytest
 
 from simcluster.engine import MILLISECOND
 from simcluster.models.machine.links.nic import Nic
+from simcluster.models.machine.links.shaping import Shaping
+from simcluster.models.traffic.cluster.distribution import quantile
 from tests.clusters.handmade import HandmadeCluster
 
 
@@ -54,3 +56,24 @@ def test_slow_cores_serve_slower(cluster):
     before = server.service_ns(operation)
     cluster.machines["n1"].cpu_speed = 0.5
     assert server.service_ns(operation) - operation.latency_ns == pytest.approx(2 * (before - operation.latency_ns))
+
+
+def test_the_way_out_of_a_node_delays_all_answers_that_leave_it(cluster):
+    edge(cluster)
+    before = planned(cluster).latency.mean
+    cluster.network.links.shape("n1", Shaping(delay_ns=20 * MILLISECOND))
+    cluster.run(5)
+    assert planned(cluster).latency.mean - before == pytest.approx(20 * MILLISECOND, rel=0.01)
+
+
+def test_lost_packets_delay_a_few_and_leave_the_median(cluster):
+    edge(cluster)
+    calm = quantile(planned(cluster).latency, 0.5)
+    seen = []
+    for loss in (0.0001, 0.001, 0.01, 0.05):
+        cluster.network.links.nics["n1"].degrade(loss=loss)
+        cluster.run(5)
+        latency = planned(cluster).latency
+        assert latency.late.mean >= 200 * MILLISECOND
+        seen.append(quantile(latency, 0.5))
+    assert calm <= seen[0] <= seen[1] <= seen[2] <= seen[3] < 1.5 * calm

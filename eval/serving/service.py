@@ -1,25 +1,18 @@
-"""`simcluster serve`: a session behind sockets, from the open port to the written log."""
+"""One session behind sockets, from the open port to its end. Signals and what is left on disk are the caller's."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime
-import json
 import secrets
-import signal
-import socket
 import tempfile
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import yaml
-
-from simcluster.api.request import User
 from simcluster.eval.episode import Episode
+from simcluster.eval.serving.endpoints import AGENT, Endpoints, places
 from simcluster.session.door import SessionDoor
 from simcluster.session.live import Live
 from simcluster.surface.http.application import Application
@@ -28,10 +21,8 @@ from simcluster.surface.http.certificates import Authority, server_context
 from simcluster.surface.http.desk import Desk
 from simcluster.surface.http.door import Turns
 from simcluster.surface.http.kubernetes import KubernetesApi
-from simcluster.surface.http.server import LOOPBACK, Served, listening
+from simcluster.surface.http.server import LOOPBACK, Served
 
-#: The agent is one of the cluster's administrators, as kubeadm binds them by RBAC: no member of `system:masters`.
-AGENT = User("oncall", ("kubeadm:cluster-admins", "system:authenticated"))
 #: Under a `realtime` clock the world follows the operator's this often.
 PACE_S = 0.1
 
@@ -42,36 +33,35 @@ class Wanted:
 
     Attributes:
         start: makes the session; called in a thread once the ports are open.
+        folder: where the kubeconfig is written.
         policy: a clock policy instead of the session's own, or empty.
         port: of the API; the desk listens on the next one. 0 takes free ones.
-        out: where kubeconfig, replay log and report are written.
-        blind: nothing that is written before the end says which task it is.
     """
 
     start: Callable[[], Live]
-    policy: str
-    port: int
-    out: Path
-    blind: bool = False
+    folder: Path
+    policy: str = ""
+    port: int = 0
 
 
-@dataclass(frozen=True)
-class Endpoints:
-    """What to export: names of environment variables and their values."""
+class Status(NamedTuple):
+    """What is going on.
 
-    kubeconfig: Path
-    api: str
-    desk: str
-    token: str
+    Attributes:
+        simulated_s: since the cluster was started.
+        requests: HTTP requests and WebSockets of the API so far.
+        commands: that a budget counts.
+        commands_left: None of a session without an end.
+        time_left_s: likewise, simulated.
+        alerts: how many fire.
+    """
 
-    def environment(self) -> dict[str, str]:
-        """For a process that is to find everything."""
-        return {
-            "KUBECONFIG": str(self.kubeconfig),
-            "SIMCLUSTER_API": self.api,
-            "SIMCLUSTER_DESK": self.desk,
-            "SIMCLUSTER_TOKEN": self.token,
-        }
+    simulated_s: float
+    requests: int
+    commands: int
+    commands_left: int | None
+    time_left_s: float | None
+    alerts: int
 
 
 class Service:
@@ -81,6 +71,7 @@ class Service:
         live: the session, once it has been started.
         endpoints: where it is reached.
         problem: why it could not be started; None if it could.
+        stage: `setup`, `diagnosis`, `mitigation` or `done`.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -88,28 +79,24 @@ class Service:
         self.live: Live | None = None
         self.problem: Exception | None = None
         self.stage = "setup"
-        self._token = secrets.token_urlsafe(24)
-        self._api = KubernetesApi(Credentials(AGENT, self._token))
-        self._desk = Desk(self._token)
+        token = secrets.token_urlsafe(24)
+        self._api = KubernetesApi(Credentials(AGENT, token))
+        self._desk = Desk(token)
         self._ended = asyncio.Event()
         self._authority = Authority(datetime.datetime.now(datetime.UTC))
-        wanted.out.mkdir(parents=True, exist_ok=True)
-        self._places = _places(wanted.port)
+        self._places = places(wanted.port)
         ports = [place.getsockname()[1] for place in self._places]
-        desk = f"http://agent:{self._token}@{LOOPBACK}:{ports[1]}"
-        path = (wanted.out / "kubeconfig").resolve()
-        self.endpoints = Endpoints(path, f"https://{LOOPBACK}:{ports[0]}", desk, self._token)
-        _write_private(path, self._kubeconfig())
+        desk = f"http://agent:{token}@{LOOPBACK}:{ports[1]}"
+        path = (wanted.folder / "kubeconfig").resolve()
+        self.endpoints = Endpoints(path, f"https://{LOOPBACK}:{ports[0]}", desk, token)
+        self.endpoints.write_kubeconfig(self._authority.certificate)
 
     async def run(self, ready: Callable[[Service], None]) -> None:
-        """Serve until a signal comes or the work is done.
+        """Serve until `end`.
 
         Args:
             ready: called when the cluster answers.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._ended.set)
         pair = self._authority.server(LOOPBACK)
         with tempfile.TemporaryDirectory() as folder:
             context = server_context(pair, self._authority.certificate, Path(folder))
@@ -125,7 +112,31 @@ class Service:
             pacing = asyncio.create_task(self._pace())
             await self._ended.wait()
             pacing.cancel()
-        self._write()
+
+    def end(self) -> None:
+        """Stop serving; called on the loop's own thread."""
+        self._ended.set()
+
+    @property
+    def task_id(self) -> str:
+        """The task's id; empty of a sandbox."""
+        return self.live.task.id if isinstance(self.live, Episode) else ""
+
+    @property
+    def status(self) -> Status | None:
+        """What is going on; None until there is a cluster."""
+        live = self.live
+        if live is None:
+            return None
+        inbox, episode = live.inbox, live if isinstance(live, Episode) else None
+        return Status(
+            live.now_s,
+            self._api.requests,
+            inbox.used,
+            None if episode is None else max(0, inbox.budget.commands - inbox.used),
+            None if episode is None else max(0.0, (inbox.ends_ns - live.world.sim.now) / 1e9),
+            0 if episode is None else len(episode.pager.alerts.firing),
+        )
 
     async def _begin(self) -> None:
         starting = asyncio.create_task(asyncio.to_thread(self.wanted.start))
@@ -153,7 +164,7 @@ class Service:
     @property
     def alert(self) -> str:
         """The page."""
-        return str(getattr(self.live, "alert", ""))
+        return self.live.alert if isinstance(self.live, Episode) else ""
 
     def application(self) -> dict[str, Any]:
         """What the agent is responsible for."""
@@ -172,48 +183,3 @@ class Service:
         if isinstance(self.live, Episode):
             self.live.finish()
         self.stage = "done"
-
-    # What is left at the end.
-
-    def _write(self) -> None:
-        if self.live is None:
-            return
-        if isinstance(self.live, Episode):
-            report = self.live.finish()
-            text = json.dumps(report.to_dict(), indent=2, sort_keys=True) + "\n"
-            (self.wanted.out / "report.json").write_text(text)
-        self.live.write_log(self.wanted.out / "replay.jsonl")
-
-    def _kubeconfig(self) -> str:
-        cluster = {
-            "server": self.endpoints.api,
-            "certificate-authority-data": b64encode(self._authority.certificate).decode(),
-        }
-        context = {"cluster": "simcluster", "user": AGENT.name}
-        named = f"{AGENT.name}@simcluster"
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "simcluster", "cluster": cluster}],
-            "users": [{"name": AGENT.name, "user": {"token": self._token}}],
-            "contexts": [{"name": named, "context": context}],
-            "current-context": named,
-        }
-        return str(yaml.safe_dump(config, sort_keys=False))
-
-
-def _places(port: int) -> list[socket.socket]:
-    """Two sockets: a port and the next, or any two. Raises OSError."""
-    first = listening(port)
-    try:
-        return [first, listening(port + 1 if port else 0)]
-    except OSError:
-        first.close()
-        raise
-
-
-def _write_private(path: Path, text: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    path.touch(0o600)
-    path.write_text(text)

@@ -1,0 +1,8 @@
+"""Programs of the cluster itself, by the `logic` of a behaviour."""
+
+from __future__ import annotations
+
+from simcluster.models.apps.system.collector import CollectorProgram
+from simcluster.models.apps.system.daemon import DaemonProgram
+
+PROGRAMS = {"collector": CollectorProgram, "daemon": DaemonProgram}

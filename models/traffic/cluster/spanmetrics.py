@@ -1,0 +1,211 @@
+"""Span metrics: calls of the traffic as the OpenTelemetry collector's spanmetrics connector counts them.
+
+Every call that ends is a span of its caller (client) and, if it was served, one of its callee (server). Who is not
+instrumented has none of his own: users, data stores. Counts are those of the traffic's history; durations follow the
+laws by which the history keeps them, cumulated before they are rounded, so that buckets never run backwards. A call
+that timed out took its time-out, one that found nobody half a millisecond, one that was answered by an error as long as
+the others of its edge. Left out: spans inside of a service, those that a cut network loses on their way.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import MILLISECOND, FlatDict, Shared, arithmetic
+from simcluster.models.traffic.cluster.causes import DEADLINE, DNS_TIMEOUT, KINDS, STATUS, TIMEOUT
+from simcluster.models.traffic.cluster.engine import TrafficEngine
+from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS
+from simcluster.models.traffic.cluster.nodes import Layout
+from simcluster.models.traffic.cluster.statistics import Latencies, Tick
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, counter, histogram, labels
+
+Array = NDArray[np.float64]
+#: Buckets of the spanmetrics connector by default, milliseconds.
+BOUNDS_MS = (2, 4, 6, 8, 10, 50, 100, 200, 400, 800, 1000, 1400, 2000, 5000, 10_000, 15_000)
+SPAN = Columns(
+    (
+        counter("calls_total", ""),
+        histogram("duration_milliseconds", "", tuple(map(str, BOUNDS_MS))),
+    )
+)
+_LOG_BOUNDS = np.array([arithmetic.log(float(bound * MILLISECOND)) for bound in BOUNDS_MS])
+_SERVER, _CLIENT, _UNSET, _ERROR = "SPAN_KIND_SERVER", "SPAN_KIND_CLIENT", "STATUS_CODE_UNSET", "STATUS_CODE_ERROR"
+#: Abramowitz & Stegun 26.2.17, as `distribution.normal_cdf`.
+_T, _P = 0.2316419, (0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429)
+_INV_SQRT_2PI = 0.3989422804014327
+
+
+def below_bounds(latencies: Latencies) -> Array:
+    """Share of calls of every edge that take no longer than each bound (edges by bounds)."""
+    means = np.maximum(latencies.means, 1.0)
+    squared = latencies.variances / (means * means)
+    log_means = arithmetic.log_array(means)
+    gamma = squared <= 1.0
+    spread = np.sqrt(squared) / 3.0
+    root = arithmetic.exp_array((_LOG_BOUNDS[None, :] - log_means[:, None]) / 3.0)
+    z = (root - (1.0 - squared[:, None] / 9.0)) / np.maximum(spread, 1e-9)[:, None]
+    if not gamma.all():
+        log_squared = arithmetic.log_array(1.0 + squared)
+        deviation = np.sqrt(log_squared)
+        middle = log_means - 0.5 * log_squared
+        z = np.where(gamma[:, None], z, (_LOG_BOUNDS[None, :] - middle[:, None]) / np.maximum(deviation, 1e-9)[:, None])
+    return _normal_cdf(z)
+
+
+def _normal_cdf(z: Array) -> Array:
+    size = np.minimum(np.abs(z), 8.0)
+    t = 1.0 / (1.0 + _T * size)
+    poly = t * (_P[0] + t * (_P[1] + t * (_P[2] + t * (_P[3] + t * _P[4]))))
+    upper = _INV_SQRT_2PI * arithmetic.exp_array(-0.5 * size * size) * poly
+    found: Array = np.where(z >= 0.0, 1.0 - upper, upper)
+    return found
+
+
+class Edges(Shared):
+    """What the edges of a layout are as spans: rows of the meter, by edge; -1 where there is none.
+
+    Attributes:
+        client, server: rows of spans that succeed; the next row is that of errors.
+        timeouts_ns: after which a caller gives up.
+    """
+
+    __slots__ = ("client", "server", "timeouts_ns")
+
+    def __init__(self, client: list[int], server: list[int], timeouts_ns: list[int]) -> None:
+        self.client = np.array(client, dtype=np.int64)
+        self.server = np.array(server, dtype=np.int64)
+        self.timeouts_ns = timeouts_ns
+
+    def __reduce__(self) -> tuple[type[Edges], tuple[list[int], list[int], list[int]]]:
+        return (Edges, (self.client.tolist(), self.server.tolist(), self.timeouts_ns))
+
+
+class SpanMeter:
+    """Counts spans from now on.
+
+    Attributes:
+        groups: series of every row.
+    """
+
+    def __init__(self, traffic: TrafficEngine, now_ns: int) -> None:
+        self.traffic = traffic
+        self.groups: list[Group] = []
+        self._until_ns = now_ns
+        self._rows: dict[Labels, int] = FlatDict()
+        self._sums = np.zeros((0, len(SPAN)))  # counts, by row and column; of durations the sum in milliseconds
+        self._edges: tuple[Layout, Edges] | None = None
+        self._names: dict[tuple[str, str, str], str] = FlatDict()  # namespace, pod, container -> service
+        #: Namespace of a caller, host, port and operation -> service that was called, and the caller's time-out.
+        self._places: dict[tuple[str, str, int, str], tuple[str, int]] = FlatDict()
+        self._known: Layout | None = None
+        self._look()
+
+    def advance(self, now_ns: int) -> None:
+        """Count what has ended until now."""
+        latencies: Latencies | None = None
+        ended: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        layout: Layout | None = None
+        self._look()
+        for tick in self.traffic.history.samples(self._until_ns, now_ns):
+            if tick.latencies is not latencies or tick.layout is not layout:
+                self._count(layout, latencies, ended)
+                layout, latencies = tick.layout, tick.latencies
+                ended = np.zeros(len(layout), dtype=np.int64)
+            ended += np.frombuffer(tick.ok, dtype=np.int32)
+            if tick.failures:
+                self._fail(tick)
+        self._count(layout, latencies, ended)
+        self._until_ns = now_ns
+
+    def rows(self) -> dict[Group, Row]:
+        """Everything counted so far, of series that have counted something."""
+        whole = np.floor(self._sums)
+        whole[:, -2] = self._sums[:, -2]
+        # The rounding of shares must not leave the last bucket behind the count.
+        whole[:, -3] = whole[:, -1] = whole[:, 0]
+        return {group: row.tobytes() for group, row in zip(self.groups, whole, strict=True) if row[0] > 0.0}
+
+    def _count(self, layout: Layout | None, latencies: Latencies | None, ended: NDArray[np.int64]) -> None:
+        """So many calls ended well on every edge."""
+        if layout is None or latencies is None or not ended.any():
+            return
+        edges, counts = self._edges_of(layout), ended.astype(np.float64)
+        part = np.empty((len(counts), len(SPAN)))
+        part[:, 0] = part[:, -1] = part[:, -3] = counts
+        part[:, 1:-3] = counts[:, None] * below_bounds(latencies)
+        part[:, -2] = counts * latencies.means / MILLISECOND
+        for rows in (edges.client, edges.server):
+            there = rows >= 0
+            np.add.at(self._sums, rows[there], part[there])
+
+    def _fail(self, tick: Tick) -> None:
+        edges, numbers = self._edges_of(tick.layout), array("i", tick.failures)
+        for edge, kind, count in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+            word = KINDS[kind]
+            if word in (TIMEOUT, DEADLINE, DNS_TIMEOUT):
+                took_ns = float(edges.timeouts_ns[edge])
+            else:
+                took_ns = tick.latencies[edge].mean if word == STATUS else QUICK_FAILURE_NS
+            part = np.zeros(len(SPAN))
+            part[0] = part[-1] = part[-3] = count
+            part[1:-3] = np.where(np.array(BOUNDS_MS) * MILLISECOND >= took_ns, count, 0)
+            part[-2] = count * took_ns / MILLISECOND
+            served = (int(edges.server[edge]),) if word == STATUS else ()
+            for row in (int(edges.client[edge]), *served):
+                if row >= 0:
+                    self._sums[row + 1] += part
+
+    def _edges_of(self, layout: Layout) -> Edges:
+        if self._edges is None or self._edges[0] is not layout:
+            self._edges = (layout, self._described(layout))
+        return self._edges[1]
+
+    def _described(self, layout: Layout) -> Edges:
+        client, server, timeouts = list[int](), list[int](), list[int]()
+        for key in layout:
+            callee, timeout_ns = self._places.get((key.namespace, key.host, key.port, key.operation), ("", 0))
+            caller = self._names.get((key.namespace, key.pod, key.container), "") if key.container else ""
+            client.append(self._row(caller, key.operation, _CLIENT))
+            server.append(self._row(callee, key.operation, _SERVER))
+            timeouts.append(timeout_ns)
+        return Edges(client, server, timeouts)
+
+    def _look(self) -> None:
+        """Learn who calls and who is called: plans come and go between two readings, names stay."""
+        for server in self.traffic.servers.values():
+            spec = server.container.spec
+            self._names[spec.namespace, spec.pod_name, spec.name] = "" if _is_store(server) else server.spec.name
+        plan = self.traffic.plan
+        if plan.layout is self._known:
+            return
+        self._known = plan.layout
+        for key, edge in zip(plan.layout, plan.edges, strict=True):
+            node = next((plan.nodes[target.node] for target in edge.targets if target.node >= 0), None)
+            place = (key.namespace, key.host, key.port, key.operation)
+            if node is not None:
+                there = plan.servers[node.server]
+                self._places[place] = ("" if _is_store(there) else there.spec.name, edge.call.timeout_ns)
+            else:
+                self._places.setdefault(place, ("", edge.call.timeout_ns))
+
+    def _row(self, service: str, name: str, kind: str) -> int:
+        """The row of spans that succeed; errors have the next."""
+        if not service:
+            return -1
+        key = labels(service_name=service, span_kind=kind, span_name=name)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = len(self.groups)
+            for status in (_UNSET, _ERROR):
+                own = labels(service_name=service, span_kind=kind, span_name=name, status_code=status)
+                self.groups.append(Group(SPAN, own))
+            self._sums = np.concatenate((self._sums, np.zeros((2, len(SPAN)))))
+        return found
+
+
+def _is_store(server: object) -> bool:
+    program = getattr(server, "shortage", None)
+    return bool(getattr(getattr(program, "behaviour", None), "data_store", ""))

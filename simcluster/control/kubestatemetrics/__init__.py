@@ -1,0 +1,1 @@
+"""kube-state-metrics: what the objects of the API say, as metrics."""

@@ -1,0 +1,1 @@
+"""Prometheus in a pod: discovery, scraping, and what keeps it from both."""

@@ -1,0 +1,267 @@
+"""What Prometheus discovers in a cluster: targets and their meta labels, by role.
+
+Source: discovery/kubernetes of Prometheus 3 (node.go, pod.go, service.go, endpoints.go). What did not change keeps
+the targets that were made of it, so that a look at a calm cluster costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from simcluster.api.objects import ApiObject, condition, controller_of, name_of, namespace_of, uid_of
+from simcluster.api.store import Store
+from simcluster.engine import FlatDict
+from simcluster.telemetry.metrics.columns import Labels
+from simcluster.telemetry.metrics.config import Discovery, Job
+from simcluster.telemetry.metrics.relabel import relabelled
+
+_META = "__meta_kubernetes_"
+#: What each role lists and watches.
+RESOURCES = {
+    "node": ("nodes",),
+    "service": ("services",),
+    "pod": ("pods",),
+    "endpoints": ("endpoints", "services", "pods"),
+}
+
+
+class Target(NamedTuple):
+    """Something to scrape.
+
+    Attributes:
+        job: by name; scheme, address (`host:port`), path: where.
+        labels: those of its series, sorted.
+    """
+
+    job: str
+    scheme: str
+    address: str
+    path: str
+    labels: Labels
+
+    @property
+    def url(self) -> str:
+        """Where it is scraped."""
+        return f"{self.scheme}://{self.address}{self.path}"
+
+
+#: A target, and its labels before relabelling (`/api/v1/targets`), sorted.
+Discovered = tuple[Target, Labels]
+Found = tuple[tuple[ApiObject | None, ...], tuple[Discovered, ...]]
+
+
+class Discoverer:
+    """The targets of a configuration's jobs, found in what informers have seen.
+
+    Args:
+        store: the objects.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        #: By job, resource, namespace and name: the objects that targets were made of, and the targets.
+        self._known: dict[tuple[str, str, str, str], Found] = FlatDict()
+
+    def targets(self, jobs: Sequence[Job], synced: Callable[[str], bool]) -> dict[Target, Labels]:
+        """All targets in the order of jobs, with their labels before relabelling.
+
+        Args:
+            synced: whether a resource has been listed: else it is not seen.
+        """
+        found: list[Discovered] = []
+        kept: dict[tuple[str, str, str, str], Found] = FlatDict()
+        for job in jobs:
+            for addresses, labels in job.static:
+                for address in addresses:
+                    target = make_target(job, {"__address__": address, **dict(labels)})
+                    found += [target] if target is not None else []
+            for discovery in job.discoveries:
+                if all(map(synced, RESOURCES[discovery.role])):
+                    for key, known in self._discovered(job, discovery):
+                        kept[key] = known
+                        found += known[1]
+        self._known = kept
+        # Several ports of one address may come to the same target (scrape/manager.go: by URL and labels).
+        return FlatDict(found)
+
+    def _discovered(self, job: Job, discovery: Discovery) -> Iterator[tuple[tuple[str, str, str, str], Found]]:
+        resource = RESOURCES[discovery.role][0]
+        make = _MAKERS[discovery.role]
+        for namespace in discovery.namespaces or ("",):
+            for obj in self.store.objects(resource, namespace):
+                sources = self._sources(discovery.role, obj)
+                key = (job.name, resource, namespace_of(obj), name_of(obj))
+                known = self._known.get(key)
+                if (
+                    known is None
+                    or len(known[0]) != len(sources)
+                    or any(a is not b for a, b in zip(known[0], sources, strict=True))
+                ):
+                    made = (make_target(job, labels) for labels in make(sources))
+                    known = (sources, tuple(target for target in made if target is not None))
+                yield key, known
+
+    def _sources(self, role: str, obj: ApiObject) -> tuple[ApiObject | None, ...]:
+        """The object, and others whose labels its targets have."""
+        if role != "endpoints":
+            return (obj,)
+        namespace = namespace_of(obj)
+        service = self.store.get("services", namespace, name_of(obj))
+        pods = [
+            self.store.get("pods", namespace, reference["name"])
+            for subset in obj.get("subsets") or ()
+            for address in (*(subset.get("addresses") or ()), *(subset.get("notReadyAddresses") or ()))
+            if (reference := address.get("targetRef") or {}).get("kind") == "Pod"
+        ]
+        return (obj, service, *pods)
+
+
+def make_target(job: Job, labels: Mapping[str, str]) -> Discovered | None:
+    """A target of labels as they were discovered, unless relabelling drops it (scrape/target.go, PopulateLabels)."""
+    given = {"job": job.name, "__metrics_path__": job.path, "__scheme__": job.scheme, **labels}
+    found = relabelled(given, job.rules)
+    if found is None or not found.get("__address__"):
+        return None
+    address, scheme = found["__address__"], found.get("__scheme__", "http")
+    found.setdefault("instance", address)
+    shown = tuple(sorted((name, value) for name, value in found.items() if not name.startswith("__")))
+    target = Target(job.name, scheme, address, found.get("__metrics_path__", "/metrics"), shown)
+    return target, tuple(sorted(given.items()))
+
+
+def _sanitised(name: str) -> str:
+    """A label's name of what Kubernetes calls a label (strutil.SanitizeLabelName)."""
+    return "".join([c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name])
+
+
+def _described(kind: str, obj: Mapping[str, Any]) -> dict[str, str]:
+    """Name, labels and annotations of an object."""
+    found = {f"{_META}{kind}_name": name_of(obj)}
+    for part in ("label", "annotation"):
+        for name, value in (obj["metadata"].get(f"{part}s") or {}).items():
+            found[f"{_META}{kind}_{part}_{_sanitised(name)}"] = value
+            found[f"{_META}{kind}_{part}present_{_sanitised(name)}"] = "true"
+    return found
+
+
+def _node(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
+    node = sources[0]
+    assert node is not None
+    addresses = {one["type"]: one["address"] for one in (node.get("status") or {}).get("addresses") or ()}
+    port = ((node.get("status") or {}).get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port", 10250)
+    found = {**_described("node", node), "instance": name_of(node)}
+    found |= {f"{_META}node_address_{kind}": address for kind, address in addresses.items()}
+    if "InternalIP" in addresses:
+        yield {**found, "__address__": f"{addresses['InternalIP']}:{port}"}
+
+
+def _service(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
+    service = sources[0]
+    assert service is not None
+    host = f"{name_of(service)}.{namespace_of(service)}.svc"
+    found = {**_described("service", service), f"{_META}namespace": namespace_of(service)}
+    found[f"{_META}service_cluster_ip"] = service["spec"].get("clusterIP", "")
+    found[f"{_META}service_type"] = service["spec"].get("type", "ClusterIP")
+    for port in service["spec"].get("ports") or ():
+        named = {f"{_META}service_port_name": port.get("name", ""), f"{_META}service_port_number": str(port["port"])}
+        named[f"{_META}service_port_protocol"] = port.get("protocol", "TCP")
+        yield {**found, **named, "__address__": f"{host}:{port['port']}"}
+
+
+def _of_pod(pod: Mapping[str, Any]) -> dict[str, str]:
+    status, controller = pod.get("status") or {}, controller_of(pod)
+    ready = condition(pod, "Ready")
+    found = {
+        **_described("pod", pod),
+        f"{_META}pod_ip": status.get("podIP", ""),
+        f"{_META}pod_ready": str(ready["status"] if ready else "unknown").lower(),
+        f"{_META}pod_phase": status.get("phase", ""),
+        f"{_META}pod_node_name": pod["spec"].get("nodeName", ""),
+        f"{_META}pod_host_ip": status.get("hostIP", ""),
+        f"{_META}pod_uid": uid_of(pod),
+    }
+    if controller is not None:
+        found[f"{_META}pod_controller_kind"] = controller["kind"]
+        found[f"{_META}pod_controller_name"] = controller["name"]
+    return found
+
+
+def _of_container(pod: Mapping[str, Any], container: Mapping[str, Any], init: bool = False) -> dict[str, str]:
+    listed = (pod.get("status") or {}).get("initContainerStatuses" if init else "containerStatuses") or ()
+    ids = [one.get("containerID", "") for one in listed if one["name"] == container["name"]]
+    return {
+        f"{_META}pod_container_name": container["name"],
+        f"{_META}pod_container_image": container["image"],
+        f"{_META}pod_container_id": ids[0] if ids else "",
+        f"{_META}pod_container_init": str(init).lower(),
+    }
+
+
+def _of_port(port: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        f"{_META}pod_container_port_name": port.get("name", ""),
+        f"{_META}pod_container_port_number": str(port["containerPort"]),
+        f"{_META}pod_container_port_protocol": port.get("protocol", "TCP"),
+    }
+
+
+def _pod(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
+    pod = sources[0]
+    assert pod is not None
+    address = (pod.get("status") or {}).get("podIP", "")
+    if not address:
+        return
+    found = {**_of_pod(pod), f"{_META}namespace": namespace_of(pod)}
+    containers = [(one, False) for one in pod["spec"]["containers"]]
+    containers += [(one, True) for one in pod["spec"].get("initContainers") or ()]
+    for container, init in containers:
+        known = {**found, **_of_container(pod, container, init)}
+        ports = container.get("ports") or ()
+        if not ports:
+            yield {**known, "__address__": address}
+        for port in ports:
+            yield {**known, **_of_port(port), "__address__": f"{address}:{port['containerPort']}"}
+
+
+def _endpoints(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
+    endpoints, service, *others = sources
+    assert endpoints is not None
+    pods = {name_of(pod): pod for pod in others if pod is not None}
+    found = {**_described("endpoints", endpoints), f"{_META}namespace": namespace_of(endpoints)}
+    if service is not None:
+        found |= next(_service((service,)), {})
+        for key in [key for key in found if key.startswith(f"{_META}service_port") or key == "__address__"]:
+            del found[key]
+    for subset in endpoints.get("subsets") or ():
+        for ready, listed in (("true", subset.get("addresses")), ("false", subset.get("notReadyAddresses"))):
+            for address in listed or ():
+                for port in subset.get("ports") or ():
+                    yield {**found, **_endpoint(address, port, ready, pods)}
+
+
+def _endpoint(
+    address: Mapping[str, Any], port: Mapping[str, Any], ready: str, pods: Mapping[str, ApiObject]
+) -> dict[str, str]:
+    found = {
+        "__address__": f"{address['ip']}:{port['port']}",
+        f"{_META}endpoint_port_name": port.get("name", ""),
+        f"{_META}endpoint_port_protocol": port.get("protocol", "TCP"),
+        f"{_META}endpoint_ready": ready,
+        f"{_META}endpoint_node_name": address.get("nodeName", ""),
+    }
+    reference = address.get("targetRef") or {}
+    if reference:
+        found[f"{_META}endpoint_address_target_kind"] = reference.get("kind", "")
+        found[f"{_META}endpoint_address_target_name"] = reference.get("name", "")
+    pod = pods.get(reference.get("name", "")) if reference.get("kind") == "Pod" else None
+    if pod is not None:
+        found |= _of_pod(pod)
+        for container in pod["spec"]["containers"]:
+            for declared in container.get("ports") or ():
+                if declared["containerPort"] == port["port"]:
+                    found |= {**_of_container(pod, container), **_of_port(declared)}
+    return found
+
+
+_MAKERS = {"node": _node, "service": _service, "pod": _pod, "endpoints": _endpoints}

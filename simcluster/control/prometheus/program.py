@@ -1,0 +1,345 @@
+"""Prometheus's process: it reads its configuration, discovers targets and scrapes them, each at its own offset.
+
+What it keeps lies in an emptyDir of its pod: it outlives the container, not the pod. While nothing runs there are
+gaps; a target that does not answer is `up 0`, and its series end; one that is no longer discovered ends, too.
+Left out: the write-ahead log and what replaying it costs, exemplars, native histograms, limits of scrapes.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from simcluster.api.errors import ApiError
+from simcluster.api.server import Api
+from simcluster.control.operator.connection import PodConnection
+from simcluster.control.operator.failure import ConfigurationError
+from simcluster.control.process import Process
+from simcluster.control.prometheus.discovery import RESOURCES, Discoverer, Target
+from simcluster.control.prometheus.fetch import Fetched, Way, connect, count_of, fetch, slowed
+from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, format_rfc3339
+from simcluster.engine.clock import unix_seconds
+from simcluster.engine.streams import mix
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.models.machine.shell.files import FileError
+from simcluster.models.machine.shell.tree import FileTree
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge
+from simcluster.telemetry.metrics.config import Config, ConfigError, Job, read_config
+from simcluster.telemetry.metrics.relabel import relabelled
+from simcluster.telemetry.metrics.store import MetricStore
+
+PORT = 9090
+#: The discovery manager hands changes over at most every 5 s (discovery/manager.go, updatert).
+DISCOVERY_NS = 5 * SECOND
+#: From exec until the head is open and the configuration loaded; a magnitude of a small database.
+START_NS = 1500 * MILLISECOND
+#: CPU time of Prometheus for each sample it takes in, and memory for each series in its head (some 3 KiB), magnitudes.
+SAMPLE_NS, SERIES_BYTES = 2_000, 3 << 10
+#: Series that have ended leave the head when it is cut: memory follows what there is with that delay, left out here.
+_DEFAULT_FILE = "/etc/prometheus/prometheus.yml"
+REPORT = Columns(
+    (
+        gauge("up", "Whether the target was scraped."),
+        gauge("scrape_duration_seconds", "Duration of the scrape."),
+        gauge("scrape_samples_scraped", "Samples the target exposed."),
+        gauge("scrape_samples_post_metric_relabeling", "Samples after metric relabelling."),
+        gauge("scrape_series_added", "New series in this scrape."),
+    )
+)
+_REPORT = Group(REPORT)
+OWN = Columns(
+    (
+        gauge("prometheus_tsdb_head_series", "Total number of series in the head block."),
+        counter("prometheus_tsdb_head_samples_appended_total", "Total number of appended samples."),
+        gauge(
+            "prometheus_config_last_reload_successful", "Whether the last configuration reload attempt was successful."
+        ),
+        gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds."),
+    )
+)
+
+
+class Health(NamedTuple):
+    """How a target fared lately (`/api/v1/targets`).
+
+    Attributes:
+        up: unknown (None) before the first scrape.
+        error: of the last scrape; at_ns: when it began; duration_ns.
+    """
+
+    up: bool | None = None
+    error: str = ""
+    at_ns: int = -1
+    duration_ns: int = 0
+
+
+class SharedHealth(Health, Shared):
+    """The same, in a world."""
+
+    __slots__ = ()
+
+
+def unix_ms(t_ns: int) -> int:
+    """A simulated instant in Unix milliseconds."""
+    return unix_seconds(t_ns) * 1000 + t_ns % SECOND // MILLISECOND
+
+
+class Databases:
+    """What Prometheus's pods keep on their disks, by the pods' uids.
+
+    Attributes:
+        stores: the series; `server` is the process that runs now, None without one.
+    """
+
+    def __init__(self) -> None:
+        self.stores: dict[str, MetricStore] = {}
+        self.server: PrometheusProgram | None = None
+
+    @property
+    def newest(self) -> MetricStore | None:
+        """The database of the newest pod that has had one."""
+        return next(reversed(self.stores.values()), None)
+
+
+class PrometheusProgram(WrappedProgram):
+    """The main process of a Prometheus container.
+
+    Attributes:
+        store: its database.
+        config: what it runs with; None until it runs.
+        targets: what it scrapes, and how that went; discovered: their labels before relabelling.
+    """
+
+    def __init__(self, container: Container, inner: Program, api: Api, databases: Databases) -> None:
+        super().__init__(container, inner)
+        self.api = api
+        self.databases = databases
+        self.store = databases.stores.setdefault(container.spec.pod_uid, MetricStore())
+        self.process = Process(container.sim)
+        self.config: Config | None = None
+        self.reloaded = True
+        self.targets: dict[Target, Health] = FlatDict()
+        self.discovered: dict[Target, Labels] = FlatDict()
+        self._connection: PodConnection | None = None
+        self._discoverer = Discoverer(api.store)
+        self._listed: dict[str, None] = {}
+        self._seen: tuple[object, ...] = ()
+        self._text = ""
+        self._due: list[tuple[int, int, Target]] = []
+        self._jobs: dict[str, Job] = {}
+        self._made = 0
+        self._ways: dict[Target, Way] = {}
+        self._series = sum(log.series for (name, _), log in self.store.logs.items() if name[-1:] != "#")  # integers
+        self._appended = 0
+        self._began_ns = container.sim.now
+
+    def start(self) -> None:
+        """The process was started."""
+        self._say("info", "main.go:627", 'msg="Starting Prometheus Server" mode=server version="(version=3.1.0)"')
+        self.inner.start()
+        if self.container.running:
+            self.process.after(START_NS, self._begin)
+
+    def stop(self) -> None:
+        """The process is gone; what it has written stays."""
+        if self.databases.server is self:
+            self.databases.server = None
+        self.process.end(self.api.store)
+        self.inner.stop()
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Its own metrics."""
+        if call.path != "/metrics" or self.config is None:
+            return None
+        began = unix_seconds(self._began_ns) + self._began_ns % SECOND / SECOND
+        return {Group(OWN): OWN.row((self._series, self._appended, self.reloaded, began))}
+
+    # --- configuration --------------------------------------------------------------------
+
+    def _file(self) -> str:
+        words = (*self.container.spec.command, *self.container.spec.args)
+        flags = [word.partition("=")[2] for word in words if word.startswith("--config.file=")]
+        return flags[0] if flags else _DEFAULT_FILE
+
+    def _begin(self) -> None:
+        try:
+            self._text = FileTree(self.container).read(self._file())
+            self.config = read_config(self._text)
+        except (FileError, ConfigError) as error:
+            where = f"open {self._file()}: {str(error).lower()}" if isinstance(error, FileError) else str(error)
+            self._say(
+                "error", "main.go:1238", f'msg="Error loading config (--config.file={self._file()})" err="{where}"'
+            )
+            self.container.exit(1)
+            return
+        try:
+            self._connection = PodConnection(self.api, self.container, "Prometheus/3.1.0", qps=50, burst=100)
+        except ConfigurationError as error:
+            self._say("error", "kubernetes.go:293", f'component="discovery manager scrape" err="{error}"')
+        self.databases.server = self
+        self._say("info", "main.go:1273", 'msg="Server is ready to receive web requests."')
+        self._look()
+        self.process.every(DISCOVERY_NS, self._look, first_ns=self.container.sim.now + DISCOVERY_NS)
+
+    def _reread(self) -> None:
+        """What the reloader beside it does when the ConfigMap's file has changed."""
+        try:
+            text = FileTree(self.container).read(self._file())
+        except FileError:
+            return
+        if text == self._text:
+            return
+        self._text = text
+        try:
+            self.config, self.reloaded = read_config(text), True
+        except ConfigError as error:
+            self.reloaded = False
+            self._say("error", "main.go:1003", f'msg="Error reloading config" err="{error}"')
+        else:
+            self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
+            self._seen = ()
+
+    # --- discovery ------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Read what has changed, and begin and end to scrape accordingly."""
+        self._reread()
+        config, store = self.config, self.api.store
+        assert config is not None
+        wanted = dict.fromkeys(r for job in config.jobs for d in job.discoveries for r in RESOURCES[d.role])
+        seen = (config, *(store.changed_at(resource) for resource in wanted), len(self._listed))
+        if seen == self._seen and len(self._listed) == len(wanted):
+            return
+        if wanted and not self._list(list(wanted)):
+            return
+        self._seen = (*seen[:-1], len(self._listed))
+        self._jobs = {job.name: job for job in config.jobs}
+        targets = self.discovered = self._discoverer.targets(config.jobs, self._listed.__contains__)
+        for gone in [target for target in self.targets if target not in targets]:
+            del self.targets[gone]
+            self._ways.pop(gone, None)
+            self._end(gone)
+        fresh = [target for target in targets if target not in self.targets]
+        for target in fresh:
+            self.targets[target] = SharedHealth()
+            self._plan(target, self.container.sim.now)
+        if fresh:
+            self._wake()
+
+    def _list(self, wanted: list[str]) -> bool:
+        """List what was not listed yet; whether the API server can be reached at all."""
+        connection = self._connection
+        if connection is None or connection.problem() or not getattr(self.api, "available", True):
+            return False
+        for resource in wanted:
+            if resource in self._listed:
+                continue
+            try:
+                connection.list_once(resource)
+            except ApiError as error:
+                self._say("error", "kubernetes.go:305", f'component=k8s_client_runtime err="{error.message}"')
+            else:
+                self._listed[resource] = None
+        return True
+
+    # --- scraping -------------------------------------------------------------------------
+
+    def _plan(self, target: Target, after_ns: int) -> None:
+        """The next scrape of a target after an instant: on a grid of its own (scrape/target.go, offset)."""
+        period = self._jobs[target.job].interval_ns
+        key = self.container.sim.streams.key("scrape offset", target.job, target.address, target.path)
+        offset = mix(key, 0) % period // MILLISECOND * MILLISECOND
+        due = after_ns - after_ns % period + offset
+        self._made += 1
+        heappush(self._due, (due if due > after_ns else due + period, self._made, target))
+
+    def _wake(self) -> None:
+        if self._due:
+            self.process.after(max(0, self._due[0][0] - self.container.sim.now), self._scrape_due, self._due[0][:2])
+
+    def _scrape_due(self, expected: tuple[int, int]) -> None:
+        """Scrape what is due; a timer that another one has overtaken does nothing."""
+        if not self._due or self._due[0][:2] != expected:
+            return
+        now = self.container.sim.now
+        while self._due and self._due[0][0] <= now:
+            target = heappop(self._due)[2]
+            if target in self.targets:
+                self._scrape(target)
+                self._plan(target, now)
+        self._wake()
+
+    def _scrape(self, target: Target) -> None:
+        job, connection, container = self._jobs[target.job], self._connection, self.container
+        way = self._ways.get(target)
+        if way is None or way.version != container.machine.network.version:
+            way = self._ways[target] = connect(container, target)
+        fetched = fetch(container, target, way, connection.user.name if connection is not None else "")
+        own_ns = SAMPLE_NS * fetched.count
+        took_ns = fetched.duration_ns + (slowed(container, own_ns) if own_ns else 0)
+        if took_ns >= job.timeout_ns:
+            fetched = Fetched(None, f'Get "{target.url}": context deadline exceeded', job.timeout_ns)
+            took_ns = job.timeout_ns
+        if took_ns > SECOND:
+            self.process.after(took_ns, self._take, target, fetched, container.sim.now, took_ns)
+        else:
+            self._take(target, fetched, container.sim.now, took_ns)
+        container.use_cpu(own_ns)
+
+    def _take(self, target: Target, fetched: Fetched, at_ns: int, took_ns: int) -> None:
+        """Write down what came of a scrape that began at an instant."""
+        if target not in self.targets:
+            return
+        job, t_ms, key = self._jobs[target.job], unix_ms(at_ns), _key(target)
+        log = self.store.log(key, target.labels, honour=job.honor_labels)
+        before = log.series
+        samples = _filtered(job, fetched.samples) if fetched.samples is not None else {}
+        added = log.append(t_ms, samples)
+        kept = fetched.count if samples is fetched.samples else count_of(samples)
+        self._appended += kept
+        up = fetched.samples is not None
+        row = REPORT.row((float(up), took_ns / SECOND, fetched.count, kept, added))
+        self.store.log(key + "#", target.labels).append(t_ms, {_REPORT: row})
+        self.targets[target] = SharedHealth(up, fetched.error, at_ns, took_ns)
+        if log.series != before:
+            self._series += log.series - before
+            self.container.set_memory(self._base_memory + SERIES_BYTES * self._series)
+
+    @property
+    def _base_memory(self) -> int:
+        behaviour = getattr(self.inner, "behaviour", None)
+        return behaviour.memory if behaviour is not None else 0
+
+    def _end(self, target: Target) -> None:
+        """A target is no longer there: its series end."""
+        t_ms = unix_ms(self.container.sim.now)
+        for key in (_key(target), _key(target) + "#"):
+            log = self.store.logs.get((key, target.labels))
+            if log is not None and log.shown:
+                self._series -= 0 if key.endswith("#") else log.series
+                log.append(max(t_ms, log.last_ms + 1), {})
+        self.store.forget(t_ms)
+
+    def _say(self, level: str, where: str, text: str) -> None:
+        stamp = format_rfc3339(self.container.sim.now, digits=3)
+        self.container.write(f"time={stamp} level={level.upper()} source={where} {text}", "stderr")
+
+
+def _key(target: Target) -> str:
+    return f"{target.job}/{target.url}"
+
+
+def _filtered(job: Job, samples: Samples) -> Samples:
+    """Samples after `metric_relabel_configs`; only what rules drop is left out, none is renamed."""
+    if not job.metric_rules:
+        return samples
+    found = {}
+    for group, row in samples.items():
+        if all(
+            relabelled({"__name__": name, **dict(group.labels), **dict(own)}, job.metric_rules) is not None
+            for name, own in group.columns.series
+        ):
+            found[group] = row
+    return found

@@ -1,0 +1,221 @@
+"""Alerts, groups, silences and notifications of an Alertmanager, as values between two instants.
+
+The owner puts alerts in, asks when something is due, and flushes it then; what comes back is what would be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from simcluster.engine.clock import MINUTE
+from simcluster.telemetry.alertmanager.config import Config, Route, holds
+from simcluster.telemetry.promql.hashing import xxh64
+from simcluster.telemetry.promql.storage import Labels, Matcher
+
+#: `resolve_timeout`: when an alert without an end is over.
+RESOLVE_NS = 5 * MINUTE
+
+
+@dataclass
+class Alert:
+    """What was told of an alert last; it is resolved from `ends_ns` on."""
+
+    labels: Labels
+    annotations: dict[str, str]
+    starts_ns: int
+    ends_ns: int
+    updated_ns: int
+    url: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Its identity in the API: FNV-1a over its labels."""
+        total = 0xCBF29CE484222325
+        for name, value in self.labels:
+            for byte in name.encode() + b"\xff" + value.encode() + b"\xff":
+                total = ((total ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+        return f"{total:016x}"
+
+
+@dataclass
+class Silence:
+    """Mutes what matches between two instants."""
+
+    id: str
+    matchers: tuple[Matcher, ...]
+    starts_ns: int
+    ends_ns: int
+    updated_ns: int
+    creator: str
+    comment: str
+
+    def state(self, now_ns: int) -> str:
+        """`pending`, `active` or `expired`."""
+        return "pending" if now_ns < self.starts_ns else "active" if now_ns < self.ends_ns else "expired"
+
+
+@dataclass
+class Group:
+    """Alerts that one route sends together.
+
+    Attributes:
+        due_ns: when it is looked at next.
+        firing, resolved: what the last notification said; `sent_ns` when that was, -1 for never.
+    """
+
+    route: Route
+    labels: Labels
+    due_ns: int
+    alerts: dict[Labels, None] = field(default_factory=dict)
+    firing: frozenset[Labels] = frozenset()
+    resolved: frozenset[Labels] = frozenset()
+    sent_ns: int = -1
+
+
+class Notification(NamedTuple):
+    """What a receiver gets: the alerts of a group that fire, and those that are over."""
+
+    receiver: str
+    group: Labels
+    firing: tuple[Alert, ...]
+    resolved: tuple[Alert, ...]
+
+    @property
+    def status(self) -> str:
+        """`firing` while any does."""
+        return "firing" if self.firing else "resolved"
+
+
+class Alertmanager:
+    """One instance with its configuration."""
+
+    def __init__(self, config: Config, started_ns: int = 0) -> None:
+        self.config, self.started_ns = config, started_ns
+        self.alerts: dict[Labels, Alert] = {}
+        self.groups: dict[tuple[str, Labels], Group] = {}
+        self.silences: dict[str, Silence] = {}
+
+    def put(self, now_ns: int, alerts: Sequence[Alert]) -> None:
+        """Alerts arrive; one that is known keeps its beginning."""
+        for alert in alerts:
+            known = self.alerts.get(alert.labels)
+            if known is not None and known.ends_ns > now_ns and known.starts_ns < alert.starts_ns:
+                alert.starts_ns = known.starts_ns
+            self.alerts[alert.labels] = alert
+            for route in self.config.route.matching(dict(alert.labels)):
+                self._group(route, alert, now_ns).alerts[alert.labels] = None
+
+    def _group(self, route: Route, alert: Alert, now_ns: int) -> Group:
+        labels = tuple(pair for pair in alert.labels if route.by is None or pair[0] in route.by)
+        group = self.groups.get((route.key, labels))
+        if group is None:
+            waited = alert.starts_ns + route.wait_ns < now_ns
+            group = Group(route, labels, now_ns if waited else now_ns + route.wait_ns)
+            self.groups[route.key, labels] = group
+        return group
+
+    def next_ns(self) -> int | None:
+        """When a group is due; None if there is none."""
+        return min((group.due_ns for group in self.groups.values()), default=None)
+
+    def flush(self, now_ns: int) -> list[Notification]:
+        """What is sent now of the groups that are due."""
+        out = []
+        for key, group in list(self.groups.items()):
+            if group.due_ns > now_ns:
+                continue
+            group.due_ns = now_ns + group.route.interval_ns
+            sent = self._sent(group, now_ns)
+            if sent is not None:
+                out.append(sent)
+            for labels in list(group.alerts):
+                if self.alerts[labels].ends_ns <= now_ns:
+                    del group.alerts[labels]
+            if not group.alerts:
+                del self.groups[key]
+        self._forget(now_ns)
+        return out
+
+    def _sent(self, group: Group, now_ns: int) -> Notification | None:
+        heard = [self.alerts[labels] for labels in group.alerts if not self.muted(self.alerts[labels], now_ns)]
+        firing = [alert for alert in heard if alert.ends_ns > now_ns]
+        resolved = [alert for alert in heard if alert.ends_ns <= now_ns]
+        burning = frozenset(alert.labels for alert in firing)
+        over = frozenset(alert.labels for alert in resolved)
+        if group.sent_ns < 0:
+            needed = bool(burning)
+        elif not burning:
+            needed = bool(group.firing) and bool(over)
+        else:
+            repeats = now_ns - group.sent_ns >= group.route.repeat_ns
+            needed = not burning <= group.firing or not over <= group.resolved or repeats
+        if not needed:
+            return None
+        group.firing, group.resolved, group.sent_ns = burning, over, now_ns
+        return Notification(group.route.receiver, group.labels, tuple(firing), tuple(resolved))
+
+    def _forget(self, now_ns: int) -> None:
+        kept = {labels for group in self.groups.values() for labels in group.alerts}
+        for labels, alert in list(self.alerts.items()):
+            if labels not in kept and alert.ends_ns <= now_ns:
+                del self.alerts[labels]
+
+    def muted(self, alert: Alert, now_ns: int) -> bool:
+        """Whether nobody is to hear of it."""
+        return bool(self.silenced_by(alert, now_ns) or self.inhibited_by(alert, now_ns))
+
+    def silenced_by(self, alert: Alert, now_ns: int) -> list[str]:
+        """Silences that are active and match."""
+        labels = dict(alert.labels)
+        return [
+            one.id for one in self.silences.values() if one.state(now_ns) == "active" and holds(one.matchers, labels)
+        ]
+
+    def inhibited_by(self, alert: Alert, now_ns: int) -> list[str]:
+        """Alerts that fire and mute it by a rule."""
+        labels = dict(alert.labels)
+        found: dict[str, None] = {}
+        for rule in self.config.inhibitions:
+            if not holds(rule.target, labels):
+                continue
+            for other in self.alerts.values():
+                theirs = dict(other.labels)
+                if other.ends_ns <= now_ns or not holds(rule.source, theirs) or holds(rule.target, theirs):
+                    continue
+                if all(labels.get(name, "") == theirs.get(name, "") for name in rule.equal):
+                    found[other.fingerprint] = None
+        return list(found)
+
+    def silence(self, now_ns: int, wanted: Silence) -> str:
+        """Set a silence, or change the one with its id; what was active before and differs expires. Its id."""
+        known = self.silences.get(wanted.id)
+        if known is not None and known.state(now_ns) != "expired":
+            if known.matchers == wanted.matchers:
+                self.silences[wanted.id] = wanted
+                return wanted.id
+            known.ends_ns = now_ns
+        wanted.id = self._new_id(now_ns, wanted)
+        wanted.starts_ns = max(wanted.starts_ns, now_ns)
+        self.silences[wanted.id] = wanted
+        return wanted.id
+
+    def _new_id(self, now_ns: int, silence: Silence) -> str:
+        seed = f"{now_ns} {len(self.silences)} {silence.matchers} {silence.comment}".encode()
+        digits = f"{xxh64(seed):016x}{xxh64(seed + b'.'):016x}"
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
+
+    def expire(self, now_ns: int, identity: str) -> bool:
+        """End a silence; whether there is one."""
+        known = self.silences.get(identity)
+        if known is None:
+            return False
+        known.ends_ns = min(known.ends_ns, now_ns)
+        known.starts_ns = min(known.starts_ns, now_ns)
+        known.updated_ns = now_ns
+        return True
+
+    def receivers(self, labels: Mapping[str, str]) -> list[str]:
+        """Who hears of an alert."""
+        return list(dict.fromkeys(route.receiver for route in self.config.route.matching(labels)))

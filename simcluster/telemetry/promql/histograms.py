@@ -1,0 +1,195 @@
+"""Quantiles and fractions of classic histograms, whose buckets are series with a label `le`.
+
+Native histograms are not kept here: functions of them find none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from simcluster.telemetry.promql import text
+from simcluster.telemetry.promql.context import Bools, Context, Floats, Vector, get, nameless, without
+from simcluster.telemetry.promql.storage import Labels
+
+#: Differences of neighbours smaller than this, relative to their sum, are taken as errors of the arithmetic.
+TOLERANCE = 1e-12
+_SMALLEST = 2.2250738585072014e-308
+_MONOTONIC = (
+    "input to histogram_quantile needed to be fixed for monotonicity"
+    " (see https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile)"
+)
+_NUMBER = re.compile(r"[+-]?(?:inf(?:inity)?|nan|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+)", re.IGNORECASE)
+
+
+@dataclass
+class Buckets:
+    """One histogram at all steps: cumulative counts by upper bound, ascending.
+
+    Attributes:
+        repaired: steps at which a count fell where it must not.
+    """
+
+    labels: Labels
+    dropped: bool
+    bounds: list[float]
+    counts: Floats
+    present: Bools
+    repaired: Bools
+
+    @property
+    def complete(self) -> Bools:
+        """Where there is a bucket without an upper bound."""
+        return self.present[-1] if self.bounds[-1] == math.inf else np.zeros(self.present.shape[1], dtype=bool)
+
+
+def histograms(ctx: Context, vector: Vector, at: int) -> list[Buckets]:
+    """The histograms among the series; what has no proper `le` is noted and left out."""
+    found: dict[tuple[Labels, bool], list[tuple[float, int]]] = {}
+    for row, labels in enumerate(vector.labels):
+        le = get(labels, "le")
+        if _NUMBER.fullmatch(le) is None:
+            name = get(labels, "__name__")
+            named = f' for metric name "{name}"' if name else ""
+            ctx.warn(f'bucket label "le" is missing or has a malformed value of "{le}"{named}', at)
+            continue
+        bound = float(int(le, 16)) if "x" in le.lower() else float(le)
+        found.setdefault((without(labels, "le"), vector.dropped[row]), []).append((bound, row))
+    return [_buckets(vector, labels, drops, rows) for (labels, drops), rows in found.items()]
+
+
+def _buckets(vector: Vector, labels: Labels, dropped: bool, rows: list[tuple[float, int]]) -> Buckets:
+    by_bound: dict[float, list[int]] = {}
+    for bound, row in sorted(rows):
+        by_bound.setdefault(bound, []).append(row)
+    counts, present = [], []
+    for same in by_bound.values():
+        total = np.zeros(vector.values.shape[1])
+        for row in same:
+            total = total + np.where(vector.present[row], vector.values[row], 0.0)
+        counts.append(total)
+        present.append(vector.present[same].any(axis=0))
+    table, there = np.stack(counts), np.stack(present)
+    return Buckets(labels, dropped, list(by_bound), table, there, _made_monotonic(table, there))
+
+
+def _made_monotonic(counts: Floats, present: Bools) -> Bools:
+    """Raise every count to the one before it; where that was more than an error of the arithmetic."""
+    repaired = np.zeros(counts.shape[1], dtype=bool)
+    before, known = counts[0].copy(), present[0].copy()
+    for row in range(1, len(counts)):
+        now, there = counts[row], present[row] & known
+        size = np.abs(before) + np.abs(now)
+        apart = np.abs(before - now)
+        tiny = (before == 0) | (now == 0) | (size < _SMALLEST)
+        close = np.where(tiny, apart < TOLERANCE * _SMALLEST, apart / np.where(size > 0, size, 1.0) < TOLERANCE)
+        falls = there & ~close & (now < before)
+        counts[row] = np.where(there & (close | falls) & (now != before), before, now)
+        repaired |= falls
+        before = np.where(present[row], counts[row], before)
+        known = known | present[row]
+    return repaired
+
+
+def quantile(ctx: Context, q: Floats, vector: Vector, q_at: int, at: int) -> Vector:
+    """`histogram_quantile(q, vector)`."""
+    found = _quantiles(ctx, q, vector, q_at, at)
+    return nameless(ctx, found)
+
+
+def _quantiles(ctx: Context, q: Floats, vector: Vector, q_at: int, at: int) -> Vector:
+    wrong = q[np.isnan(q) | (q < 0) | (q > 1)]
+    if len(wrong):
+        ctx.warn(f"quantile value should be between 0 and 1, got {text.shortest(float(wrong[0]))}", q_at)
+    found = histograms(ctx, vector, at)
+    if not found:
+        return Vector.empty(ctx.steps)
+    for one in found:
+        if bool(one.repaired.any()):
+            name = get(one.labels, "__name__") if ctx.options.delayed_names else ""
+            ctx.inform(_MONOTONIC + (f' for metric name "{name}"' if name else ""), at)
+    values = np.stack([_quantile(q, one) for one in found])
+    present = np.stack([one.present.any(axis=0) for one in found])
+    return Vector([one.labels for one in found], values, present, [one.dropped for one in found])
+
+
+def _quantile(q: Floats, one: Buckets) -> Floats:
+    number = one.present.sum(axis=0, dtype=np.int64)
+    total = one.counts[-1]
+    rank = q * total
+    steps = len(rank)
+    result = np.full(steps, np.nan)
+    below_bound, below_count = np.zeros(steps), np.zeros(steps)
+    first, settled = np.ones(steps, dtype=bool), np.zeros(steps, dtype=bool)
+    for bound, counts, present in zip(one.bounds[:-1], one.counts[:-1], one.present[:-1], strict=True):
+        here = present & ~settled & (counts >= rank)
+        share = (rank - below_count) / (counts - below_count)
+        inside = below_bound + (bound - below_bound) * share
+        result = np.where(here, np.where(first & (bound <= 0), bound, inside), result)
+        settled |= here
+        below_bound, below_count = np.where(present, bound, below_bound), np.where(present, counts, below_count)
+        first &= ~present
+    result = np.where(settled, result, below_bound)
+    result = np.where((number < 2) | (total == 0) | np.isnan(total) | ~one.complete, np.nan, result)
+    return np.where(q < 0, -np.inf, np.where(q > 1, np.inf, np.where(np.isnan(q), np.nan, result)))
+
+
+def fraction(ctx: Context, lower: Floats, upper: Floats, vector: Vector, at: int) -> Vector:
+    """`histogram_fraction(lower, upper, vector)`."""
+    found = histograms(ctx, vector, at)
+    if not found:
+        return Vector.empty(ctx.steps)
+    values = np.stack([_fraction(lower, upper, one) for one in found])
+    present = np.stack([one.present.any(axis=0) for one in found])
+    result = Vector([one.labels for one in found], values, present, [one.dropped for one in found])
+    return nameless(ctx, result)
+
+
+def _fraction(lower: Floats, upper: Floats, one: Buckets) -> Floats:
+    total = one.counts[-1]
+    low, high = _rank(lower, one), _rank(upper, one)
+    result = np.where(lower >= upper, 0.0, (np.minimum(high, total) - np.minimum(low, total)) / total)
+    return np.where((total == 0) | np.isnan(lower) | np.isnan(upper) | ~one.complete, np.nan, result)
+
+
+def _rank(value: Floats, one: Buckets) -> Floats:
+    """How many observations are below a value, in a straight line inside of a bucket."""
+    steps = len(value)
+    rank = np.zeros(steps)
+    result: Floats = one.counts[-1].copy()
+    settled, first = np.zeros(steps, dtype=bool), np.ones(steps, dtype=bool)
+    below = np.zeros(steps)
+    for bound, counts, present in zip(one.bounds, one.counts, one.present, strict=True):
+        below = np.where(first & present, 0.0 if bound > 0 else -np.inf, below)
+        before = present & ~settled & (below >= value)
+        result, settled = np.where(before, rank, result), settled | before
+        within = present & ~settled & (below < value) & (bound > value)
+        line = rank + (counts - rank) * (value - below) / (bound - below)
+        result = np.where(within, np.where(np.isneginf(below), counts, line), result)
+        settled |= within
+        rank, below = np.where(present, counts, rank), np.where(present, bound, below)
+        first &= ~present
+    return result
+
+
+def quantiles(ctx: Context, vector: Vector, label: str, qs: list[tuple[Floats, int]], at: int) -> Vector:
+    """`histogram_quantiles(vector, "label", q, …)`: a series for each quantile."""
+    parts: list[Vector] = []
+    for q, q_at in qs:
+        part = _quantiles(ctx, q, vector, q_at, at)
+        value = float(q[0])
+        named = text.shortest(value) if value != int(value) else f"{text.shortest(value)}.0"
+        part.labels = [tuple(sorted({**dict(each), label: named}.items())) for each in part.labels]
+        parts.append(part)
+    return nameless(
+        ctx,
+        Vector(
+            [labels for part in parts for labels in part.labels],
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.present for part in parts]),
+            [dropped for part in parts for dropped in part.dropped],
+        ),
+    )

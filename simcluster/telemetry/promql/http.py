@@ -1,0 +1,290 @@
+"""The HTTP API of Prometheus as a pure function of a request, the samples and the instant.
+
+Left out: remote read and write, federation, exemplars, the admin endpoints, the pages of the browser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simcluster.telemetry.promql import answers, printing, storage, syntaxjson
+from simcluster.telemetry.promql.answers import Answer, failure, plain, success
+from simcluster.telemetry.promql.context import Options, QueryError
+from simcluster.telemetry.promql.evaluation import Result, query, query_range
+from simcluster.telemetry.promql.parameters import EARLIEST_MS, LATEST_MS, Parameters
+from simcluster.telemetry.promql.parsing import parse
+from simcluster.telemetry.promql.regex import RegexError
+from simcluster.telemetry.promql.storage import Queryable
+from simcluster.telemetry.promql.tokens import ParseError
+
+#: The release whose answers were recorded, and what its `buildinfo` says.
+VERSION = "3.5.3"
+TRUNCATED = "results truncated due to limit"
+
+
+@dataclass
+class Status:
+    """What a server knows besides samples, each as the `data` of its endpoint.
+
+    Attributes:
+        metadata: of a metric: `type`, `unit` and `help` of those who expose it.
+        rules: of `/rules`, from kind, names of rules, groups and files, and whether with alerts.
+        alerts: of `/alerts`.
+    """
+
+    targets: Callable[[str], Any] | None = None
+    metadata: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
+    rules: Callable[[str, Sequence[Sequence[str]], bool], Any] | None = None
+    alerts: Callable[[], Any] | None = None
+    alertmanagers: Sequence[str] = ()
+    config: str = "global: {}\n"
+    flags: Mapping[str, str] = field(default_factory=dict)
+    runtime: Mapping[str, Any] = field(default_factory=dict)
+    tsdb: Mapping[str, Any] = field(default_factory=dict)
+    ready: bool = True
+
+
+@dataclass
+class Request:
+    """One request, and what answers it.
+
+    Attributes:
+        now_ms: the instant, in milliseconds since the Unix epoch.
+    """
+
+    path: str
+    values: Parameters
+    store: Queryable
+    status: Status
+    options: Options
+    now_ms: int
+
+
+def handle(
+    request: tuple[str, str, str, bytes],
+    store: Queryable,
+    now_ms: int,
+    status: Status | None = None,
+    options: Options = Options(),  # noqa: B008 - immutable
+) -> Answer:
+    """The answer to `(method, path, query string, body)`; forms may stand in the body of a POST."""
+    method, path, text, body = request
+    if path in ("/-/healthy", "/-/ready"):
+        return _health(method, path, (status or Status()).ready)
+    route = ROUTES.get(path)
+    label = re.fullmatch(r"/api/v1/label/([^/]+)/values", path)
+    if route is None and label is None:
+        return plain(404, "404 page not found\n")
+    methods, function = route if route is not None else (("GET",), _label_values)
+    if method == "OPTIONS":
+        return Answer(204, {"Access-Control-Allow-Methods": "GET, POST, OPTIONS"}, b"")
+    if method not in methods and method != "HEAD":
+        return plain(405, "Method Not Allowed\n")
+    asked = Request(
+        path, Parameters(text, body if method == "POST" else b""), store, status or Status(), options, now_ms
+    )
+    try:
+        return function(asked)
+    except QueryError as error:
+        return failure(error.kind, str(error))
+    except (ParseError, RegexError) as error:
+        return failure("bad_data", f'invalid parameter "query": {error}')
+    except RecursionError:
+        return failure("execution", "expression is nested too deeply")
+
+
+def _health(method: str, path: str, ready: bool) -> Answer:
+    if path == "/-/ready" and not ready:
+        return plain(503, "Service Unavailable")
+    word = "Healthy" if path == "/-/healthy" else "Ready"
+    return plain(200, "" if method == "HEAD" else f"Prometheus Server is {word}.\n")
+
+
+def _options(asked: Request) -> Options:
+    if not asked.values.one("lookback_delta"):
+        return asked.options
+    lookback = asked.values.duration("lookback_delta")
+    own = asked.options
+    return Options(own.closed, own.delayed_names, lookback, own.default_step_ms, own.experimental)
+
+
+def _query(asked: Request) -> Answer:
+    limit = asked.values.limit()
+    time = asked.values.instant("time", asked.now_ms)
+    _timeout(asked)
+    return _answered(query(asked.store, asked.values.one("query"), time, _options(asked)), limit)
+
+
+def _timeout(asked: Request) -> None:
+    if asked.values.one("timeout"):
+        asked.values.duration("timeout")
+
+
+def _answered(found: Result, limit: int) -> Answer:
+    warnings = list(found.warnings)
+    if limit and found.kind in ("vector", "matrix") and len(found.series) > limit:
+        found = found._replace(series=found.series[:limit])
+        warnings.append(TRUNCATED)
+    return success(answers.result(found), _first(warnings), _first(found.infos))
+
+
+def _first(notes: list[str]) -> list[str]:
+    """Ten of them, and how many more there were."""
+    kind = "warning" if notes and notes[0].startswith("PromQL warning") else "info"
+    return notes if len(notes) <= 10 else [*notes[:10], f"{len(notes) - 10} more {kind} annotations omitted"]
+
+
+def _query_range(asked: Request) -> Answer:
+    values = asked.values
+    limit = values.limit()
+    start, end = values.instant("start"), values.instant("end")
+    if end < start:
+        raise QueryError('invalid parameter "end": end timestamp must not be before start time', "bad_data")
+    step = values.duration("step")
+    if step <= 0:
+        raise QueryError(
+            'invalid parameter "step": zero or negative query resolution step widths are not accepted.'
+            " Try a positive integer",
+            "bad_data",
+        )
+    _timeout(asked)
+    return _answered(query_range(asked.store, values.one("query"), start, end, step, _options(asked)), limit)
+
+
+def _limited(asked: Request, found: list[Any]) -> Answer:
+    limit = asked.values.limit()
+    if limit and len(found) > limit:
+        return success(found[:limit], [TRUNCATED])
+    return success(found)
+
+
+def _span(asked: Request) -> tuple[int, int]:
+    return asked.values.instant("start", EARLIEST_MS), asked.values.instant("end", LATEST_MS)
+
+
+def _labels(asked: Request) -> Answer:
+    return _limited(asked, storage.label_names(asked.store, asked.values.selections(), *_span(asked)))
+
+
+def _label_values(asked: Request) -> Answer:
+    name = asked.path.split("/")[4]
+    if name.startswith("U__"):
+        name = re.sub(r"_([0-9a-fA-F]+)_", lambda match: chr(int(match[1], 16)), name[3:]).replace("__", "_")
+    if asked.options.closed and not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
+        raise QueryError(f'invalid label name: "{name}"', "bad_data")
+    return _limited(asked, storage.label_values(asked.store, name, asked.values.selections(), *_span(asked)))
+
+
+def _series(asked: Request) -> Answer:
+    if not asked.values.all("match[]"):
+        raise QueryError("no match[] parameter provided", "bad_data")
+    found = storage.series(asked.store, asked.values.selections(), *_span(asked))
+    return _limited(asked, [dict(labels) for labels in found])
+
+
+def _metadata(asked: Request) -> Answer:
+    values, limit = asked.values, asked.values.limit()
+    wanted = values.one("metric")
+    each = values.one("limit_per_metric")
+    found = {
+        name: list(entries)[: int(each) if each.isdigit() and int(each) else None]
+        for name, entries in sorted(asked.status.metadata.items())
+        if not wanted or name == wanted
+    }
+    return success(dict(list(found.items())[:limit] if limit else found))
+
+
+def _targets(asked: Request) -> Answer:
+    state = asked.values.one("state").lower()
+    none: dict[str, Any] = {"activeTargets": [], "droppedTargets": [], "droppedTargetCounts": {}}
+    return success(none if asked.status.targets is None else asked.status.targets(state))
+
+
+def _rules(asked: Request) -> Answer:
+    values = asked.values
+    kind = values.one("type").lower()
+    if kind not in ("", "alert", "record"):
+        raise QueryError(f'invalid parameter "type": not supported value "{kind}"', "bad_data")
+    names = (values.all("rule_name[]"), values.all("rule_group[]"), values.all("file[]"))
+    with_alerts = values.one("exclude_alerts").lower() not in ("true", "1")
+    return success({"groups": []} if asked.status.rules is None else asked.status.rules(kind, names, with_alerts))
+
+
+def _alerts(asked: Request) -> Answer:
+    return success({"alerts": []} if asked.status.alerts is None else asked.status.alerts())
+
+
+def _alertmanagers(asked: Request) -> Answer:
+    active = [{"url": url} for url in asked.status.alertmanagers]
+    return success({"activeAlertmanagers": active, "droppedAlertmanagers": []})
+
+
+def _format_query(asked: Request) -> Answer:
+    return success(printing.pretty(parse(asked.values.one("query"), asked.options.closed)))
+
+
+def _parse_query(asked: Request) -> Answer:
+    return success(syntaxjson.described(parse(asked.values.one("query"), asked.options.closed)))
+
+
+def _exemplars(asked: Request) -> Answer:
+    try:
+        parse(asked.values.one("query"), asked.options.closed)
+    except ParseError as error:
+        return failure("bad_data", str(error))
+    return success([])
+
+
+def _config(asked: Request) -> Answer:
+    return success({"yaml": asked.status.config})
+
+
+def _flags(asked: Request) -> Answer:
+    return success(dict(asked.status.flags))
+
+
+def _buildinfo(asked: Request) -> Answer:
+    return success(
+        {
+            "version": "2.42.0" if asked.options.closed else VERSION,
+            "revision": "",
+            "branch": "HEAD",
+            "buildUser": "",
+            "buildDate": "",
+            "goVersion": "go1.24.1",
+        }
+    )
+
+
+def _runtimeinfo(asked: Request) -> Answer:
+    return success(dict(asked.status.runtime))
+
+
+def _tsdb(asked: Request) -> Answer:
+    return success(dict(asked.status.tsdb))
+
+
+_BOTH, _GET = ("GET", "POST"), ("GET",)
+#: Path -> methods, and who answers.
+ROUTES: dict[str, tuple[tuple[str, ...], Callable[[Request], Answer]]] = {
+    "/api/v1/query": (_BOTH, _query),
+    "/api/v1/query_range": (_BOTH, _query_range),
+    "/api/v1/query_exemplars": (_BOTH, _exemplars),
+    "/api/v1/format_query": (_BOTH, _format_query),
+    "/api/v1/parse_query": (_BOTH, _parse_query),
+    "/api/v1/labels": (_BOTH, _labels),
+    "/api/v1/series": (_BOTH, _series),
+    "/api/v1/metadata": (_GET, _metadata),
+    "/api/v1/targets": (_GET, _targets),
+    "/api/v1/rules": (_GET, _rules),
+    "/api/v1/alerts": (_GET, _alerts),
+    "/api/v1/alertmanagers": (_GET, _alertmanagers),
+    "/api/v1/status/config": (_GET, _config),
+    "/api/v1/status/flags": (_GET, _flags),
+    "/api/v1/status/buildinfo": (_GET, _buildinfo),
+    "/api/v1/status/runtimeinfo": (_GET, _runtimeinfo),
+    "/api/v1/status/tsdb": (_GET, _tsdb),
+}

@@ -1,0 +1,224 @@
+"""Groups of rules as a server has them: evaluated at their instants, with what they found last.
+
+`Rules` is one picklable value. Whoever owns it asks when a group is due, evaluates it with the store of samples, stores
+the samples that come of it and passes the notices on to Alertmanager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from simcluster.engine.clock import MILLISECOND, MINUTE, SECOND, unix_seconds
+from simcluster.telemetry.promql import printing
+from simcluster.telemetry.promql.context import Options, QueryError, without
+from simcluster.telemetry.promql.evaluation import query
+from simcluster.telemetry.promql.hashing import label_hash
+from simcluster.telemetry.promql.parsing import parse
+from simcluster.telemetry.promql.storage import STALE_NAN, Labels, Queryable
+from simcluster.telemetry.promql.tokens import ParseError
+from simcluster.telemetry.rules import files
+from simcluster.telemetry.rules.alerts import AlertStates, Found, Notice
+from simcluster.telemetry.rules.templates import Facts, expanded
+
+SAME = "vector contains metrics with the same labelset after applying {} labels"
+
+
+def unix_ms(now_ns: int) -> int:
+    """Milliseconds since the Unix epoch of a simulated instant."""
+    return unix_seconds(now_ns) * 1000 + now_ns % SECOND // MILLISECOND
+
+
+class Sample(NamedTuple):
+    """A sample that an evaluation made; `STALE_NAN` where a series ended."""
+
+    labels: Labels
+    ms: int
+    value: float
+
+
+class Evaluated(NamedTuple):
+    """What an evaluation of a group made: samples to store, in order, and what to tell Alertmanager."""
+
+    samples: list[Sample]
+    notices: list[Notice]
+
+
+@dataclass
+class RuleState:
+    """A rule and what its last evaluation found.
+
+    Attributes:
+        series: those that it made, which end when they are not made again.
+        cost: series that it read and made, from which the API's `evaluationTime` follows.
+    """
+
+    rule: files.Rule
+    query: str
+    alerts: AlertStates
+    series: dict[Labels, None] = field(default_factory=dict)
+    health: str = "unknown"
+    error: str = ""
+    evaluated_ns: int = -1
+    cost: int = 0
+
+
+@dataclass
+class GroupState:
+    """A group of rules; `interval_ns` is its own or the server's."""
+
+    group: files.RuleGroup
+    interval_ns: int
+    rules: list[RuleState]
+    evaluated_ns: int = -1
+
+    def next_ns(self, now_ns: int) -> int:
+        """The first instant of its schedule after `now_ns`.
+
+        Groups do not start together: each keeps a place in its interval that follows from its name and file.
+        """
+        hashed = label_hash((("file", self.group.file), ("name", self.group.name)))
+        now = unix_seconds(now_ns) * SECOND + now_ns % SECOND
+        place = hashed % self.interval_ns
+        return now_ns + self.interval_ns - (now - place) % self.interval_ns
+
+
+class Rules:
+    """All groups of a server.
+
+    Args:
+        external: labels that the server adds to what it sends.
+        interval_ns: of groups that say none (`evaluation_interval`).
+        url: the server's own, for links.
+    """
+
+    def __init__(
+        self,
+        options: Options = Options(),  # noqa: B008 - immutable
+        external: Mapping[str, str] | None = None,
+        interval_ns: int = MINUTE,
+        url: str = "",
+    ) -> None:
+        self.options, self.external = options, dict(external or {})
+        self.interval_ns, self.url = interval_ns, url
+        self.groups: list[GroupState] = []
+
+    def load(self, sources: Mapping[str, str]) -> None:
+        """Take on these files (name -> YAML) instead of those before; groups that are the same keep their state.
+
+        Raises:
+            RuleFileError: one of them is wrong; then nothing changes.
+        """
+        before = {(each.group.file, each.group.name): each for each in self.groups}
+        groups = []
+        for file, source in sources.items():
+            for group in files.load(source, file):
+                known = before.get((group.file, group.name))
+                groups.append(known if known is not None and known.group == group else self._new(group, known))
+        self.groups = groups
+
+    def _new(self, group: files.RuleGroup, before: GroupState | None) -> GroupState:
+        interval = group.interval_ms * MILLISECOND or self.interval_ns
+        known = {(state.rule.name, state.query): state for state in before.rules} if before is not None else {}
+        states = []
+        for rule in group.rules:
+            text = printing.shown(parse(rule.expr, self.options.closed))
+            alerts = AlertStates(rule.for_ms * MILLISECOND, rule.keep_firing_for_ms * MILLISECOND)
+            old = known.get((rule.name, text))
+            if old is not None and old.rule.labels == rule.labels:
+                alerts.active = old.alerts.active
+                states.append(RuleState(rule, text, alerts, old.series))
+            else:
+                states.append(RuleState(rule, text, alerts))
+        return GroupState(group, interval, states)
+
+    def evaluate(self, group: GroupState, now_ns: int, store: Queryable) -> Evaluated:
+        """Evaluate a group's rules, in order. A rule sees what is in the store, not what those before it made."""
+        at_ms = unix_ms(now_ns) - group.group.offset_ms
+        samples: list[Sample] = []
+        notices: list[Notice] = []
+        for state in group.rules:
+            try:
+                made = self._evaluated(state, now_ns, at_ms, store, group.group.limit)
+                state.health, state.error = "ok", ""
+            except (QueryError, ParseError) as error:
+                made, state.health, state.error = {}, "err", str(error)
+            state.evaluated_ns = now_ns
+            samples += [Sample(labels, at_ms, value) for labels, value in made.items()]
+            samples += [Sample(labels, at_ms, STALE_NAN) for labels in state.series if labels not in made]
+            state.series = dict.fromkeys(made)
+            if state.rule.alerting:
+                notices += state.alerts.notices(now_ns, group.interval_ns, self._link(state))
+        group.evaluated_ns = now_ns
+        return Evaluated(samples, notices)
+
+    def _evaluated(
+        self, state: RuleState, now_ns: int, at_ms: int, store: Queryable, limit: int
+    ) -> dict[Labels, float]:
+        result = query(store, state.query, at_ms, self.options)
+        if result.kind not in ("vector", "scalar"):
+            raise QueryError("rule result is not a vector or scalar")
+        found = [(one.labels, float(one.values[0])) for one in result.series]
+        state.cost = len(found)
+        if not state.rule.alerting:
+            return self._recorded(state.rule, found, limit)
+        self._alerted(state, found, now_ns, (at_ms, store, limit))
+        return _alert_series(state)
+
+    def _recorded(self, rule: files.Rule, found: list[tuple[Labels, float]], limit: int) -> dict[Labels, float]:
+        made: dict[Labels, float] = {}
+        for labels, value in found:
+            changed = {**dict(labels), **rule.labels, "__name__": rule.name}
+            key = tuple(sorted((name, each) for name, each in changed.items() if each))
+            if key in made:
+                raise QueryError(SAME.format("rule"))
+            made[key] = value
+        if limit and len(made) > limit:
+            raise QueryError(f"exceeded limit of {limit} with {len(made)} series")
+        return made
+
+    def _alerted(
+        self,
+        state: RuleState,
+        found: list[tuple[Labels, float]],
+        now_ns: int,
+        around: tuple[int, Queryable, int],
+    ) -> None:
+        at_ms, store, limit = around
+
+        def ask(text: str) -> Sequence[tuple[Mapping[str, str], float]]:
+            answer = query(store, text, at_ms, self.options)
+            return [(dict(one.labels), float(one.values[0])) for one in answer.series]
+
+        holding: dict[Labels, Found] = {}
+        for full, value in found:
+            labels = without(full, "__name__")
+            facts = Facts(state.rule.name, dict(labels), value, self.external, ask, self.url)
+            added = {name: expanded(source, facts) for name, source in state.rule.labels.items()}
+            both = {**dict(labels), **added, "alertname": state.rule.name}
+            key = tuple(sorted((name, each) for name, each in both.items() if each))
+            if key in holding:
+                raise QueryError(SAME.format("alert"))
+            annotations = {name: expanded(source, facts) for name, source in state.rule.annotations.items()}
+            holding[key] = Found(key, annotations, value)
+        if limit and len(holding) > limit:
+            state.alerts.active.clear()
+            raise QueryError(f"exceeded limit of {limit} with {len(holding)} alerts")
+        state.alerts.evaluated(now_ns, holding)
+
+    def _link(self, state: RuleState) -> str:
+        plain = state.query.replace("%", "%25").replace(" ", "+").replace("&", "%26").replace("#", "%23")
+        return f"{self.url}/graph?g0.expr={plain}&g0.tab=1"
+
+
+def _alert_series(state: RuleState) -> dict[Labels, float]:
+    """`ALERTS` and `ALERTS_FOR_STATE` of what is pending or fires."""
+    made: dict[Labels, float] = {}
+    for alert in state.alerts.standing():
+        labels = dict(alert.labels)
+        named = {**labels, "__name__": "ALERTS", "alertstate": alert.state}
+        made[tuple(sorted(named.items()))] = 1.0
+        since = {**labels, "__name__": "ALERTS_FOR_STATE"}
+        made[tuple(sorted(since.items()))] = float(unix_seconds(alert.since_ns))
+    return made
