@@ -6,8 +6,8 @@ arrive are answered, queues are as long as their stationary law says, and waits 
 (`waits.CalmWaits`). Everything else is looked at in ticks that are part of the shortest timeout.
 
 Operations that seldom fail make some attempts more, which closed forms tell (`usual`). So do the few attempts that are
-late where, up to moderate utilisations, hardly anybody was for longer than the longest timeout: as many as then. What changes by itself in every tick
-(closed loads, caches, heaps, contention) keeps a graph in fine ticks.
+late where, up to moderate utilisations, hardly anybody was for longer than the longest timeout: as many as then. What
+changes by itself in every tick (closed loads, caches, heaps, contention) keeps a graph in fine ticks.
 """
 
 from __future__ import annotations
