@@ -359,9 +359,9 @@ class AggregateRun(RunState):
                 visits += np.bincount(layout.lane_node[lanes], left, len(visits))
             rows, below = layout.level_pairs[level]
             if len(rows):
-                made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
-                made = np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
-                fresh += self._in_turn(np.unique(below), made)
+                each = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
+                made = np.bincount(below, each * (per_visit * self.gates.open)[below], layout.edges)
+                fresh += self._in_turn(np.unique(below), made.astype(np.float64, copy=False))
             rows, below = layout.level_late[level]
             if len(rows):
                 self._late_fresh += np.bincount(below, left[rows - lanes.start] * per_visit[below], layout.edges)
