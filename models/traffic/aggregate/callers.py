@@ -10,15 +10,21 @@ of their number times its size.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
+from simcluster.engine.streams import _GAMMA as GAMMA
+from simcluster.engine.streams import _MASK as MASK
 from simcluster.engine.streams import Streams, uniforms_at
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.jitter import decorrelated, mean_of
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.patience import Patience
+from simcluster.models.traffic.aggregate.usual import Usual
 from simcluster.models.traffic.graph.policy import Backoff
 
 Array = NDArray[np.float64]
@@ -84,6 +90,9 @@ class Callers:
         self.laters = np.array([p[1] for p in pairs], dtype=np.int64)
         self._policies()
         self.restrict()
+        #: whether judging may be compiled
+        unusual = self.any_leave or len(self.firsts) or len(self.budgeted) or not layout.timed.all()
+        self._plain = layout.lanes >= FEW_LANES and not unusual
 
     def _policies(self) -> None:
         layout = self.layout
@@ -168,6 +177,11 @@ class Callers:
         self._delayed_edge = np.array([e for e, _, _ in wanted], dtype=np.int64)
         self._delayed_number = np.array([k for _, k, _ in wanted], dtype=np.int64)
         self._delayed_ticks = np.array([d for _, _, d in wanted]) if wanted else np.zeros((0, _SPREAD))
+        longest = max(self._ring - 1.0, 1.0)
+        whole = np.minimum(np.maximum(np.floor(self._delayed_ticks + 0.5), 1.0), longest)
+        self._whole_delays = whole.astype(np.int64)
+        self._delay_of = np.full((self.tries, self.layout.edges), -1, dtype=np.int64)
+        self._delay_of[self._delayed_number, self._delayed_edge] = np.arange(len(wanted))
 
     def restrict(self) -> None:
         """Apply the limits of attempts: who may try again after failing with his k-th attempt."""
@@ -187,6 +201,10 @@ class Callers:
             in_time: share of good ones among them.
         """
         layout = self.layout
+        fast = kernels() if self._plain else None
+        if fast is not None:
+            self._judge_fast(fast, tick, share)
+            return
         cohort, original = self._expired(tick)
         if share is None:
             good, late = cohort, None
@@ -202,6 +220,22 @@ class Callers:
             self._answers(answered, in_time)
         self._conclude(tick, late)
         self._tokens()
+
+    def _judge_fast(self, fast: ModuleType, tick: int, share: Array | None) -> None:
+        """The same, compiled."""
+        edges = self.layout.edges
+        mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, edges))
+        self.succeeded, self.repeated = np.empty(edges), np.empty(edges)
+        none = np.zeros(edges)
+        fast.attempts(
+            tick, np.uint64(((tick + 1) * GAMMA) & MASK), share is not None, self._broken is not None, self._ring > 0,
+            self.layout.timeout_ticks, self.flying, self.total, none if share is None else share, self._owed,
+            none if self._broken is None else self._broken, self._keys, mix,
+            self.rejected, self.may, self.on, self.direct, self._instant, self._again, self._refusals, self.delayed,
+            self._delay_of, self._whole_delays, self.succeeded, self.failed, self.final, self.issue, self.retried,
+            self.repeated,
+        )  # fmt: skip
+        self._error_mix = None
 
     def _part(self, wanted: Array, left: Array) -> Array:
         """Which part of what is left of the cohorts succeeds.
@@ -283,7 +317,6 @@ class Callers:
         if not self.rejected.any():
             return None
         taken, self.rejected = self.rejected, np.zeros_like(self.rejected)
-        self._first_rejections = np.add.reduce(taken, axis=0)
         return taken
 
     def _take_errors(self) -> Array | None:
@@ -318,8 +351,9 @@ class Callers:
 
     def _fail(self, tick: int, kind: int, failures: Array) -> None:
         if kind == REJECTED and not len(self.budgeted):
+            first = np.add.reduce(failures, axis=0)
             failures, passed = self._repeat(failures)
-            self.repeated = np.add.reduce(failures, axis=0) - self._first_rejections
+            self.repeated = np.add.reduce(failures, axis=0) - first
             self.failed[kind] = np.add.reduce(failures, axis=0)
             normal = failures * (self.may * self.on[kind]) * (1.0 - self.direct * self._instant)
             self.final[kind] = self.failed[kind] - np.add.reduce(normal + passed, axis=0) - self.repeated
@@ -333,7 +367,8 @@ class Callers:
         if len(self.budgeted):
             again = again * self._afford(kind, np.add.reduce(again, axis=0))
         retried = np.add.reduce(again, axis=0)
-        self.retried += retried
+        if kind != ERROR:
+            self.retried += retried
         self.final[kind] = self.failed[kind] - retried
         self.issue[1:] += (again * self.direct)[:-1]
         if self._ring:
@@ -358,8 +393,7 @@ class Callers:
         amounts = again[self._delayed_number, self._delayed_edge]
         if not amounts.any():
             return
-        ticks = np.minimum(np.maximum(np.floor(self._delayed_ticks + 0.5), 1.0), self._ring - 1.0).astype(np.int64)
-        slots = (tick + ticks) % self._ring
+        slots = (tick + self._whole_delays) % self._ring
         piece = amounts / _SPREAD
         for column in range(_SPREAD):
             np.add.at(self.delayed, (slots[:, column], self._delayed_number + 1, self._delayed_edge), piece)
@@ -406,21 +440,29 @@ class Callers:
         if self._ring:
             self.delayed = turned(self.delayed, ticks)
 
-    def leave_calm(self, calls: Array, fresh: Array) -> tuple[Array, Array]:
-        """Everybody in flight and all calls of a wide tick succeed; how many of both together, and of the first."""
+    def leave_calm(self, calls: Array, fresh: Array, usual: Usual) -> tuple[Array, Array]:
+        """All calls in flight and of a wide tick end, as often well as usual.
+
+        Returns:
+            Of every edge the calls that were under way, and the attempts of all that had not begun before.
+        """
         layout = self.layout
-        good: Array = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * layout.timed
-        before = good + np.add.reduce(self.open, axis=0)
-        good = before + calls * ~layout.asynchronous
-        self.flying[:] = 0.0
-        self.total[:] = 0.0
-        self.open[:] = 0.0
-        self.issue[:] = 0.0
-        self.succeeded = good
+        before = self.in_flight()
+        ended = before + calls * ~layout.asynchronous
+        for there in (self.flying, self.total, self.open, self.issue, self.rejected, self.delayed, self._refusals):
+            there[...] = 0.0
+        self._error_mix = None
+        self.succeeded = ended * usual.call
+        lost = 1.0 - usual.attempt
+        late = np.where(lost > 0.0, usual.late / np.where(lost > 0.0, lost, 1.0), 0.0)
+        for found, all_ in ((self.failed, ended * usual.made), (self.final, ended)):
+            found[:] = 0.0
+            found[TIMEOUT] = (all_ - self.succeeded) * late
+            found[ERROR] = all_ - self.succeeded - found[TIMEOUT]
         if len(self.budgeted):
             self.tokens = np.minimum(self.tokens + self._per_call * fresh[self.budgeted], self._cap)
         self._tokens()
-        return good, before
+        return before, calls * usual.made + before * (usual.made - 1.0)
 
     def answer(self, tick: int, edge: int, amount: float, age: int) -> float:
         """Attempts of about one age were answered in time and leave the ring; how many there were."""
@@ -456,10 +498,29 @@ class Callers:
     def break_off(self, tick: int, edges: Index, ages: Array, amounts: Array) -> None:
         """Attempts that got an error answer before their timeout: by edge, age in ticks and amount."""
         layout = self.layout
+        mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, layout.edges))
+        self._error_mix = mix
+        if self._broken is None:
+            self._broken = np.zeros(layout.edges)
+        fast = kernels() if layout.lanes >= FEW_LANES else None
+        if fast is not None:
+            fast.break_off(
+                tick,
+                edges,
+                ages,
+                amounts,
+                layout.timed,
+                layout.timeout_ticks,
+                self._broken,
+                self.flying,
+                self.open,
+                mix,
+            )
+            return
         timed = layout.timed[edges]
         alive = ~timed | (ages < layout.timeout_ticks[edges])
         edges, ages, amounts, timed = edges[alive], ages[alive], amounts[alive], timed[alive]
-        mix = self._error_mix if self._error_mix is not None else np.zeros((self.tries, layout.edges))
+        self._broken[edges] = 1.0
         for edge, age, amount, is_timed in zip(
             edges.tolist(), ages.tolist(), amounts.tolist(), timed.tolist(), strict=True
         ):
@@ -470,16 +531,16 @@ class Callers:
                 part = min(1.0, amount / there)
                 mix[:, edge] += column * part
                 where[:, edge] = column * (1.0 - part)
-        self._error_mix = mix
-        if self._broken is None:
-            self._broken = np.zeros(layout.edges)
-        self._broken[edges] = 1.0
 
     def in_flight(self) -> Array:
-        """Attempts of every edge whose fate is open, and those that wait to be made again."""
-        ages = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
-        waiting = np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0) if self._ring else 0.0
-        result: Array = ages + np.add.reduce(self.open, axis=0) + waiting + np.add.reduce(self.rejected, axis=0)
+        """Attempts of every edge whose fate is open or not counted yet, and those that wait to be made again."""
+        inside = np.add.reduce(np.add.reduce(self.flying, axis=0), axis=0) * self.layout.timed
+        inside = inside + np.add.reduce(self.open, axis=0) + np.add.reduce(self.rejected, axis=0) + self._refusals
+        if self._ring:
+            inside = inside + np.add.reduce(np.add.reduce(self.delayed, axis=0), axis=0)
+        if self._error_mix is not None:
+            inside = inside + np.add.reduce(self._error_mix, axis=0)
+        result: Array = inside
         return result
 
 

@@ -27,10 +27,26 @@ _FEW = 4
 
 def uniforms(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> Array:
     """`streams.uniform_at(key, counter)` with the usual broadcasting, same bits."""
+    return _unit(_bits(keys, counters))
+
+
+def stratified(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> Array:
+    """Uniforms of which one lies in each of as many equal parts as there are, in random order."""
+    bits = _bits(keys, counters)
+    order = np.argsort((bits & np.uint64(0xFFFF)).astype(np.uint16), kind="stable")  # the uniform itself hardly knows
+    result: Array = (order + _unit(bits)) / len(bits)
+    return result
+
+
+def _bits(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = keys + counters * _GAMMA
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
+    result: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
+    return result
+
+
+def _unit(z: NDArray[np.uint64]) -> Array:
     result: Array = ((z >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return result
 

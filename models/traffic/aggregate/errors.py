@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.callers import ERROR
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.state import RunState
@@ -59,6 +60,16 @@ class Errors:
     def _passed_on(self, run: RunState) -> list[tuple[NDArray[np.int64], Array, Array]]:
         """Edge, age in ticks and amount of attempts whose calls have failed."""
         layout, callers, below, above = run.layout, run.callers, self._below, self._above
+        fast = kernels() if layout.lanes >= FEW_LANES else None
+        if fast is not None:
+            most = 4 * len(below)
+            edges, ages, amounts = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
+            count = fast.passed_on(
+                below, above, layout.child, layout.lane_edge, layout.lane_pod, run.flow, run.queues.wait(),
+                run.queues.share, layout.node_own, callers.final, callers.backoff_total, layout.timeout, callers.limit,
+                run.outcomes.latency, _NEGLIGIBLE, edges, ages, amounts,
+            )  # fmt: skip
+            return [(edges[:count], ages[:count], amounts[:count])] if count else []
         total = np.bincount(layout.child, run.flow, len(run.graph.nodes))
         part = run.flow[above] / np.maximum(total[layout.child[above]], 1e-300)
         waits = np.minimum(run.queues.wait(), 1e7)[layout.lane_pod] * run.queues.share

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
+from simcluster.models.traffic.aggregate.usual import usual_of
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -32,12 +33,18 @@ class Gates:
         self._done = np.zeros((2, layout.edges))
         self._keep = 1.0 - 1.0 / (1.0 + np.where(layout.timed, layout.timeout, _MEMORY))
         self._earlier = self._gates()
+        self._gated = np.array([edge for edge, _ in self._earlier], dtype=np.int64)
+        self._before = np.array([other for _, before in self._earlier for other in before], dtype=np.int64)
+        sizes = [len(before) for _, before in self._earlier]
+        self._starts = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
         required = [e for e in layout.graph.edges if e.caller >= 0 and e.required and not e.asynchronous]
         self._called = np.array([e.index for e in required], dtype=np.int64)
         self._fails = bool((layout.node_failure > 0.0).any())
         #: whether answers without timeout can be bad ones
         self.matters = bool((~layout.timed).any()) and (self._fails or bool(required))
-        self._expected = self._by_themselves(required)
+        self.usual = usual_of(layout, np.zeros(layout.edges))
+        #: what becomes of calls if nobody is late
+        self._expected = self.usual.call
         self._share = self._expected.copy()
         self.fine = self._visits(self._share)
 
@@ -56,22 +63,12 @@ class Gates:
                     found.append((edge.index, before))
         return found
 
-    def _by_themselves(self, required: list[Edge]) -> Array:
-        """Chance of every call to succeed if nobody is late: only operations fail."""
-        layout = self.layout
-        call = np.ones(layout.edges)
-        if not self._fails:
-            return call
-        for edge in sorted(required, key=_deepest_first):
-            good = 1.0 - float(layout.node_failure[edge.child])
-            for below in layout.children.get(edge.child, ()):
-                if below.required and not below.asynchronous:
-                    good *= 1.0 - float(layout.inner[below.index]) * (1.0 - float(call[below.index]))
-            lost = 1.0
-            for _ in range(int(layout.attempts[edge.index])):
-                lost *= 1.0 - good
-            call[edge.index] = 1.0 - lost
-        return call
+    def opened(self, share: Array) -> Array:
+        """As what share of the visits comes as far as each call, if calls succeed so often."""
+        found = np.ones(self.layout.edges)
+        if self._earlier:
+            found[self._gated] = np.multiply.reduceat(share[self._before], self._starts)
+        return found
 
     def _visits(self, share: Array) -> Array:
         """Success of visits, given that of the calls."""
@@ -88,7 +85,7 @@ class Gates:
         if not self.matters and not self._earlier:
             return
         if not hot and not self._fails:
-            self.open[:] = 1.0
+            self.open = np.ones(self.layout.edges)
             self._done[:] = 0.0
             self._share = self._expected
             self.fine = np.ones(self.layout.edges)
@@ -98,17 +95,9 @@ class Gates:
         self._done[1] += succeeded + np.add.reduce(final, axis=0)
         known = np.minimum(self._done[0] / np.maximum(self._done[1], 1e-300), 1.0)
         self._share = np.where(self._done[1] > 1e-6, known, self._expected)
-        for edge, before in self._earlier:
-            gate = 1.0
-            for other in before:
-                gate *= float(self._share[other])
-            self.open[edge] = gate
+        self.open = self.opened(self._share)
         if self.matters:
             self.fine = self._visits(self._share)
-
-
-def _deepest_first(edge: Edge) -> int:
-    return -edge.level
 
 
 def _precedes(first: Edge, second: Edge) -> bool:

@@ -420,7 +420,7 @@ class LiveTraffic:
         return found
 
 
-def _parts_of(names: Sequence[str], tables: Sequence[Mapping[int, list[Array]]]) -> dict[str, Array]:
+def _parts_of(names: Sequence[str], tables: Sequence[Mapping[int, tuple[Array, ...]]]) -> dict[str, Array]:
     """All samples by name: durations in the first row, in the second how many requests each stands for."""
     found = {}
     for name, rows in zip(names, tables, strict=True):

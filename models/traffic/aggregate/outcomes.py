@@ -22,6 +22,7 @@ from simcluster.engine import Shared
 from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.layout import Edge, Layout
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
+from simcluster.models.traffic.aggregate.usual import usual_of
 from simcluster.models.traffic.aggregate.withdrawals import Pressed
 
 Array = NDArray[np.float64]
@@ -112,7 +113,7 @@ class Outcomes:
         #: success of the attempts judged in each of the last ticks, by edge
         self.past = np.ones((layout.slots, edges))
         #: success of a call that is no later than its callers wait: 1 where it is required (errors are failures then)
-        self._ended = np.where(layout.required, 1.0, _by_themselves(layout))
+        self._ended = np.where(layout.required, 1.0, np.maximum(usual_of(layout, np.zeros(edges)).attempt, 1e-300))
         self._heights()
         self._times()
         self.latency = np.zeros(edges)
@@ -143,8 +144,19 @@ class Outcomes:
         self.ages = np.array(ages, dtype=np.int64)
         at = np.arange(longest + 2)
         self._age_index = np.minimum(np.searchsorted(self.ages, at, side="right") - 1, max(0, len(ages) - 2))
+        self._asked_for()
         gaps = np.diff(self.ages).astype(np.float64) if len(ages) > 1 else np.ones(1)
         self._age_gap = gaps
+
+    def _asked_for(self) -> None:
+        """Which ages of every edge's profile are looked at: up to its time-out; of hedged and withdrawn ones all."""
+        layout = self.layout
+        policies = [edge.policy for edge in layout.graph.edges]
+        plain = all(p.hedge is None and p.cancel == "no" and not p.propagate for p in policies)
+        last = self._age_index[np.minimum(layout.timeout.astype(np.int64), len(self._age_index) - 1)] + 2
+        count = np.where(layout.timed & plain, np.minimum(last, len(self.ages)), len(self.ages))
+        self._asked = np.arange(len(self.ages)) < count[:, None]
+        self._columns = 1 + count if len(self.inner) else np.ones(layout.edges, dtype=np.int64)
 
     def _heights(self) -> None:
         layout = self.layout
@@ -163,6 +175,14 @@ class Outcomes:
                 edges = np.unique(layout.lane_edge[np.array(lanes, dtype=np.int64)])
                 self.heights.append(_Height(layout, lanes, edges))
         self.deepest = len(self.heights)
+        names = (
+            "lanes", "place", "edges", "row", "called", "branch_starts", "branch_first", "group_starts", "node_starts",
+            "with_calls",
+        )  # fmt: skip
+        parts = [[getattr(height, name) for height in self.heights] for name in names]
+        at = [np.cumsum([0, *(len(each) for each in rows)], dtype=np.int64) for rows in parts]
+        #: the heights as one array of each kind, and where they begin
+        self._flat = (np.ascontiguousarray(np.array(at).T), *(np.concatenate(rows) for rows in parts))
 
     def _times(self) -> None:
         """Index arrays for sums of times: calls in arms, arms in units, units in nodes."""
@@ -274,21 +294,19 @@ class Outcomes:
             judged = np.where(there[height.edges], both[:, 0], result[height.edges])
             result[height.edges] = judged
             if len(self.inner):
-                self.profile[height.edges] = both[:, 1:]
+                here = self.profile[height.edges]
+                self.profile[height.edges] = np.where(self._asked[height.edges], both[:, 1:], here)
         return result.copy()
 
     def _judge_fast(self, fast: ModuleType, tick: int, own: Array, left: Array, there: Flags, queues: Queues) -> None:
         """The same, compiled."""
         layout, branch_share = self.layout, self.branch_share
         limit = np.where(layout.timed, layout.timeout, 1e12)
-        for height in self.heights:
-            fast.judge_height(
-                height.lanes, height.place, height.edges, height.row, height.called, height.branch_starts,
-                height.branch_first, height.group_starts, height.node_starts, height.with_calls, own, left,
-                self.lane_own, self._others, limit, self._period, layout.attempts, layout.times, layout.inner,
-                branch_share, queues.share, there, self.ages, self._age_index, self._age_gap, self.quality,
-                self.profile, tick, self.past, self._ended, layout.required,
-            )  # fmt: skip
+        fast.judge(
+            *self._flat, own, left, self._columns, self.lane_own, self._others, limit, self._period, layout.attempts,
+            layout.times, layout.inner, branch_share, queues.share, there, self.ages, self._age_index, self._age_gap,
+            self.quality, self.profile, tick, self.past, self._ended, layout.required,
+        )  # fmt: skip
 
     def _own_success(self, tick: int, queues: Queues) -> tuple[Array, Array]:
         """For all lanes: chance that wait and own time fit, and the time left at the beginning of service.
@@ -321,15 +339,14 @@ class Outcomes:
         """The same, compiled."""
         layout, law = self.layout, self.layout.distribution
         columns = 1 + len(self.ages) if len(self.inner) else 1
-        own, left = np.empty((layout.lanes, columns)), np.empty((layout.lanes, columns))
+        own, left = np.zeros((layout.lanes, columns)), np.zeros((layout.lanes, columns))
         self.waited = np.zeros(layout.edges)
         fast.own_success(
             tick, self._lane_ticks, self._lane_budget, self._lane_way, self.lane_speed, layout.lane_pod,
             layout.lane_node, self.ages, queues.borders, queues.instants, queues.begun, queues.position, queues.rate,
             queues.waiting, law._cdf, law._area, law._top, queues.share, layout.lane_edge, own, left, self.waited,
+            self._columns, layout.node_failure,
         )  # fmt: skip
-        if self._faulty:
-            own = own * (1.0 - layout.node_failure[layout.lane_node])[:, None]
         return own, left
 
     def _speed_then(self, tick: int, queues: Queues, columns: int) -> Array:
@@ -478,22 +495,6 @@ def _repeated(ok: Array, times: Index) -> Array:
         result = np.where((rest & 1)[:, None] == 1, result * base, result)
         base, rest = base * base, rest >> 1
     return result
-
-
-def _by_themselves(layout: Layout) -> Array:
-    """Chance of an attempt on every edge to succeed if nobody is late: only operations fail."""
-    good, call = np.ones(layout.edges), np.ones(layout.edges)
-    for node in reversed(_callers_first(layout)):
-        visit = 1.0 - float(layout.node_failure[node])
-        for below in layout.children.get(node, ()):
-            if below.required and not below.asynchronous:
-                visit *= 1.0 - float(layout.inner[below.index]) * (1.0 - float(call[below.index]))
-        for edge in np.nonzero(layout.child == node)[0].tolist():
-            lost = 1.0
-            for _ in range(int(layout.attempts[edge])):
-                lost *= 1.0 - visit
-            good[edge], call[edge] = visit, 1.0 - lost
-    return np.maximum(good, 1e-300)
 
 
 def _callers_first(layout: Layout) -> list[int]:

@@ -8,6 +8,7 @@ for its share of the window's successes.
 
 from __future__ import annotations
 
+import gc
 import math
 from dataclasses import dataclass
 
@@ -84,11 +85,13 @@ class Recorder:
         self.lookups = np.zeros((self.windows, services))
         self.pause = np.zeros((self.windows, services))
         self.pairs = _pairs_of(layout)
+        self._paired = np.array([edge for edges in self.pairs.values() for edge in edges], dtype=np.int64)
+        self._pair_of = np.array([i for i, edges in enumerate(self.pairs.values()) for _ in edges], dtype=np.int64)
         self.edge_attempts = np.zeros((self.windows, len(self.pairs)))
         self.edge_failed = np.zeros((4, self.windows, len(self.pairs)))
-        self.latency: list[dict[int, list[Array]]] = [{} for _ in range(loads)]
-        self.wait: list[dict[int, list[Array]]] = [{} for _ in range(services)]
-        self.sojourn: list[dict[int, list[Array]]] = [{} for _ in range(services)]
+        self.latency: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(loads)]
+        self.wait: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(services)]
+        self.sojourn: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(services)]
         self._before: Sums | None = None
         self._reset()
 
@@ -99,15 +102,15 @@ class Recorder:
             return Sums(*(a.copy() for a in now.arrays()))
         return Sums(*(a + b for a, b in zip(self._before.arrays(), now.arrays(), strict=True)))
 
-    def add(self, means: Sums, ticks: int, scale: float) -> None:
-        """Count several ticks by their means; the flows scaled."""
-        factor = ticks * scale
+    def add(self, means: Sums, ticks: int, scale: float, of_edge: Array) -> None:
+        """Count several ticks by their means; the flows of lanes scaled, and those of every edge by its own factor."""
+        factor = of_edge * ticks
         self._edge_sums += means.edges * factor
         self._failed += means.failed * factor
         self._final += means.final * factor
         self._fresh += means.fresh * factor
         self._pod_sums += means.pods * ticks
-        self._lane_sums += means.lanes * factor
+        self._lane_sums += means.lanes * (ticks * scale)
         self._ticks += ticks
 
     def _reset(self) -> None:
@@ -169,9 +172,10 @@ class Recorder:
         for kind in range(4):
             self.final[kind, window] += np.bincount(self._root_load, self._final[kind][roots], loads)
             self.failed[kind, window] += np.bincount(self._root_load, self._failed[kind][roots], loads)
-        for pair, edges in enumerate(self.pairs.values()):
-            self.edge_attempts[window, pair] += float(np.add.reduce(made[edges]))
-            self.edge_failed[:, window, pair] += np.add.reduce(self._failed[:, edges], axis=1)
+        paired, pairs = self._paired, len(self.pairs)
+        self.edge_attempts[window] += np.bincount(self._pair_of, made[paired], pairs)
+        for kind in range(4):
+            self.edge_failed[kind, window] += np.bincount(self._pair_of, self._failed[kind][paired], pairs)
         self.come[window] += np.bincount(self._edge_service, self._edge_sums[0], services)
         self.rejected[window] += np.bincount(self._edge_service, self._edge_sums[1], services)
         self.good[window] += np.bincount(self._edge_service, self._edge_sums[2], services)
@@ -187,6 +191,15 @@ class Recorder:
 
     def result(self, name: str, seed: int, end_ns: int, stopped: str) -> Result:
         """Everything as the tables that both engines fill."""
+        enabled = gc.isenabled()
+        gc.disable()  # nothing of so many small objects is in a circle
+        try:
+            return self._result(name, seed, end_ns, stopped)
+        finally:
+            if enabled:
+                gc.enable()
+
+    def _result(self, name: str, seed: int, end_ns: int, stopped: str) -> Result:
         run = self.spec.run
         result = Result(name, "aggregate", seed, run.window, run.warmup, end_ns, stopped)
         count = -(-end_ns // run.window)
@@ -201,9 +214,9 @@ class Recorder:
         return result
 
     def _edge_rows(self, pair: int, count: int) -> list[EdgeWindow]:
-        attempts = _whole(self.edge_attempts[:count, pair])
-        failed = [_whole(self.edge_failed[k, :count, pair]) for k in range(4)]
-        return [EdgeWindow(attempts[w], {n: failed[k][w] for k, n in enumerate(FAILURES)}) for w in range(count)]
+        attempts, *failed = _whole(np.vstack((self.edge_attempts[:count, pair], self.edge_failed[:, :count, pair])))
+        kinds = zip(*failed, strict=True)
+        return [EdgeWindow(n, dict(zip(FAILURES, row, strict=True))) for n, row in zip(attempts, kinds, strict=True)]
 
     def _totals(self, result: Result, count: int) -> None:
         first = -(-result.warmup_ns // result.window_ns)
@@ -219,43 +232,38 @@ class Recorder:
                 all_.merge(services[index], length / span)
 
     def _load_rows(self, load: int, count: int) -> list[LoadWindow]:
-        whole = {
-            "arrivals": _whole(self.arrivals[:count, load]),
-            "attempts": _whole(self.attempts[:count, load]),
-            "ok": _whole(self.ok[:count, load]),
-        }
-        final = [_whole(self.final[k, :count, load]) for k in range(4)]
-        failed = [_whole(self.failed[k, :count, load]) for k in range(4)]
-        ended = self.ok[:count, load] + np.add.reduce(self.final[:, :count, load], axis=0)
-        waiting = np.cumsum(self.arrivals[:count, load]) - np.cumsum(ended)
-        rows = []
-        known: list[Array] = next((parts for parts in self.latency[load].values() if parts), [])
+        here = (self.arrivals, self.attempts, self.ok, *self.final, *self.failed)
+        arrivals, attempts, ok, *kinds = _whole(np.vstack([table[:count, load] for table in here]))
+        final, failed = kinds[:4], kinds[4:]
+        rows, waiting = [], 0
+        known: tuple[Array, ...] = next((parts for parts in self.latency[load].values() if parts), ())
         for w in range(count):
-            row = LoadWindow(whole["arrivals"][w], whole["attempts"][w], whole["ok"][w])
+            row = LoadWindow(arrivals[w], attempts[w], ok[w])
             row.failed = {name: final[k][w] for k, name in enumerate(FAILURES)}
             row.attempts_failed = {name: failed[k][w] for k, name in enumerate(FAILURES)}
-            row.waiting = max(0, math.floor(float(waiting[w]) + 0.5))
+            waiting += row.arrivals - row.ok - sum(row.failed.values())  # integers
+            row.waiting = max(0, waiting)
             known = self.latency[load].get(w) or known
             row.latency.stand_for(known, row.ok, self.layout.tick_ns)
             rows.append(row)
         return rows
 
     def _service_rows(self, service: int, count: int) -> list[ServiceWindow]:
-        come, rejected = _whole(self.come[:count, service]), _whole(self.rejected[:count, service])
-        served, good = _whole(self.served[:count, service]), _whole(self.good[:count, service])
-        errors = _whole(self.errors[:count, service])
-        hits, lookups = _whole(self.hits[:count, service]), _whole(self.lookups[:count, service])
+        tables = (self.come, self.rejected, self.served, self.good, self.errors, self.hits, self.lookups)
+        come, rejected, served, good, errors, hits, lookups = _whole(
+            np.vstack([table[:count, service] for table in tables])
+        )
+        queue, ends, busy, working, up, pause = np.vstack(
+            [t[:count, service] for t in (self.queue, self.queue_end, self.busy, self.working, self.up, self.pause)]
+        ).tolist()
         rows = []
         for w in range(count):
             row = ServiceWindow(come[w], rejected[w], served[w], errors[w], max(0, served[w] - good[w] - errors[w]))
-            row.queue, row.queue_end = (
-                float(self.queue[w, service]),
-                math.floor(float(self.queue_end[w, service]) + 0.5),
-            )
-            row.busy, row.working = float(self.busy[w, service]), float(self.working[w, service])
-            row.up = math.floor(float(self.up[w, service]) + 0.5)
+            row.queue, row.queue_end = queue[w], math.floor(ends[w] + 0.5)
+            row.busy, row.working = busy[w], working[w]
+            row.up = math.floor(up[w] + 0.5)
             row.hits, row.lookups = hits[w], lookups[w]
-            row.pause_ns = math.floor(float(self.pause[w, service]))
+            row.pause_ns = math.floor(pause[w])
             row.wait.stand_for(self.wait[service].get(w, ()), row.served, self.layout.tick_ns)
             row.sojourn.stand_for(self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
             rows.append(row)
@@ -276,10 +284,8 @@ def _guards_attempts(policy: Policy) -> bool:
     return policy.throttle is not None or (policy.breaker is not None and policy.breaker.guards == "calls")
 
 
-def _whole(counts: Array) -> list[int]:
-    """Whole numbers whose running total stays within a half of the counts' running total."""
-    if not len(counts):
-        return []
-    total = np.floor(np.cumsum(counts) + 0.5).astype(np.int64)
-    found: list[int] = np.diff(total, prepend=0).tolist()
-    return [max(0, n) for n in found]
+def _whole(counts: Array) -> list[list[int]]:
+    """Of every row whole numbers whose running total stays within a half of the counts' running total."""
+    total = np.floor(np.cumsum(counts, axis=1) + 0.5).astype(np.int64)
+    found: list[list[int]] = np.maximum(np.diff(total, axis=1, prepend=0), 0).tolist()
+    return found

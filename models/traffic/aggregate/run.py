@@ -119,6 +119,8 @@ class AggregateRun(RunState):
                         mean[edge] += layout.calls_per_visit[child.index] * mean[child.index]
                         peak[edge] = max(peak[edge], peak[child.index])
                 order.append(edge)
+        #: an attempt that succeeds less often is in trouble; twice what operations fail by themselves is not
+        self._usual_share = 1.0 - 1e-6 - 2.0 * (1.0 - self.gates.usual.first)
         self._slack = np.where(layout.timed, layout.timeout - mean - peak, np.inf)
 
     # --- running --------------------------------------------------------------------------
@@ -234,7 +236,8 @@ class AggregateRun(RunState):
         callers = self.callers
         share = None
         self.is_calm = self._calm()
-        watchful = bool(self.hot) or not self.is_calm or "hedged" in self.traits or self.cuts.any_void
+        watchful = bool(self.hot) or not self.is_calm or self.cuts.any_void
+        watchful |= not self.traits.isdisjoint(("hedged", "failing"))
         self.judged = watchful and "timed" in self.traits
         if self.judged:
             expiring = callers.slot_of_expiring(tick)
@@ -260,7 +263,7 @@ class AggregateRun(RunState):
 
     def _cool(self, share: Array | None) -> None:
         """Stay watchful for as long as a cohort of troubled times is in flight."""
-        trouble = share is not None and bool((share < 1.0 - 1e-6).any())
+        trouble = share is not None and bool((share < self._usual_share).any())
         if trouble or not self.is_calm or bool(self.callers.retried.any()):
             self.hot = self.layout.slots + 2
         elif self.hot:
@@ -356,8 +359,8 @@ class AggregateRun(RunState):
                 visits += np.bincount(layout.lane_node[lanes], left, len(visits))
             rows, below = layout.level_pairs[level]
             if len(rows):
-                made = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
-                made = np.bincount(below, made * (per_visit * self.gates.open)[below], layout.edges)
+                each = left[rows - lanes.start] * (1.0 - layout.node_failure[layout.lane_node[rows]])
+                made = np.bincount(below, each * (per_visit * self.gates.open)[below], layout.edges)
                 fresh += self._in_turn(np.unique(below), made.astype(np.float64, copy=False))
             rows, below = layout.level_late[level]
             if len(rows):
@@ -455,10 +458,12 @@ class AggregateRun(RunState):
                 break
             ripe = layout.timed[roots] & (age <= layout.timeout_ticks[roots])
             took = self.outcomes.latency[roots]
-            amounts = np.where(ripe & (took <= age - 0.5), self.callers.total[begun % layout.slots][roots], 0.0)
+            inside = np.add.reduce(self.callers.flying[begun % layout.slots], axis=0)[roots]
+            amounts = np.where(ripe & (took <= age - 0.5), inside, 0.0)
             good = amounts * self.outcomes.quality[roots]
             recorder.answered((begun + 0.5 + took) * self.tick_ns, good)
-        last = np.where(layout.timed[roots], 0.0, self.answered[roots])
+        inside = np.add.reduce(self.callers.open, axis=0)[roots]
+        last = np.where(layout.timed[roots], 0.0, np.minimum(self.answered[roots], inside))
         recorder.answered(np.full(len(roots), float(self.tick) * self.tick_ns), last)
 
     def _close_window(self, final: bool = False) -> None:

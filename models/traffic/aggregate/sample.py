@@ -41,6 +41,8 @@ _NUMBERS = 20_000
 _CALLS, _LONG_NS, _MOST_NUMBERS = 24, 10_000_000_000, 400_000
 #: Requests of a load that walk through a large graph in one batch at most.
 _MOST_WALKED = 1000.0
+#: Calls that requests of a load make in one calm stretch at most, and requests that walk at least.
+_MOST_CALLS, _FEWEST_WALKED = 300_000.0, 1000.0
 #: Ticks waited at least before a request's wait is read.
 _LAG = 32
 #: A load that succeeds less often than this is not walked.
@@ -115,7 +117,10 @@ class Sampler:
         self._lag = lag_of(layout)
         self._batch = batch_of(layout, recorder.spec)
         self._most_walked = _MOST_WALKED if layout.edges >= 2 * _CALLS else np.inf
+        self._calm_walked = max(_FEWEST_WALKED, _MOST_CALLS / max(layout.edges, 1))
+        self._repeated = _REPEATED if layout.edges < 2 * _CALLS else 1
         self._done = 0
+        self._noted = 0  # the tick after the last fine one
         self._calm_begin, self._calm_end = -1, 0
         self._calm_most = max(1, max(recorder.window_ns, _STRETCH_NS) // layout.tick_ns)
         self._calm_fresh = np.zeros(len(recorder.roots))
@@ -126,21 +131,33 @@ class Sampler:
         self.ordinary: Ordinary = Ordinary()
         self._arrivals = np.zeros((queues.slots, len(recorder.roots)))
         self._calm_speed: Array = np.ones(0)
-        #: since which tick nobody succeeds on an edge
-        self._failing = np.full(layout.edges, -1, dtype=np.int64)
+        #: nobody succeeds on an edge whose attempt begins at this tick or later; infinite: somebody does
+        self._vain = self._walker.vain = np.full(layout.edges, np.inf)
 
     def start(self, tick: int) -> None:
         """Begin at another tick than 0."""
         self._done = tick
 
+    @property
+    def since(self) -> int:
+        """The first tick whose requests have not walked."""
+        return self._calm_end if self._calm_begin >= 0 else self._done
+
     def calm(self, begin: int, end: int, fresh: Array, waits: CalmWaits, laws: int) -> None:
-        """Note a wide tick; its requests are walked together with those of the next ones under the same laws."""
+        """Note a wide tick; its requests are walked together with those of the next ones under the same laws.
+
+        Args:
+            begin: of fine ticks before it that are walked with it, or its own.
+        """
+        ticks = np.arange(max(begin, self._done), self._noted)
         if self._calm_begin < 0 or laws != self._laws:
             self.flush()
             self._calm_begin = begin
         if laws != self._laws:
             self._laws, self._walked = laws, []
         self._calm_fresh += fresh[self._recorder.roots]
+        if len(ticks):
+            self._calm_fresh += np.add.reduce(self._arrivals[ticks % self._queues.slots], axis=0)
         self._calm_speed = Speeds.now(self._queues)
         self._calm_end = self._done = end
         self._waits = waits
@@ -154,7 +171,7 @@ class Sampler:
             return
         self._calm_begin = -1
         weights, self._calm_fresh = self._calm_fresh, np.zeros_like(self._calm_fresh)
-        if len(self._walked) >= _REPEATED:
+        if len(self._walked) >= self._repeated:
             self._again(begin, end, float(np.cumsum(weights)[-1]))
             return
         walker, walk = self._walker, _Walk()
@@ -167,7 +184,7 @@ class Sampler:
             total = np.cumsum(weights[columns])
             if not len(total) or total[-1] <= 0.0:
                 continue
-            wanted = min(CALM_SAMPLES * share, 4.0 * float(total[-1])) + 1.0
+            wanted = min(CALM_SAMPLES * share, 4.0 * float(total[-1]), self._calm_walked) + 1.0
             number = min(2 * _TARGETS, len(columns))
             drawn = (np.arange(number) + walker.uniform(number)) / number
             picks = np.searchsorted(total, drawn * total[-1], side="right")
@@ -228,14 +245,22 @@ class Sampler:
         first = begin * tick_ns // recorder.window_ns
         last = max(first, (end * tick_ns - 1) // recorder.window_ns)
         windows = last - first + 1
+        inside = [
+            begin * tick_ns <= window * recorder.window_ns and (window + 1) * recorder.window_ns <= end * tick_ns
+            for window in range(first, last + 1)
+        ]
         for table, found in (
             (recorder.latency, walk.loads), (recorder.wait, walk.waits), (recorder.sojourn, walk.sojourns),
         ):  # fmt: skip
             for key, parts in found.items():
-                for window in range(windows):
-                    table[key].setdefault(first + window, []).extend(
-                        np.vstack((part[0, window::windows], part[1, window::windows] * scale)) for part in parts
-                    )
+                rows = table[key]
+                for number, alone in enumerate(inside):
+                    here = tuple(part[:, number::windows] for part in parts)
+                    there = rows.get(first + number)
+                    # of what fills a window alone the weights do not matter
+                    if scale != 1.0 and not (alone and there is None):
+                        here = tuple(np.vstack((part[0], part[1] * scale)) for part in here)
+                    rows[first + number] = here if there is None else (*there, *here)
 
     def _nodes(self, walk: _Walk, begin: int, until: int, share: float) -> None:
         layout = self._layout
@@ -254,7 +279,11 @@ class Sampler:
     def arrived(self, tick: int, fresh: Array, refused: Array) -> None:
         """Note how many requests of each kind began in a tick, and which share of every edge's attempts was refused."""
         self._refusals.note(tick, refused)
+        failing = (self._outcomes.quality < _HOPELESS) & self._layout.timed
+        begun = np.minimum(self._vain, tick - self._layout.timeout_ticks)
+        self._vain[:] = np.where(failing, begun, np.inf)
         self._arrivals[tick % self._queues.slots] = fresh[self._recorder.roots]
+        self._noted = tick + 1
         self._speeds.note(tick, self._queues)
 
     def after(self, tick: int) -> None:
@@ -299,7 +328,7 @@ class Sampler:
     ) -> Array:
         """Times of those who succeed, entered if they stand for a number of requests."""
         edge = int(self._recorder.roots[column])
-        if self._is_hopeless(edge):
+        if self._vain[edge] <= ticks[0]:
             return np.zeros((2, 0))
         weights = np.cumsum(self._arrivals[ticks % self._queues.slots, column])
         if weights[-1] <= 0.0:
@@ -313,20 +342,11 @@ class Sampler:
             self._enter(self._recorder.latency[load], at[ok] + took[ok], times)
         return times
 
-    def _is_hopeless(self, edge: int) -> bool:
-        """Whether nobody succeeded for a while: those who are walked began earlier than those judged now."""
-        if self._outcomes.quality[edge] >= _HOPELESS:
-            self._failing[edge] = -1
-            return False
-        if self._failing[edge] < 0:
-            self._failing[edge] = self._walker.newest
-        return bool(self._done > self._failing[edge])
-
-    def _enter(self, rows: dict[int, list[Array]], at: Array, times: Array) -> None:
+    def _enter(self, rows: dict[int, tuple[Array, ...]], at: Array, times: Array) -> None:
         window = (at * self._layout.tick_ns // self._recorder.window_ns).astype(np.int64)
         while len(window):
             here = window == window[0]
-            rows.setdefault(int(window[0]), []).append(times[:, here])
+            rows[int(window[0])] = (*rows.get(int(window[0]), ()), times[:, here])
             window, times = window[~here], times[:, ~here]
 
     def _services(self, begin: int, until: int, share: float) -> None:
@@ -338,13 +358,18 @@ class Sampler:
         wait, own = self._walker.visits(node, at)
         sojourn = wait + own + self._outcomes.below[node]
         windows = (at * layout.tick_ns // recorder.window_ns).astype(np.int64)
-        for index, service in enumerate(layout.node_service.tolist()):
-            here = slice(index * count, (index + 1) * count)
-            for window in np.unique(windows[here]).tolist():
-                inside = windows[here] == window
-                each = (until - begin) / count
-                recorder.wait[service].setdefault(window, []).append(_weighed(wait[here][inside], each))
-                recorder.sojourn[service].setdefault(window, []).append(_weighed(sojourn[here][inside], each))
+        order = np.lexsort((windows, node))
+        node, windows = node[order], windows[order]
+        waits, sojourns = (_weighed(times[order], (until - begin) / count) for times in (wait, sojourn))
+        change = (node[1:] != node[:-1]) | (windows[1:] != windows[:-1])
+        starts = np.concatenate(([0], np.nonzero(change)[0] + 1))
+        ends = np.append(starts[1:], len(node))
+        service = layout.node_service[node[starts]]
+        for index, window, start, end in zip(
+            service.tolist(), windows[starts].tolist(), starts.tolist(), ends.tolist(), strict=True
+        ):
+            for rows, times in ((recorder.wait[index], waits), (recorder.sojourn[index], sojourns)):
+                rows[window] = (*rows.get(window, ()), times[:, start:end])
 
 
 def _weighed(times: Array, each: float) -> Array:

@@ -43,6 +43,10 @@ class Speeds:
         """Walk at these speeds, whatever came later; None: at those that were."""
         self._held = speed
 
+    def constant(self) -> Array | None:
+        """Speeds of all pods if there is but one of each; None: they changed."""
+        return self._held if self._held is not None else self._last if self._ring is None else None
+
     def note(self, tick: int, queues: Queues) -> None:
         """Remember the speeds of a fine tick."""
         now = self.now(queues)
@@ -64,9 +68,10 @@ class Speeds:
 
     def lasts(self, pod: Index, begin: Array, work: Array, other: Array) -> Array:
         """How long work that begins at these instants (ticks) lasts on these pods, with other time after it."""
-        if self._held is not None or self._ring is None:
-            speed = self._last if self._held is None else self._held
+        speed = self.constant()
+        if speed is not None:
             return work / speed[pod] + other
+        assert self._ring is not None
         result = np.empty(len(pod))
         low = max(self._first, self._newest - self._slots + 2)
         edges = np.arange(low, self._newest + 2, dtype=np.float64)

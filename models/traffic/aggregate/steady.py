@@ -14,6 +14,7 @@ Some ticks between the leaps check that nothing has moved.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +22,13 @@ from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
 from simcluster.models.traffic.aggregate import stationary
+from simcluster.models.traffic.aggregate.callers import TIMEOUT
 from simcluster.models.traffic.aggregate.draws import normals
 from simcluster.models.traffic.aggregate.grid import turned
 from simcluster.models.traffic.aggregate.record import Sums
 
 if TYPE_CHECKING:
+    from simcluster.models.traffic.aggregate.layout import Layout
     from simcluster.models.traffic.aggregate.state import RunState
 
 Array = NDArray[np.float64]
@@ -67,8 +70,8 @@ class Steady:
 
     def __init__(self, run: RunState) -> None:
         layout = run.layout
-        # a storm has settled when requests that began in it have made all their attempts
-        memory = int(np.max(layout.attempts * run.callers.period)) + 1
+        # two stretches are compared: requests that began in the first have made all their attempts in the second
+        memory = int(np.max(layout.attempts * run.callers.period)) // 2 + 1
         self._stretch = max(2 * layout.slots, STRETCH_NS // run.tick_ns, memory, _FEWEST)
         self._tries = layout.attempts.astype(np.float64)
         # of many edges the one that differs most differs by more: the maximum of n normals is below sqrt(2 ln n) + 2
@@ -93,6 +96,7 @@ class Steady:
         self._sums: Sums | None = None
         self._last: Sums | None = None
         self._averages: Sums | None = None
+        self._ended: Sums | None = None  # the same, so that as many begin as end
         self._compared: Sums | None = None  # for which `_compare` worked out what follows from it
         self._were_long: NDArray[np.bool_] | None = None
         self._until = 0
@@ -124,7 +128,9 @@ class Steady:
         length = run.tick - self._begin
         if self._last is not None and all(self._alike(self._last.edges[i], here.edges[i], length) for i in (0, 2)):
             self._averages = here
-            self._prompt = (run.early - self._early) / length
+            self._prompt = np.zeros(run.layout.edges)
+            self._prompt[run.recorder.roots] = (run.early - self._early) / length
+            self._ended = _ended(here, self._prompt, run.layout)
             self._rates = tuple(rate for source in run.sources for rate in source.rates(run.tick))
             self._until = run.tick + TRUST_NS // run.tick_ns
         self._last, self._sums, self._begin = here, now, run.tick
@@ -239,9 +245,10 @@ class Steady:
         averages, queues, callers = self._averages, run.queues, run.callers
         assert averages is not None
         tick, end = run.tick, run.tick + ticks
-        come = 0.0
+        fresh, come = np.zeros(run.layout.edges), 0.0
         for source in run.sources:
-            for count in source.arrivals(tick, ticks):
+            for edge, count in zip(source.edges, source.arrivals(tick, ticks), strict=True):
+                fresh[edge] += count
                 come += count
         # seldom requests came more or less often in the stretch than they should
         seen = math.fsum(averages.fresh[run.recorder.roots].tolist())
@@ -249,10 +256,7 @@ class Steady:
             seen = math.fsum(rate for source in run.sources for rate in source.rates(tick))
         usual = ticks * seen
         scale = come / usual if usual > 0.0 else 1.0
-        run.recorder.add(averages, ticks, scale)
-        roots = run.recorder.roots
-        answered = averages.edges[2][roots] + self._prompt
-        run.recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), answered * (ticks * scale))
+        self._count(run, ticks, scale, fresh)
         run.sampler.leap(tick, ticks)  # before the rings are turned
         before = queues.waiting.copy()
         self._queues(run, ticks, scale)
@@ -266,6 +270,26 @@ class Steady:
         run.tick = end
         self._begin += ticks
         queues.limits.last_empty = np.minimum(queues.limits.last_empty + ticks, float(end))
+
+    def _count(self, run: RunState, ticks: int, scale: float, fresh: Array) -> None:
+        """Enter what happens in a leap: as many requests end as begin, since as many are in flight as before."""
+        ended, roots = self._ended, run.recorder.roots
+        assert ended is not None
+        usual, factor = ended.fresh[roots] * ticks, np.full(run.layout.edges, scale)
+        seen = usual > 0.0
+        factor[roots] = np.where(seen, fresh[roots] / np.where(seen, usual, 1.0), 0.0)
+        run.recorder.add(ended, ticks, scale, factor)
+        # of a target for which nobody asked in the stretch as many succeed as did lately
+        rare = np.zeros(run.layout.edges)
+        rare[roots] = np.where(seen, 0.0, fresh[roots])
+        good = rare * run.outcomes.quality
+        failed = np.zeros((4, run.layout.edges))
+        failed[TIMEOUT] = rare - good
+        run.recorder.tick(rare, np.zeros_like(rare), rare, good, 0)
+        run.recorder.failures(failed, failed)
+        answered = (ended.edges[2] + self._prompt)[roots] * (factor[roots] * ticks) + good[roots]
+        run.early += self._prompt[roots] * (factor[roots] * ticks)
+        run.recorder.answered(np.full(len(roots), (run.tick + 0.5 * ticks) * run.tick_ns), answered)
 
     def _queues(self, run: RunState, ticks: int, scale: float) -> None:
         queues, layout = run.queues, run.layout
@@ -288,6 +312,14 @@ class Steady:
         queues.position = queues.position + units
         queues.begun = np.minimum(queues.begun + moved, queues.position)
         queues.shift_rings(ticks, moved, units)
+
+
+def _ended(means: Sums, prompt: Array, layout: Layout) -> Sums:
+    """The means of a stretch with attempts and requests as many as those that ended in it."""
+    attempts = means.edges[2] + prompt + np.add.reduce(means.failed, axis=0)
+    calls = means.edges[2] + prompt + np.add.reduce(means.final, axis=0)
+    edges = np.vstack((np.where(layout.asynchronous, means.edges[0], attempts), means.edges[1:]))
+    return replace(means, edges=edges, fresh=np.where(layout.asynchronous, means.fresh, calls))
 
 
 def _shortest_wait(run: RunState) -> Array:

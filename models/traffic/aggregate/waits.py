@@ -253,13 +253,21 @@ class CalmWaits:
         either = np.where(part < mixed, self._first[pod], self._second[pod]) * one
         both = self._first[pod] * one + self._second[pod] * two
         result: Array = np.where(u < self.chance[pod], np.where(mixed < 0.0, both, either), 0.0)
+        return self.other(pod, (u, v, w), result, rank)
+
+    @property
+    def simple(self) -> tuple[Array, Array, Array, Array]:
+        """Of every pod the chance to wait, that of the first exponential or below 0 for both, and their means."""
+        return self.chance, self._mixed, self._first, self._second
+
+    def other(self, pod: Index, drawn: Sequence[Array] | Array, waits: Array, rank: int = 0) -> Array:
+        """The same waits, but of pods with laws of their own by those, as of `draw`."""
         which = self._law_of[pod]
         for number, law in enumerate(self._laws):
             here = np.nonzero(which == number)[0]
             if len(here):
-                if rank > 0 and isinstance(law, Batches):
-                    drawn = law.draw_at(rank, u[here], v[here], w[here])
-                else:
-                    drawn = law.draw(u[here], v[here], w[here])
-                result[here] = self._service[pod[here]] * drawn
-        return result
+                u, v, w = (each[here] for each in drawn)
+                ranked = rank > 0 and isinstance(law, Batches)
+                found = law.draw_at(rank, u, v, w) if ranked else law.draw(u, v, w)
+                waits[here] = self._service[pod[here]] * found
+        return waits

@@ -12,6 +12,7 @@ tick are that tick's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 from simcluster.engine import Shared
 from simcluster.engine.streams import Streams
 from simcluster.models.traffic.aggregate.callers import Callers, spread
-from simcluster.models.traffic.aggregate.draws import exponentials, uniforms
+from simcluster.models.traffic.aggregate.draws import exponentials, stratified, uniforms
 from simcluster.models.traffic.aggregate.durations import VALUES
+from simcluster.models.traffic.aggregate.fast import FEW_LANES, kernels
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.outcomes import Outcomes
 from simcluster.models.traffic.aggregate.queues import NEVER, Queues
@@ -74,6 +76,10 @@ class Walker:
         self._key = np.array([Streams(seed).key("traffic", "walk")], dtype=np.uint64)
         self._counter = 0
         self.newest = 0
+        #: an attempt on an edge that begins at this tick or later ends by its timeout: nobody follows it
+        self.vain = np.full(layout.edges, np.inf)
+        #: whether what a visit takes may be drawn compiled
+        self._plain = not (queues.limits.has_delay or layout.sharing.any()) and layout.lanes >= FEW_LANES
         #: who of the last visits waited too long to be served; None: nobody
         self._late: NDArray[np.bool_] | None = None
         #: laws of the waits, while calm stretches are walked
@@ -130,10 +136,9 @@ class Walker:
         """The next draws; while calm stretches are walked one from each of `count` equal parts, in random order."""
         counters = np.arange(self._counter, self._counter + count, dtype=np.uint64)
         self._counter += count
-        drawn = uniforms(self._key, counters + np.uint64(1))
         if self.calm is None or count < 4:
-            return drawn
-        return (np.argsort(uniforms(self._key, counters + np.uint64(1 << 60)), kind="stable") + drawn) / count
+            return uniforms(self._key, counters + np.uint64(1))
+        return stratified(self._key, counters + np.uint64(1))
 
     def _draw(self, values: Array, count: int) -> Array:
         """Draws of a law, between its tabulated values too."""
@@ -161,14 +166,18 @@ class Walker:
             patient = limit[left] - spent[left]
             if layout.timed[edge]:
                 patient = np.minimum(patient, layout.timeout[edge])
-            took, good = self._attempt(edge, at[left] + spent[left], patient)
-            refused = self._refused(edge, at[left] + spent[left])
+            begun = at[left] + spent[left]
+            took, good = patient.copy(), np.zeros(len(left), dtype=bool)
+            some = np.nonzero(begun < self.vain[edge])[0] if self.calm is None else np.arange(len(left))
+            if len(some):
+                took[some], good[some] = self._attempt(edge, begun[some], patient[some])
+            refused = self._refused(edge, begun)
             if refused is not None:
                 away = self.uniform(len(left)) < refused
                 took, good = np.where(away, 0.0, took), good & ~away
             hedge = layout.graph.edges[edge].policy.hedge
             if hedge is not None:
-                took, good = self._hedge(edge, at[left] + spent[left], took, good, hedge, patient)
+                took, good = self._hedge(edge, begun, took, good, hedge, patient)
             patience = layout.graph.edges[edge].policy.patience
             if patience is not None:
                 until = self._draw(self._limits[edge], len(left))
@@ -237,7 +246,31 @@ class Walker:
 
     def visit(self, node: int, at: Array) -> tuple[Array, Array]:
         """Wait and own time of requests that reach a pod of a node's service at these instants."""
+        speed = self._speeds.constant() if self.calm is not None and self._plain else None
+        fast = kernels() if speed is not None else None
+        if fast is not None and self.calm is not None and speed is not None:
+            return self._visit_fast(fast, node, len(at), self.calm, speed)
         return self.visits(np.full(len(at), node, dtype=np.int64), at)
+
+    def _visit_fast(
+        self, fast: ModuleType, node: int, count: int, calm: CalmWaits, speed: Array
+    ) -> tuple[Array, Array]:
+        """The same in a calm stretch, compiled."""
+        layout, queues = self._layout, self._queues
+        service = layout.node_service[node]
+        first, last = int(self._first[service]), int(self._first[service] + self._replicas[service] - 1)
+        common, self._common = self._common, None
+        alike, together = (common[0], np.array(common[1])) if common is not None else (-1.0, np.zeros((3, 0)))
+        pods, chances = np.empty(count, dtype=np.int64), np.empty((3, count))
+        wait, own = np.empty(count), np.empty(count)
+        self._counter = fast.visit(
+            self._key[0], self._counter, first, last, np.cumsum(queues.up), alike, together, *calm.simple,
+            self._own[node], layout.node_own[node], layout.node_work[node], queues.stretch, speed, pods, chances,
+            wait, own,
+        )  # fmt: skip
+        self._late = None
+        nobody = wait >= NEVER
+        return np.where(nobody, NEVER, calm.other(pods, chances, wait)), own
 
     def visits(self, node: Index, at: Array) -> tuple[Array, Array]:
         """The same for requests of different nodes."""

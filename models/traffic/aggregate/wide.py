@@ -5,8 +5,9 @@ deadline and bound that in a second not a thousandth of a request, or one of 50,
 arrive are answered, queues are as long as their stationary law says, and waits are drawn from it
 (`waits.CalmWaits`). Everything else is looked at in ticks that are part of the shortest timeout.
 
-What changes by itself in every tick (closed loads, caches, heaps, contention, errors of an
-operation, last come first served) keeps a graph in fine ticks.
+Operations that seldom fail make some attempts more, which closed forms tell (`usual`). So do the few attempts that are
+late where, up to moderate utilisations, hardly anybody was for longer than the longest timeout: as many as then. What
+changes by itself in every tick (closed loads, caches, heaps, contention) keeps a graph in fine ticks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.durations import fine_values
 from simcluster.models.traffic.aggregate.sample import Ordinary
+from simcluster.models.traffic.aggregate.usual import usual_of
 from simcluster.models.traffic.aggregate.waits import MOST_PLACES, CalmWaits, Station
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ _USUAL_SPREAD = 2.0
 _PATIENCES = 128
 #: Loads that differ by no more than this share are the same.
 _SAME_LOAD = 0.05
+#: Attempts succeed at least so often where operations fail: what two failures do together does not matter.
+_MOSTLY = 0.95
+#: Hardly anybody is late: so small a share of any edge's attempts in a tick, and utilisations up to this.
+_HARDLY, _BUSIEST_LATE = 0.02, 0.7
 #: A queue is an ordinary one up to so many times its mean.
 _ORDINARY = 12.0
 
@@ -82,8 +88,18 @@ class Wide(Ordinary):
         self._room = np.diff(np.append(layout.service_starts, layout.pods)).astype(np.float64)
         self._room += _USUAL_SPREAD * np.sqrt(self._room)
         self._unsettled = np.zeros(len(self._starts), dtype=bool)
+        self._expect(run, np.zeros(layout.edges))
+        #: ticks in a row in which hardly anybody was late, and in how many of a hundred somebody was, by edge
+        self._quiet, self._late = 0, np.zeros(layout.edges)
+        self._enough = max(_SETTLED, layout.slots)
+        self._rare = run.traits.isdisjoint(("budgeted", "guarded", "withdrawing", "untimed", "bursty", "ranked"))
+        #: edges into every service
+        self._into: list[list[Edge]] = [[] for _ in layout.graph.service_names]
+        for edge in layout.graph.edges:
+            self._into[layout.graph.nodes[edge.child].service].append(edge)
         self._moments(run)
-        self.waits = CalmWaits(self._nodes)
+        #: laws of wide ticks, and of stretches of fine ones
+        self.waits, self._then = CalmWaits(self._nodes), CalmWaits(self._nodes)
         changing = "bursty" in run.traits or any(source.load.is_curved() for source in run.sources)
         self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
         self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
@@ -128,11 +144,13 @@ class Wide(Ordinary):
         """Speeds, routes or rules were changed at this tick."""
         self.version += 1
         self._changed = tick
+        self._quiet, self._late = 0, np.zeros_like(self._late)
         self._unsettled[:] = True
 
     def span(self, run: RunState, last: int) -> int:
         """How many ticks the next step may take together; 1 if it must be a fine one."""
-        if run.hot or not run.is_calm or not self._clean(run):
+        calm = not run.hot and run.is_calm
+        if not (calm or self._quiet >= self._enough) or not self._clean(run):
             return 1
         tick = run.tick
         end = min(tick + run.longest, last, run.next_event, run.window_end())
@@ -143,7 +161,8 @@ class Wide(Ordinary):
         rates = tuple(rate for source in run.sources for rate in source.rates(tick))
         if rates != self._rates or self.version != self._version:
             self._rates, self._version = rates, self.version
-            self._safe = self._settle(run)
+            self._expect(run, self._late / max(self._quiet, 1))
+            self._safe = self._settle(run, calm)
         if not self._safe or bool(self._unsettled.any()) or bool((run.queues.number > self._most).any()):
             return 1
         return end - tick
@@ -158,6 +177,22 @@ class Wide(Ordinary):
             self._unsettled |= np.logical_or.reduceat(odd, self._starts)
         if bool(self._unsettled.any()):
             self._settling(tick)
+        if self._rare and self._run.judged:
+            self._lateness()
+
+    def _lateness(self) -> None:
+        """Add up who is late while hardly anybody is."""
+        run = self._run
+        missed = np.maximum(1.0 - run.outcomes.quality / np.maximum(run.gates.usual.first, 1e-300), 0.0)
+        if bool((missed > _HARDLY).any()) or bool(run.refused.any()) or bool(run.dropped.any()):
+            self._quiet, self._late = 0, np.zeros(len(missed))
+        else:
+            self._quiet += 1
+            self._late += missed
+
+    def _expect(self, run: RunState, miss: Array) -> None:
+        self.usual = usual_of(run.layout, miss)
+        self._open = run.gates.opened(self.usual.call)
 
     def _settling(self, tick: int) -> None:
         """Queues are ordinary ones again when those of a service together are as long as they usually are."""
@@ -194,12 +229,18 @@ class Wide(Ordinary):
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
         if bool(((rho > most) & ~(self._short & ~queues.slow) & ~self._soon).any()):
             return None, False
-        self._version = -2
-        self._laws(run, rho, left)
+        self._laws(run, rho, left, self._then)
         remembered = refusing and bool(run.callers.comes_again.any())
         shifting = bool((queues.limits.interval > 0.0).any()) or "bursty" in run.traits
         wild = guarded or remembered or shifting or bool(queues.stacks)  # those know who waits
-        return self.waits, not wild and self._odd <= since
+        return self._then, not wild and self._odd <= since
+
+    def _was_so(self, since: int, until: int) -> bool:
+        """Whether queues were ordinary ones under the laws of now since a tick."""
+        run = self._run
+        if "bursty" in run.traits or bool((run.outcomes.refused > _REFUSED).any()):
+            return since == until
+        return self._changed <= since and self._odd <= since and not self._is_other_load(since, until)
 
     def _is_other_load(self, since: int, until: int) -> bool:
         """Whether more or less came at a tick than at another."""
@@ -212,7 +253,7 @@ class Wide(Ordinary):
         return False
 
     def expected(self, run: RunState, tick: int) -> tuple[Array, Array]:
-        """First attempts of all edges and lanes in a tick, by the rates of the loads."""
+        """Calls of all edges and requests of all lanes in a tick, by the rates of the loads."""
         fresh = np.zeros(run.layout.edges)
         for source in run.sources:
             for edge, rate in zip(source.edges, source.rates(tick), strict=True):
@@ -229,43 +270,56 @@ class Wide(Ordinary):
             or bool(cuts.dead.any())
         ):
             return False
-        if callers._ring and bool(callers.delayed.any()):
+        if callers._ring and "failing" not in run.traits and bool(callers.delayed.any()):
             return False
-        return run.guards.quiet()
+        return run.guards.quiet() and self._rarely_fails(run)
 
-    def _settle(self, run: RunState) -> bool:
+    def _rarely_fails(self, run: RunState) -> bool:
+        """Whether operations that fail by themselves cost no more than some attempts that are made again."""
+        if "failing" not in run.traits and not self._quiet:
+            return True
+        capped = bool((run.callers.limit < run.layout.attempts).any())
+        return self._rare and not capped and bool((run.gates.usual.attempt >= _MOSTLY).all())
+
+    def _settle(self, run: RunState, calm: bool) -> bool:
         """Flows, utilisations and laws for the loads of now; whether they are safe."""
         layout, queues = run.layout, run.queues
         run.sampler.flush()  # requests so far waited by the laws of their time
-        self.flow, left = self.expected(run, run.tick)
+        calls, left = self.expected(run, run.tick)
+        self.flow = calls * self.usual.made
         offered = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         self.offered = offered
         run.refresh()
         rho = np.where(layout.infinite, 0.0, offered / np.maximum(queues.rate, 1e-12))
-        if bool((rho > self._busiest).any()):
+        if bool((rho > (self._busiest if calm else _BUSIEST_LATE)).any()):
             return False
         columns = stationary.at_utilisation(queues._tables, queues._kind, rho)
         self._gamma, decay = columns[:, 2], columns[:, 3] * queues.rate
         self._most = np.where(layout.infinite, np.inf, queues.shift + _ORDINARY / self._gamma)
-        self._laws(run, rho, left)
+        flow = self._laws(run, rho, left, self.waits)
+        self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
         self._settled += 1
         come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
-        return self._misses(run, left, decay) < _MISSES + _MISSES_OF_RATE * come
+        missed = self._overflow(run) + (self._misses(run, left, decay) if calm else 0.0)
+        return missed < _MISSES + _MISSES_OF_RATE * come
 
     def forward(self, run: RunState, fresh: Array) -> tuple[Array, Array]:
-        """First attempts through the graph: calls on every edge, requests of every lane."""
-        layout, queues = run.layout, run.queues
+        """Calls through the graph, tried again where operations fail: calls on every edge, requests of every lane."""
+        layout, queues, usual = run.layout, run.queues, self.usual
         calls, left = fresh.copy(), np.zeros(layout.lanes)
-        per_visit = layout.calls_per_visit * run.outcomes.made
+        per_visit = layout.calls_per_visit * run.outcomes.made * self._open
+        survive = (1.0 - layout.node_failure)[layout.lane_node]
         for level in range(layout.levels):
             lanes = layout.level_lanes[level]
-            left[lanes] = calls[layout.lane_edge[lanes]] * queues.share[lanes]
+            edge = layout.lane_edge[lanes]
+            left[lanes] = calls[edge] * usual.made[edge] * queues.share[lanes]
             rows, below = layout.level_pairs[level]
             if len(rows):
-                calls += np.bincount(below, left[rows] * per_visit[below], layout.edges)
+                calls += np.bincount(below, left[rows] * survive[rows] * per_visit[below], layout.edges)
         return calls, left
 
-    def _laws(self, run: RunState, rho: Array, left: Array) -> None:
+    def _laws(self, run: RunState, rho: Array, left: Array, waits: CalmWaits) -> Array:
+        """Work out the laws of the waits; how many requests come to every pod in a tick."""
         layout, queues = run.layout, run.queues
         flow = np.maximum(np.bincount(layout.lane_pod, left, layout.pods), 1e-300)
         node = layout.lane_node
@@ -313,8 +367,8 @@ class Wide(Ordinary):
                 )
             )
             balancers.append((described.balancer, among))
-        self.waits.settle(stations, balancers, service)
-        self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
+        waits.settle(stations, balancers, service)
+        return flow
 
     def _patience_at(self, pod: int, service: float) -> tuple[float, ...]:
         values = self._patience[pod]
@@ -364,7 +418,7 @@ class Wide(Ordinary):
             # what a rate limit lets through is the more even the more it turns away
             come = float(np.cumsum((run.flow[layout.lane_edge] * run.queues.share)[layout.lane_pod == pod])[-1])
             return max(0.0, 1.0 - 2.0 * max(0.0, 1.0 - float(run.queues.limits.rate[pod]) / max(come, 1e-12)))
-        own = [e for e in run.graph.edges if run.graph.nodes[e.child].service == layout.pod_service[pod]]
+        own = self._into[layout.pod_service[pod]]
         if service.balancer == "round_robin" and service.replicas > 1:
             callers = sum(int(run.callers.callers[e.index]) for e in own)  # integers
             arrivals = 1.0 / service.replicas
@@ -389,10 +443,9 @@ class Wide(Ordinary):
         )
         return slowest
 
-    def _misses(self, run: RunState, left: Array, decay: Array) -> float:
-        """Requests a second that would miss a deadline or find a full queue."""
+    def _overflow(self, run: RunState) -> float:
+        """Requests a second that would find a full queue."""
         layout, queues = run.layout, run.queues
-        per_second = 1e9 / layout.tick_ns
         bound = np.minimum(layout.bound + queues.shift, queues.in_flight_max)
         finite = np.isfinite(bound) & ~layout.infinite
         over = np.where(
@@ -400,7 +453,11 @@ class Wide(Ordinary):
             self.offered * arithmetic.exp_array(-np.minimum(self._gamma * np.where(finite, bound, 0.0), 600.0)),
             0.0,
         )
-        total = float(np.cumsum(over)[-1]) * per_second
+        return float(np.cumsum(over)[-1]) * 1e9 / layout.tick_ns
+
+    def _misses(self, run: RunState, left: Array, decay: Array) -> float:
+        """Requests a second that would miss a deadline, at most."""
+        layout = run.layout
         slow = np.where(layout.infinite, 1e9, decay)
         # times in the queue and of service fall off exponentially; of service
         # the largest tabulated value says how fast
@@ -425,34 +482,39 @@ class Wide(Ordinary):
         more = np.maximum(visits - 1.0, 0.0)
         power = more * arithmetic.log_array(1.0 + x / np.maximum(more, 1.0)) - x
         missed = self.flow * arithmetic.exp_array(np.maximum(np.minimum(power, 0.0), -690.0))
-        return total + float(np.cumsum(np.where(layout.timed, missed, 0.0))[-1]) * per_second
+        return float(np.cumsum(np.where(layout.timed, missed, 0.0))[-1]) * 1e9 / layout.tick_ns
 
     def step(self, run: RunState, ticks: int) -> None:
         """So many ticks at once."""
         layout, queues, callers, recorder = run.layout, run.queues, run.callers, run.recorder
         tick, end = run.tick, run.tick + ticks
-        run.sampler.finish(tick)
+        since = run.sampler.since
+        if not self._was_so(since, tick):
+            run.sampler.finish(tick)
+            since = tick
         fresh = np.zeros(layout.edges)
         for source in run.sources:
             for edge, count in zip(source.edges, source.arrivals(tick, ticks), strict=True):
                 fresh[edge] += count
         calls, left = self.forward(run, fresh)
-        succeeded, flying = callers.leave_calm(calls, fresh)
-        recorder.tick(calls, np.zeros(layout.edges), fresh, succeeded, ticks)
+        before, attempts = callers.leave_calm(calls, fresh, self.usual)
+        recorder.tick(attempts, np.zeros(layout.edges), fresh, callers.succeeded, ticks)
+        recorder.failures(callers.failed, callers.final)
         units = np.bincount(layout.lane_pod, left * layout.relative, layout.pods).astype(np.float64)
         finished = units
         own = np.where(layout.infinite, run.stay_of_pod, queues.mean_service)
         recorder.pods(self._wide_length * ticks, np.minimum(finished * own, 1e12), finished)
         recorder.lanes(left, None)
         roots = recorder.roots
-        recorder.answered(np.full(len(roots), (tick - 0.5) * run.tick_ns), flying[roots])
-        recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), calls[roots])
+        good = self.usual.call[roots]
+        recorder.answered(np.full(len(roots), (tick - 0.5) * run.tick_ns), before[roots] * good)
+        recorder.answered(np.full(len(roots), (tick + 0.5 * ticks) * run.tick_ns), calls[roots] * good)
         if run.guards:
             run.guards.saw(end, calls, calls, np.zeros(layout.edges))
         queue = exponentials(run.noise.uniform(end)) / np.maximum(self._gamma, 1e-12)
         queues.settle(end, np.where(layout.infinite, 0.0, queue), units, self.offered, left)
         run.settled(self.flow)
-        run.sampler.calm(tick, end, fresh, self.waits, self._settled)
+        run.sampler.calm(since, end, fresh, self.waits, self._settled)
         run.tick = end
 
 

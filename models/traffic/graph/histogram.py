@@ -29,16 +29,21 @@ class Histogram:
     __slots__ = ("_bins", "_count", "_drawn", "_maximum", "_total")
 
     def __init__(self) -> None:
-        self._bins: dict[int, int] = {}
+        self._bins: dict[int, int] | None = None  # until something is counted: most rows of a series never are
         self._count = 0
         self._total = 0
         self._maximum = 0
-        self._drawn: list[_Drawn] = []
+        self._drawn: tuple[_Drawn, ...] | list[_Drawn] = ()
 
     @property
     def bins(self) -> dict[int, int]:
         """Counts by bin."""
         self._draw()
+        return self._counts()
+
+    def _counts(self) -> dict[int, int]:
+        if self._bins is None:
+            self._bins = {}
         return self._bins
 
     @property
@@ -62,13 +67,13 @@ class Histogram:
     def stand_for(self, samples: Sequence[NDArray[np.float64]], count: int, tick_ns: int) -> None:
         """Let samples (rows: times in ticks, weights) stand for `count` durations."""
         if count > 0 and samples:
-            self._drawn.append((tuple(samples), count, tick_ns))
+            self._drawn = (*self._drawn, (tuple(samples), count, tick_ns))
 
     def _draw(self) -> None:
         """Count what samples stand for."""
         if not self._drawn:
             return
-        drawn, self._drawn = self._drawn, []
+        drawn, self._drawn = self._drawn, ()
         found = [each for each in (_durations(*one) for one in drawn) if each is not None]
         if found:
             self._add_weighed(np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found]))
@@ -77,7 +82,8 @@ class Histogram:
         """Count a duration in whole nanoseconds, >= 0."""
         mantissa, exponent = math.frexp(value)
         index = exponent * PER_OCTAVE + int(mantissa * 256.0) if value else 0
-        self._bins[index] = self._bins.get(index, 0) + times
+        bins = self._counts()
+        bins[index] = bins.get(index, 0) + times
         self._count += times
         self._total += value * times
         if value > self._maximum:
@@ -93,8 +99,9 @@ class Histogram:
         mantissas, exponents = np.frexp(array.astype(np.float64))
         indices = exponents.astype(np.int64) * PER_OCTAVE + (mantissas * 256.0).astype(np.int64)
         found, counts = np.unique(indices, return_counts=True)
+        bins = self._counts()
         for index, times in zip(found.tolist(), counts.tolist(), strict=True):
-            self._bins[index] = self._bins.get(index, 0) + times
+            bins[index] = bins.get(index, 0) + times
         self._count += len(values)
         self._total += int(array.sum())
         self._maximum = max(self._maximum, int(array.max()))
@@ -111,8 +118,9 @@ class Histogram:
         sorted_, many = indices[order], times[order]
         starts = np.nonzero(np.diff(sorted_, prepend=sorted_[0] - 1))[0]
         counts = np.add.reduceat(many, starts)
+        bins = self._counts()
         for index, count in zip(sorted_[starts].tolist(), counts.tolist(), strict=True):
-            self._bins[index] = self._bins.get(index, 0) + count
+            bins[index] = bins.get(index, 0) + count
         self._count += int(times.sum())
         each = zip(values.tolist(), times.tolist(), strict=True)
         self._total += sum(value * count for value, count in each)  # integers
@@ -120,12 +128,17 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         """Add all that another one counted."""
-        for index, times in other._bins.items():
-            self._bins[index] = self._bins.get(index, 0) + times
-        self._count += other._count
-        self._total += other._total
-        self._maximum = max(self._maximum, other._maximum)
-        self._drawn.extend(other._drawn)
+        if other._bins:
+            bins = self._counts()
+            for index, times in other._bins.items():
+                bins[index] = bins.get(index, 0) + times
+            self._count += other._count
+            self._total += other._total
+            self._maximum = max(self._maximum, other._maximum)
+        if other._drawn:
+            if not isinstance(self._drawn, list):
+                self._drawn = list(self._drawn)
+            self._drawn.extend(other._drawn)
 
     @property
     def mean(self) -> float:

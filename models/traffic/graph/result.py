@@ -66,7 +66,7 @@ class LoadWindow:
         }
 
 
-@dataclass
+@dataclass(slots=True)
 class ServiceWindow:
     """What one service did in one window, all replicas together.
 
@@ -103,10 +103,17 @@ class ServiceWindow:
 
     def merge(self, other: ServiceWindow, weight: float) -> None:
         """Add a later window; means over time are added with its weight (its share of the whole time)."""
-        for name in ("arrivals", "rejected", "served", "errors", "late", "hits", "lookups", "pause_ns"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("queue", "busy", "working"):
-            setattr(self, name, getattr(self, name) + getattr(other, name) * weight)
+        self.arrivals += other.arrivals
+        self.rejected += other.rejected
+        self.served += other.served
+        self.errors += other.errors
+        self.late += other.late
+        self.hits += other.hits
+        self.lookups += other.lookups
+        self.pause_ns += other.pause_ns
+        self.queue += other.queue * weight
+        self.busy += other.busy * weight
+        self.working += other.working * weight
         self.wait.merge(other.wait)
         self.sojourn.merge(other.sojourn)
         self.queue_end, self.up = other.queue_end, other.up
@@ -128,7 +135,7 @@ class ServiceWindow:
         }
 
 
-@dataclass
+@dataclass(slots=True)
 class EdgeWindow:
     """Calls of one service by another in one window, as the caller saw them.
 

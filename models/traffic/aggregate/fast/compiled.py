@@ -7,28 +7,24 @@ no fast-math, no fused operations, sums from the first to the last. A test compa
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
-from typing import Any
 
-import numba
 import numpy as np
 
+from simcluster.models.traffic.aggregate.fast.signatures import FLAGS as _FLAGS
+from simcluster.models.traffic.aggregate.fast.signatures import FLOATS as _FLOATS
+from simcluster.models.traffic.aggregate.fast.signatures import INDEX as _INDEX
+from simcluster.models.traffic.aggregate.fast.signatures import NEVER
+from simcluster.models.traffic.aggregate.fast.signatures import PLACES as _PLACES
+from simcluster.models.traffic.aggregate.fast.signatures import RING as _RING
+from simcluster.models.traffic.aggregate.fast.signatures import TABLE as _TABLE
+from simcluster.models.traffic.aggregate.fast.signatures import compiled as _compiled
+from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, visit
 from simcluster.models.traffic.aggregate.losses import CHANGED, COUNTED, FORGOTTEN, POINTS
 
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    _HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    vars(numba.config)["CACHE_DIR"] = str(_HOME / "simcluster" / "numba")
+__all__ = ("attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "visit")
 
-_FLOATS, _TABLE = "float64[::1]", "float64[:, ::1]"
-_INDEX, _FLAGS = "int64[::1]", "boolean[::1]"
-NEVER = 1e300
 _GRID = 1024
 _ATTEMPTS = 12
-
-
-def _compiled(signature: str) -> Any:
-    return numba.njit(signature, cache=True, fastmath=False, error_model="numpy", nogil=True)
 
 
 @_compiled(f"float64({_TABLE}, {_INDEX}, {_INDEX}, {_FLOATS}, int64, float64)")
@@ -47,27 +43,27 @@ def _profile_at(profile, ages, age_index, age_gap, edge, age):  # type: ignore[n
 
 @_compiled(
     f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
-    f"{_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS},"
-    f"{_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE}, int64, {_TABLE}, {_FLOATS}, {_FLAGS})"
+    f"{_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS},"
+    f"{_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE}, int64, {_TABLE}, {_FLOATS},"
+    f"{_FLAGS})"
 )
 def judge_height(  # type: ignore[no-untyped-def]
     lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts, with_calls,
-    own, left, lane_own, others, limit, period, attempts, times, inner, branch_share,
+    own, left, columns, lane_own, others, limit, period, attempts, times, inner, branch_share,
     weight, there, ages, age_index, age_gap, quality, profile, tick, past, ended, required,
 ):  # fmt: skip
-    """`Outcomes._judge_height`, with `_calls` and `call_success`."""
-    columns = left.shape[1]
-    mine = np.empty((len(lanes), columns))
+    """`Outcomes._judge_height`, with `_calls` and `call_success`; of every edge so many columns as are asked for."""
+    mine = np.empty((len(lanes), left.shape[1]))
     for i in range(len(lanes)):
-        for c in range(columns):
+        for c in range(columns[edges[place[i]]]):
             mine[i, c] = own[lanes[i], c]
     calls = len(called)
-    fine = np.empty((calls, columns))
+    fine = np.empty((calls, left.shape[1]))
     for r in range(calls):
         lane, edge = lanes[row[r]], called[r]
         base = lane_own[lane] + others[edge]
         most, wait = limit[edge], max(period[edge], 1e-9)
-        for c in range(columns):
+        for c in range(columns[edges[place[row[r]]]]):
             x = left[lane, c] - base
             ok = min(_profile_at(profile, ages, age_index, age_gap, edge, min(x, most)) / ended[edge], 1.0)
             if x > most:
@@ -96,7 +92,7 @@ def judge_height(  # type: ignore[no-untyped-def]
     for node in range(len(node_starts)):
         first_group = node_starts[node]
         end_group = node_starts[node + 1] if node + 1 < len(node_starts) else groups
-        for c in range(columns):
+        for c in range(columns[edges[place[with_calls[node]]]]):
             result = 1.0
             for group in range(first_group, end_group):
                 end_branch = group_starts[group + 1] if group + 1 < groups else branches
@@ -110,15 +106,196 @@ def judge_height(  # type: ignore[no-untyped-def]
                 kept = max(1.0 - lost, 0.0)
                 result = kept if group == first_group else result * kept
             mine[with_calls[node], c] = mine[with_calls[node], c] * result
-    both = np.zeros((len(edges), columns))
+    both = np.zeros((len(edges), left.shape[1]))
     for i in range(len(lanes)):
-        for c in range(columns):
+        for c in range(columns[edges[place[i]]]):
             both[place[i], c] += mine[i, c] * weight[lanes[i]]
     for i in range(len(edges)):
         if there[edges[i]]:
             quality[edges[i]] = both[i, 0]
-        for c in range(1, columns):
+        for c in range(1, columns[edges[i]]):
             profile[edges[i], c - 1] = both[i, c]
+
+
+@_compiled(
+    f"void({_PLACES}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
+    f"{_INDEX}, {_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX},"
+    f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_TABLE}, int64, {_TABLE},"
+    f"{_FLOATS}, {_FLAGS})"
+)
+def judge(  # type: ignore[no-untyped-def]
+    at, lanes, place, edges, row, called, branch_starts, branch_first, group_starts, node_starts,
+    with_calls, own, left, columns, lane_own, others, limit, period, attempts, times,
+    inner, branch_share, weight, there, ages, age_index, age_gap, quality, profile,
+    tick, past, ended, required,
+):  # fmt: skip
+    """All heights of `Outcomes.update`; `at` says where each of them begins in every index array."""
+    for h in range(len(at) - 1):
+        judge_height(
+            lanes[at[h, 0] : at[h + 1, 0]], place[at[h, 1] : at[h + 1, 1]], edges[at[h, 2] : at[h + 1, 2]],
+            row[at[h, 3] : at[h + 1, 3]], called[at[h, 4] : at[h + 1, 4]], branch_starts[at[h, 5] : at[h + 1, 5]],
+            branch_first[at[h, 6] : at[h + 1, 6]], group_starts[at[h, 7] : at[h + 1, 7]],
+            node_starts[at[h, 8] : at[h + 1, 8]], with_calls[at[h, 9] : at[h + 1, 9]], own, left, columns, lane_own,
+            others, limit, period, attempts, times, inner, branch_share, weight, there, ages, age_index, age_gap,
+            quality, profile, tick, past, ended, required,
+        )  # fmt: skip
+
+
+@_compiled(
+    f"int64({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE},"
+    f"{_FLOATS}, {_FLOATS}, {_INDEX}, {_FLOATS}, float64, {_INDEX}, {_FLOATS}, {_FLOATS})"
+)
+def passed_on(  # type: ignore[no-untyped-def]
+    below, above, child, lane_edge, lane_pod, flow, wait, share, node_own, final, backoff, timeout, limit,
+    latency, least, edges, ages, amounts,
+):  # fmt: skip
+    """`Errors._passed_on`; how many there are."""
+    total, base, count = np.zeros(len(node_own)), np.zeros(len(flow)), 0
+    for edge in range(len(flow)):
+        total[child[edge]] += flow[edge]
+    for lane in range(len(lane_edge)):
+        base[lane_edge[lane]] += min(wait[lane_pod[lane]], 1e7) * share[lane]
+    for kind in range(4):
+        for i in range(len(below)):
+            call, edge = below[i], above[i]
+            if final[kind, call] <= 0.0:
+                continue
+            amount = final[kind, call] * (flow[edge] / max(total[child[edge]], 1e-300))
+            if amount > least:
+                spent = backoff[call]
+                if kind == 0:
+                    spent = spent + timeout[call] * limit[call]
+                elif kind == 2:
+                    spent = spent + latency[call]
+                edges[count], amounts[count] = edge, amount
+                ages[count] = base[edge] + node_own[child[edge]] + spent
+                count += 1
+    return count
+
+
+@_compiled(f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLAGS}, {_INDEX}, {_FLOATS}, {_RING}, {_TABLE}, {_TABLE})")
+def break_off(  # type: ignore[no-untyped-def]
+    tick, edges, ages, amounts, timed, timeout_ticks, broken, flying, open_, mix
+):
+    """`Callers.break_off`."""
+    slots, tries = flying.shape[0], flying.shape[1]
+    for i in range(len(edges)):
+        edge = edges[i]
+        if timed[edge] and ages[i] >= timeout_ticks[edge]:
+            continue
+        broken[edge] = 1.0
+        column = flying[(tick - max(1, int(ages[i]))) % slots] if timed[edge] else open_
+        there = column[0, edge]
+        for number in range(1, tries):
+            there = there + column[number, edge]
+        if there > 0.0:
+            part = min(1.0, amounts[i] / there)
+            for number in range(tries):
+                mix[number, edge] += column[number, edge] * part
+                column[number, edge] = column[number, edge] * (1.0 - part)
+
+
+@_compiled("float64(float64, float64, uint64)")
+def _whole(left, part, z):  # type: ignore[no-untyped-def]
+    """`Callers._whole` of an edge; `z`: key and counter of its draw."""
+    good = left * part
+    if left != math.floor(left) or good <= 0.0 or good >= left:
+        return part
+    rounded = float(math.floor(good + _unit(_finished(z))))
+    return min(rounded / max(left, 1e-300), 1.0)
+
+
+@_compiled(
+    f"UniTuple(float64, 2)({_FLOATS}, int64, int64, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS})"
+)
+def _concluded(here, kind, e, may, on, direct, instant, passed, again):  # type: ignore[no-untyped-def]
+    """Failures of an edge, and those that are made again: later or in this tick (`again`), or elsewhere."""
+    all_, more = 0.0, 0.0
+    for number in range(len(here)):
+        all_ = here[number] if number == 0 else all_ + here[number]
+        again[number] = here[number] * (may[number, e] * on[kind, e])
+        come = again[number]
+        if kind == 1:
+            again[number] = again[number] * (1.0 - direct[number, e] * instant[e])
+            come = again[number] + passed[number]
+        more = come if number == 0 else more + come
+    return all_, more
+
+
+@_compiled(
+    f"void(int64, uint64, boolean, boolean, boolean, {_INDEX}, {_RING}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS},"
+    f"uint64[::1], {_TABLE}, {_TABLE}, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_RING},"
+    f"{_PLACES}, {_PLACES}, {_FLOATS}, {_TABLE}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS})"
+)
+def attempts(  # type: ignore[no-untyped-def]
+    tick, step, judged, breaking, waiting, timeout_ticks, flying, total, share, owed, broken,
+    keys, mix, rejected, may, on, direct, instant, found, refusals, delayed,
+    delay_of, delay_ticks, succeeded, failed, final, issue, retried, repeated,
+):  # fmt: skip
+    """`Callers.judge` of edges with time-outs: `_expired`, `_part`, `_whole`, and `_conclude` with `_fail`, `_repeat`
+    and `_delay`."""
+    slots, tries, ring = flying.shape[0], flying.shape[1], len(delayed)
+    here, again, passed = np.empty(tries), np.empty(tries), np.zeros(tries)
+    for e in range(len(succeeded)):
+        for number in range(tries):
+            issue[number, e] = 0.0
+            if waiting:
+                issue[number, e] += delayed[tick % ring, number, e]
+                delayed[tick % ring, number, e] = 0.0
+        begun = tick - timeout_ticks[e]
+        slot, left = begun % slots, 0.0
+        for number in range(tries):
+            here[number] = 0.0
+            if begun >= 0:
+                here[number] = flying[slot, number, e]
+                flying[slot, number, e] = 0.0
+            left = here[number] if number == 0 else left + here[number]
+        succeeded[e], retried[e], repeated[e] = left, 0.0, 0.0
+        for kind in range(3):
+            failed[kind, e] = final[kind, e] = 0.0
+        failed[3, e] = final[3, e] = refusals[e]
+        refusals[e] = 0.0
+        if judged:
+            wanted = share[e] * (total[slot, e] if begun >= 0 else 0.0)
+            if breaking:
+                wanted = wanted + owed[e]
+                owed[e] = min(max(wanted - left, 0.0), max(wanted, 1.0) * broken[e])
+            part = _whole(left, min(wanted / max(left, 1e-300), 1.0), keys[e] + step)
+            for number in range(tries):
+                good = here[number] * part
+                succeeded[e] = good if number == 0 else succeeded[e] + good
+                here[number] = here[number] - good
+        for kind in range(3):
+            if kind == 0 and not judged:
+                continue
+            if kind > 0:
+                taken = rejected if kind == 1 else mix
+                for number in range(tries):
+                    here[number] = taken[number, e]
+                    taken[number, e] = 0.0
+            first = 0.0
+            for number in range(tries):
+                first = here[number] if number == 0 else first + here[number]
+            if kind == 1:
+                for number in range(tries - 1):
+                    back = here[number] * (may[number, e] * on[1, e] * direct[number, e] * instant[e])
+                    here[number + 1] += back * found[e]
+                    passed[number] = back * (1.0 - found[e])
+            all_, more = _concluded(here, kind, e, may, on, direct, instant, passed, again)
+            failed[kind, e] = all_
+            if kind == 1:
+                repeated[e] = all_ - first
+            final[kind, e] = all_ - more - repeated[e] if kind == 1 else all_ - more
+            if kind < 2:
+                retried[e] += more
+            for number in range(tries - 1):
+                at_once = again[number] * direct[number, e]
+                issue[number + 1, e] += at_once + passed[number] if kind == 1 else at_once
+                entry = delay_of[number, e] if waiting else -1
+                if entry >= 0:
+                    for column in range(delay_ticks.shape[1]):
+                        later = (tick + delay_ticks[entry, column]) % ring
+                        delayed[later, number + 1, e] += again[number] / delay_ticks.shape[1]
 
 
 @_compiled(f"float64({_TABLE}, float64, int64, float64)")
@@ -166,12 +343,12 @@ def _left_at(border, pod, tick, budget, borders, instants, begun, position, rate
 @_compiled(
     f"void(int64, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_INDEX}, {_TABLE}, {_TABLE},"
     f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_TABLE},"
-    f"{_TABLE}, {_FLOATS})"
+    f"{_TABLE}, {_FLOATS}, {_INDEX}, {_FLOATS})"
 )
 def own_success(  # type: ignore[no-untyped-def]
     tick, lane_ticks, lane_budget, lane_way, lane_speed, lane_pod, lane_node, ages, borders, instants,
     begun, position, rate, waiting, cdf, area, top, share, lane_edge, own,
-    left, waited,
+    left, waited, columns, failure,
 ):  # fmt: skip
     """`Outcomes._own_success` of queues that serve first come, first served."""
     slots = len(borders)
@@ -188,7 +365,8 @@ def own_success(  # type: ignore[no-untyped-def]
         speed = lane_speed[lane]
         own[lane, 0] = _mean_below(cdf, area, top[node], node, last * speed, first * speed)
         waited[lane_edge[lane]] += (lane_budget[lane] - left[lane, 0]) * share[lane]
-        for c in range(1, left.shape[1]):
+        own[lane, 0] = own[lane, 0] * (1.0 - failure[node])
+        for c in range(1, columns[lane_edge[lane]]):
             border = tick - ages[c - 1]
             known = instants[border % slots, pod]
             if c == 1:
@@ -197,7 +375,7 @@ def own_success(  # type: ignore[no-untyped-def]
                 known = NEVER
             x = max(tick - known, -1e9) - lane_way[lane]
             left[lane, c] = x
-            own[lane, c] = _table_at(cdf, top[node], node, x * speed)
+            own[lane, c] = _table_at(cdf, top[node], node, x * speed) * (1.0 - failure[node])
 
 
 @_compiled(f"float64(int64, float64, float64, int64, float64, {_FLOATS}, {_FLOATS}, {_TABLE}, {_TABLE})")

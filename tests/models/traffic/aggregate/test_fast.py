@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from simcluster.eval.bench.layered import layered_spec
 from simcluster.models.traffic.aggregate import fast
 from simcluster.models.traffic.aggregate.live import LiveTraffic
 from simcluster.models.traffic.aggregate.run import AggregateRun
@@ -62,6 +63,14 @@ def storm(**front):
     }
 
 
+def patient():
+    """The same with users who try again after a while."""
+    described = storm()
+    backoff = {"base": "40ms", "factor": 3, "jitter": "full"}
+    described["load"]["users"]["call"]["retries"] = {"attempts": 4, "backoff": backoff}
+    return described
+
+
 def states(run):
     """All arrays of a run, by name."""
     found = {}
@@ -81,8 +90,9 @@ def states(run):
         storm(workers=8, blocking=True),
         storm(rate_limit={"rate": 900, "burst": 50}),
         {**storm(), "network": "3ms"},
+        patient(),
     ],
-    ids=["plain", "bounded front", "blocking front", "rate limit", "network"],
+    ids=["plain", "bounded front", "blocking front", "rate limit", "network", "back-off"],
 )
 def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
     spec = spec_of(described)
@@ -99,7 +109,20 @@ def test_every_array_is_the_same_after_every_tick(described, monkeypatch):
     result = with_.result()
     assert result.to_dict() == without.result().to_dict()
     late = ("timeout", "error")  # of callees, too
-    assert any(row.failed[kind] > 100 for row in result.load["users"] for kind in late), "nothing was judged"
+    assert any(row.attempts_failed[kind] > 100 for row in result.load["users"] for kind in late), "nothing was judged"
+
+
+@needs_numba
+@pytest.mark.parametrize("storm_at", [None, 2], ids=["calm", "storm"])
+def test_a_layered_graph_tells_the_same_with_it_and_without(storm_at, monkeypatch):
+    spec = layered_spec(40, seconds=16, storm_at=storm_at)
+    found = []
+    for switch in ("on", "off"):
+        monkeypatch.setenv(fast.SWITCH, switch)
+        run = AggregateRun(spec, 4)
+        found.append(run.run().to_dict())
+        assert run.used["wide"] > 50
+    assert found[0] == found[1]
 
 
 @needs_numba

@@ -57,10 +57,7 @@ def ended_and_open(run: AggregateRun) -> tuple[float, float]:
         run.step()
         begun += float(run.sampler._arrivals[(run.tick - 1) % run.queues.slots][0])
         ended += float(run.callers.succeeded[root]) + math.fsum(run.callers.final[:, root].tolist())
-    waiting = float(run.callers.in_flight()[root])
-    for mix in (run.callers._error_mix, run.callers._untimed_errors):
-        waiting += math.fsum(mix[:, root].tolist()) if mix is not None else 0.0
-    return begun, ended + waiting
+    return begun, ended + float(run.callers.in_flight()[root])
 
 
 @pytest.mark.parametrize("rate", [100.0, 450.0])

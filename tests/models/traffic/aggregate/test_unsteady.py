@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simcluster.models.traffic.aggregate import AggregateRun
+from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.exact import ExactRun
 from simcluster.models.traffic.graph import spec_of
 from simcluster.models.traffic.graph.result import LoadWindow
@@ -65,3 +67,20 @@ def test_bursts_weigh_as_much_as_they_bring() -> None:
     graph["load"]["users"] = {"target": "server", "open": {"rate": 200, "burst": burst}, "call": {"timeout": "2s"}}
     ours, theirs = _total(AggregateRun, graph), _total(ExactRun, graph)
     assert ours.latency.quantile(0.95) == pytest.approx(theirs.latency.quantile(0.95), rel=0.5)
+
+
+@pytest.mark.parametrize(("rate", "strategy"), [(150.0, "wide"), (900.0, "leap")])
+def test_as_many_requests_end_as_begin_or_are_under_way_at_every_tick(rate: float, strategy: str) -> None:
+    graph = single(rate, 2, "300ms", 3, seconds=40)
+    graph["services"]["server"]["operations"]["serve"]["failure"] = 0.05
+    run = AggregateRun(spec_of(graph), 3, options=Options(strategies=(strategy,)))
+    roots = run.recorder.roots
+    while run.tick < run.ticks:
+        run.step()
+        sums = run.recorder.so_far()
+        ended = sums.edges[2] + np.add.reduce(sums.final, axis=0) + run.callers.in_flight()
+        assert ended[roots] == pytest.approx(sums.fresh[roots], abs=1e-6), run.tick
+    assert run.used[strategy] > run.ticks // 4
+    rows = run.result().load["users"]
+    begun = sum(row.arrivals for row in rows)
+    assert sum(row.ok + sum(row.failed.values()) for row in rows) + rows[-1].waiting == begun
