@@ -260,6 +260,7 @@ class Walker:
         service = layout.node_service[node]
         first, last = int(self._first[service]), int(self._first[service] + self._replicas[service] - 1)
         common, self._common = self._common, None
+        rank, self._rank = self._rank, 0
         alike, together = (common[0], np.array(common[1])) if common is not None else (-1.0, np.zeros((3, 0)))
         pods, chances = np.empty(count, dtype=np.int64), np.empty((3, count))
         wait, own = np.empty(count), np.empty(count)
@@ -270,7 +271,7 @@ class Walker:
         )  # fmt: skip
         self._late = None
         nobody = wait >= NEVER
-        return np.where(nobody, NEVER, calm.other(pods, chances, wait)), own
+        return np.where(nobody, NEVER, calm.other(pods, chances, wait, rank)), own
 
     def visits(self, node: Index, at: Array) -> tuple[Array, Array]:
         """The same for requests of different nodes."""

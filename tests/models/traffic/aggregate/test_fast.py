@@ -126,6 +126,26 @@ def test_a_layered_graph_tells_the_same_with_it_and_without(storm_at, monkeypatc
 
 
 @needs_numba
+def test_arms_into_one_pod_stand_in_the_same_order_with_it_and_without(monkeypatch):
+    def law(mean):
+        return {"law": "exponential", "mean": mean}
+
+    arms = [{"call": {"service": "db", "timeout": "1s"}}] * 3
+    get = {"steps": [{"work": law("1ms")}, {"parallel": arms}]}
+    services = {
+        "api": {"replicas": 80, "workers": 8, "operations": {"get": get}},
+        "db": {"workers": 2, "operations": {"q": {"work": law("5ms")}}},
+    }
+    load = {"users": {"target": "api", "open": {"rate": 60}}}
+    spec = spec_of({"name": "arms", "services": services, "load": load, "run": {"duration": "20s", "window": "1s"}})
+    found = []
+    for switch in ("on", "off"):
+        monkeypatch.setenv(fast.SWITCH, switch)
+        found.append(AggregateRun(spec, 3).run().to_dict())
+    assert found[0] == found[1]
+
+
+@needs_numba
 def test_a_run_may_change_from_one_to_the_other_in_the_middle(monkeypatch):
     spec = spec_of(storm())
     mixed, without = AggregateRun(spec, 5), AggregateRun(spec, 5)
