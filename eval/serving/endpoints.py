@@ -33,6 +33,7 @@ class Endpoints:
             "SIMCLUSTER_API": self.api,
             "SIMCLUSTER_DESK": self.desk,
             "SIMCLUSTER_MCP": f"{self.desk}/mcp",
+            "PROMETHEUS_URL": f"{self.desk}/prometheus",
             "SIMCLUSTER_TOKEN": self.token,
         }
 

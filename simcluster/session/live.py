@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from simcluster.engine import AppendLog, Snapshot, fork
-from simcluster.session import log, plainjson
+from simcluster.session import http, log, plainjson
 from simcluster.session.clock import UNLIMITED, Budget, Clock
 from simcluster.session.inbox import INTERRUPTED, Inbox
 from simcluster.session.kinds import Effect, Request
-from simcluster.surface.protocols import CommandResult
+from simcluster.surface import observability
+from simcluster.surface.protocols import CommandResult, HttpAnswer
 from simcluster.world import World
 
 
@@ -75,6 +76,44 @@ class Live:
             BudgetExceeded: the commands or the time of the episode are used up.
         """
         return self.submit("kubectl", command, stdin=stdin)
+
+    def promql(
+        self, query: str, *, start: float | None = None, end: float | None = None, step: float | str = 15
+    ) -> list[dict[str, Any]] | list[Any]:
+        """Ask the cluster's Prometheus, as an operator does through the API server; a look like any HTTP look.
+
+        Args:
+            start, end: of a range, Unix seconds; without them the query is of now. step: seconds or a duration.
+
+        Returns:
+            The `result` as Prometheus' HTTP API gives it: series with `value` or `values`, of a scalar or a string a
+            pair of time and text.
+
+        Raises:
+            QueryError: it refused the query, or there is none (see `sandbox(telemetry=True)`).
+            ValueError: a range without an end or a begin.
+            BudgetExceeded: as of `kubectl`.
+        """
+        asked = [("query", query)]
+        if (start is None) != (end is None):
+            raise ValueError("a range has a start and an end")
+        if start is not None:
+            asked += [("start", str(start)), ("end", str(end)), ("step", str(step))]
+        path = "/api/v1/query" if start is None else "/api/v1/query_range"
+        found: list[Any] = self._prometheus(path, asked)["result"]
+        return found
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Alerts that are pending or firing in the cluster's Prometheus. Raises as `promql`."""
+        found: list[dict[str, Any]] = self._prometheus("/api/v1/alerts", [])["alerts"]
+        return found
+
+    def _prometheus(self, path: str, query: list[tuple[str, str]]) -> Any:
+        """The data of an answer of Prometheus."""
+        answer = self.submit("http", http.written(observability.prometheus(path, query), "look", counts=True))
+        if not isinstance(answer, HttpAnswer):
+            raise observability.QueryError(answer.stderr.strip() or "interrupted")
+        return observability.data_of(answer.wire.code, answer.wire.body)
 
     def node(self, name: str) -> RemoteShell:
         """A root shell on a node."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("mcp", short_help="Be an MCP server for an incident, over standard input and output.")
 @click.argument("what", metavar="TASK", required=False)
-@click.option("--empty", is_flag=True, help="A healthy empty cluster instead of a task.")
+@click.option("--empty", is_flag=True, help="A healthy empty cluster with Prometheus instead.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="A folder for replay log and report.")
@@ -56,7 +56,7 @@ def _session(what: str | None, seed: int, noise: str | None, folders: tuple[str,
     if what is None:
         from simcluster.session import sandbox
 
-        return sandbox(seed=seed)
+        return sandbox(seed=seed, telemetry=True)
     from simcluster.eval.episode import start
 
     return start(what, seed, noise, Library(tuple(Path(folder) for folder in folders)))

@@ -35,6 +35,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 )
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
+@click.option("--telemetry", is_flag=True, help="Prometheus and exporters in a cluster without task.")
 @click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
 @click.option(
     "--out", default=None, type=click.Path(path_type=Path), help="Kubeconfig, replay log, report [default: serve-PORT]."
@@ -134,6 +135,7 @@ class Options(NamedTuple):
     port: int
     seed: int
     noise: str | None
+    telemetry: bool
     blind: bool
     out: Path | None
     folders: tuple[str, ...]
@@ -149,7 +151,7 @@ def _starter(options: Options) -> Callable[[], Live]:
         if what is None or _is_manifest(what):
             from simcluster.session import sandbox
 
-            box = sandbox(options.nodes, seed=seed)
+            box = sandbox(options.nodes, seed=seed, telemetry=options.telemetry)
             if what is not None:
                 applied = box.kubectl("apply -f -", stdin=Path(what).read_text(encoding="utf-8"))
                 if applied.exit_code:

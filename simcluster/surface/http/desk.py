@@ -12,6 +12,7 @@ import json
 from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any, Protocol
+from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,7 +20,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from simcluster.surface.http.door import Turns
+from simcluster.surface.http.door import Caller, Turns
+from simcluster.surface.observability import prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -68,9 +70,29 @@ class Desk:
             Route("/submit", self._submit, methods=["POST"]),
             Route("/status", self._status),
             Route("/get_app", self._get_app),
+            Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
             Mount("/", self._further),
         ]
         return Starlette(routes=routes)
+
+    async def _prometheus(self, request: Request) -> Response:
+        """The cluster's Prometheus, through the API server; queries by form are taken, too."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        query = list(request.query_params.multi_items())
+        if request.method == "POST":
+            text = await _text(request)
+            if text is None:
+                return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
+            query += parse_qsl(text, keep_blank_values=True)
+        turns, asked = self.turns, prometheus(f"/api/{request.path_params['path']}", query)
+        assert turns is not None
+        try:
+            found = await turns.take_long(lambda: turns.door.exchange(asked, Caller()))
+        except BudgetExceeded as ended:
+            return JSONResponse({"detail": str(ended)}, 429)
+        return Response(found.wire.body, found.wire.code, dict(found.wire.headers))
 
     async def _further(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(Request(scope)) if scope["type"] == "http" else Response(status_code=403)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from simcluster.surface.http.desk import Incident
-from simcluster.surface.http.door import Turns
+from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
 from simcluster.surface.mcp.undo import Undo
+from simcluster.surface.observability import QueryError, data_of, prometheus
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 Found = TypeVar("Found")
@@ -74,6 +75,22 @@ class Toolbox:
     async def run_on_node(self, node: str, cmd: str) -> str:
         """Run a command line as root on a node (ssh)."""
         return _printed(await self._take(lambda: self._turns.door.run("node", cmd, node)))
+
+    async def get_metrics(self, query: str) -> str:
+        """The instant value of a PromQL query, as Prometheus answers it (JSON)."""
+        return await self._prometheus("/api/v1/query", [("query", query)])
+
+    async def get_alerts(self) -> str:
+        """Alerts that are pending or firing in Prometheus (JSON)."""
+        return await self._prometheus("/api/v1/alerts", [])
+
+    async def _prometheus(self, path: str, query: list[tuple[str, str]]) -> str:
+        asked = prometheus(path, query)
+        answer = await self._take(lambda: self._turns.door.exchange(asked, Caller()))
+        try:
+            return rules.shown(json.dumps(data_of(answer.wire.code, answer.wire.body)))
+        except QueryError as problem:
+            raise Refused(str(problem)) from None
 
     async def wait_tool(self, seconds: int) -> str:
         """Let simulated time pass: at most 120 seconds a call."""

@@ -1,0 +1,86 @@
+"""Prometheus asked by an operator: in Python, at the desk, by the tools; and what it says where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from starlette.testclient import TestClient
+
+import simcluster
+from simcluster.engine.clock import unix_seconds
+from simcluster.eval.serving.incident import ServedIncident
+from simcluster.session import Sandbox
+from simcluster.session.door import SessionDoor
+from simcluster.surface.http.desk import Desk
+from simcluster.surface.http.door import Turns
+from simcluster.surface.mcp.toolbox import Refused, Toolbox
+from simcluster.surface.observability import QueryError
+
+
+@pytest.fixture(scope="module")
+def watched() -> Sandbox:
+    box = simcluster.sandbox(nodes=2, telemetry=True)
+    box.wait("2m")
+    return box
+
+
+def test_queries_and_ranges_tell_what_was_scraped(watched: Sandbox) -> None:
+    box = watched.fork()
+    up = box.promql("up")
+    assert len(up) > 8
+    assert {one["value"][1] for one in up} == {"1"}
+    end = unix_seconds(box.world.sim.now)
+    (ready,) = box.promql("sum(kube_node_info)", start=end - 60, end=end, step="15s")
+    assert [value for _, value in ready["values"]] == ["3"] * 5
+    assert box.promql("scalar(vector(3))")[1] == "3"
+    assert box.alerts() == []
+    with pytest.raises(QueryError, match="parse error"):
+        box.promql("sum(")
+    with pytest.raises(ValueError, match="a start and an end"):
+        box.promql("up", start=3.0)
+
+
+def test_a_query_is_a_look_and_repeats(watched: Sandbox) -> None:
+    box, twin = watched.fork(), watched.fork()
+    before = box.now_s
+    assert box.promql("up") == twin.promql("up")
+    assert box.now_s == pytest.approx(before + 2, abs=0.01)
+    assert box.digest == twin.digest
+
+
+def test_a_stopped_exporter_is_down_after_the_next_scrape(watched: Sandbox) -> None:
+    box = watched.fork()
+    where = str(box.kubectl("get pods -n observe -o wide"))
+    server = next(line for line in where.splitlines() if line.startswith("prometheus-server"))
+    other = "worker-1" if "worker-2" in server else "worker-2"
+    box.node(other).sh("systemctl stop kubelet")
+    box.wait("1m")
+    down = {one["metric"]["instance"] for one in box.promql('up{job=~"kubernetes-nodes.*"} == 0')}
+    assert down == {other}
+
+
+def test_without_prometheus_there_is_nobody_to_ask() -> None:
+    box = simcluster.sandbox(nodes=1)
+    with pytest.raises(QueryError, match="404"):
+        box.promql("up")
+
+
+def test_the_desk_and_the_tools_answer_the_same(watched: Sandbox) -> None:
+    box = watched.fork()
+    desk, incident = Desk("token"), ServedIncident(box)
+    desk.turns, desk.incident = Turns(SessionDoor(box)), incident
+    tools = Toolbox(desk.turns, incident)
+    with TestClient(desk.application(), headers={"Authorization": "Bearer token"}) as client:
+        assert client.get("/prometheus/api/v1/query", headers={"Authorization": ""}).status_code == 401
+        got = client.get("/prometheus/api/v1/query", params={"query": "count(up)"}).json()
+        posted = client.post("/prometheus/api/v1/query", data={"query": "count(up)"}).json()
+        assert got["status"] == posted["status"] == "success"
+        assert got["data"]["result"][0]["value"][1] == posted["data"]["result"][0]["value"][1]
+        bad = client.get("/prometheus/api/v1/query", params={"query": "up{"})
+        assert (bad.status_code, bad.json()["errorType"]) == (400, "bad_data")
+    text = asyncio.run(tools.get_metrics("count(up)"))
+    assert f'"{got["data"]["result"][0]["value"][1]}"' in text
+    assert asyncio.run(tools.get_alerts()) == '{"alerts": []}'
+    with pytest.raises(Refused, match="parse error"):
+        asyncio.run(tools.get_metrics("up{"))
