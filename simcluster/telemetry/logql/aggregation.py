@@ -11,8 +11,13 @@ from simcluster.telemetry.logql.overtime import Values, deviation, mean, varianc
 from simcluster.telemetry.promql.regex import compiled, expand
 from simcluster.telemetry.promql.storage import Labels
 
+
+def _count(values: Values) -> float:
+    return float(len(values))
+
+
 _FOLDS: dict[str, Callable[[Values], float]] = {
-    "sum": math.fsum, "avg": mean, "max": max, "min": min, "count": lambda values: float(len(values)),
+    "sum": math.fsum, "avg": mean, "max": max, "min": min, "count": _count,
     "stddev": deviation, "stdvar": variance,
 }  # fmt: skip
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.telemetry.logql.pipeline import Pipeline
 from simcluster.telemetry.logql.storage import LogSource, Stream
 from simcluster.telemetry.promql.storage import Labels, Matcher
 
@@ -13,8 +12,8 @@ Row = list[float | None]
 Rows = dict[Labels, Row]
 #: `max_query_series` of Loki's limits.
 MAX_SERIES = 500
-#: `max_query_bytes_read`: what can be read within the time that a query may take here.
-MAX_BYTES_READ = 32 << 20
+#: `max_query_bytes_read`: what can be looked through, and taken apart, in the two seconds that a query may take here.
+MAX_BYTES_READ, MAX_BYTES_PARSED = 64 << 20, 10 << 20
 
 
 class QueryError(ValueError):
@@ -40,7 +39,7 @@ class Context:
     def __init__(self, source: LogSource, steps: Sequence[int]) -> None:
         self.source, self.steps = source, steps
         self.streams = self.lines = self.size_bytes = self.passed = 0
-        self._read = 0
+        self._read = self._parsed = 0
 
     def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Stream]:
         """Streams of a selector with their lines in [from_ns, to_ns).
@@ -52,18 +51,25 @@ class Context:
         self.streams += len(found)
         self._read += sum(len(line) for one in found for _, line in one.entries)  # integers
         if self._read > MAX_BYTES_READ:
-            raise QueryError(
-                f"the query would read too many bytes (query: {self._read / 1e6:.0f} MB, "
-                f"limit: {MAX_BYTES_READ / 1e6:.0f} MB); consider adding more specific stream selectors "
-                "or reduce the time range of the query"
-            )
+            raise _too_much(self._read, MAX_BYTES_READ)
         return found
 
-    def count(self, pipeline: Pipeline) -> None:
-        """Add what a pipeline has worked through."""
-        self.lines += pipeline.lines
-        self.size_bytes += pipeline.size_bytes
-        self.passed += pipeline.passed
+    def parse(self, text: str) -> None:
+        """Count a line that is taken apart.
+
+        Raises:
+            QueryError: it is more than a query may.
+        """
+        self._parsed += len(text)
+        if self._parsed > MAX_BYTES_PARSED:
+            raise _too_much(self._parsed, MAX_BYTES_PARSED)
+
+
+def _too_much(size: int, limit: int) -> QueryError:
+    return QueryError(
+        f"the query would read too many bytes (query: {size / 1e6:.0f} MB, limit: {limit / 1e6:.0f} MB); "
+        "consider adding more specific stream selectors or reduce the time range of the query"
+    )
 
 
 def limited(rows: Rows) -> Rows:

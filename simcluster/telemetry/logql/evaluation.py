@@ -9,7 +9,7 @@ from typing import NamedTuple
 from simcluster.telemetry.logql import syntax
 from simcluster.telemetry.logql.aggregation import label_replace, vector_aggregation
 from simcluster.telemetry.logql.binary import applied
-from simcluster.telemetry.logql.context import Context, QueryError, Rows
+from simcluster.telemetry.logql.context import Context, QueryError, Rows, limited
 from simcluster.telemetry.logql.overtime import range_aggregation
 from simcluster.telemetry.logql.parsing import parse
 from simcluster.telemetry.logql.pipeline import Pipeline
@@ -18,6 +18,7 @@ from simcluster.telemetry.promql.storage import Labels
 
 #: `ErrStepTooSmall` of Loki: more points than this are refused.
 MAX_POINTS = 11_000
+_ADDITIVE = ("bytes_over_time", "bytes_rate", "sum_over_time", "rate", "count_over_time")
 
 
 class Result(NamedTuple):
@@ -57,7 +58,7 @@ def query_range(source: LogSource, text: str, span: tuple[int, int], step_ns: in
     first, last = start // step_ns * step_ns, end // step_ns * step_ns  # align_queries_with_step
     context = Context(source, range(first, last + 1, step_ns))
     found = evaluated(tree, context)
-    rows = {(): [found] * len(context.steps)} if isinstance(found, float) else found
+    rows: Rows = {(): [found] * len(context.steps)} if isinstance(found, float) else limited(found)
     return Result("matrix", (), sorted(rows.items()), context.steps, context)
 
 
@@ -77,17 +78,17 @@ def query(source: LogSource, text: str, t_ns: int) -> Result:
     found = evaluated(tree, context)
     if isinstance(found, float):
         return Result("scalar", (), [((), [found])], [t_ns], context)
+    limited(found)
     ordered = isinstance(tree, syntax.VectorAggregation) and tree.op in ("topk", "bottomk", "sort", "sort_desc")
     return Result("vector", (), list(found.items()) if ordered else sorted(found.items()), [t_ns], context)
 
 
 def _logs(tree: syntax.Selection, context: Context, span: tuple[int, int], limit: int, forward: bool) -> list[Stream]:
-    pipeline = Pipeline(tree.stages)
+    pipeline = Pipeline(tree.stages, context)
     passed: list[tuple[int, str, Labels]] = []
     for labels, lines in context.select(tree.matchers, *span):
         some = pipeline.run(labels, lines if forward else reversed(lines))
         passed += [(one.t_ns, one.text, tuple(sorted(one.labels.items()))) for one in islice(some, limit)]
-    context.count(pipeline)
     passed.sort(key=_earliest if forward else _latest)
     found: dict[Labels, list[tuple[int, str]]] = {}
     for t_ns, line, labels in passed[:limit]:
@@ -103,6 +104,18 @@ def _latest(entry: tuple[int, str, Labels]) -> int:
     return -entry[0]
 
 
+def _grouped_early(node: syntax.VectorAggregation | syntax.LabelReplace) -> syntax.Metric:
+    """What is summed is grouped as it is read: the sum is the same, and there are fewer series."""
+    inner = node.inner
+    if not isinstance(node, syntax.VectorAggregation) or not isinstance(inner, syntax.RangeAggregation):
+        return inner
+    if node.op != "sum" or inner.op not in _ADDITIVE or inner.grouping is not None:
+        return inner
+    if node.grouping is not None and node.grouping.without:
+        return inner
+    return inner._replace(grouping=syntax.Grouping(False, node.grouping.labels if node.grouping is not None else ()))
+
+
 def evaluated(node: syntax.Metric, context: Context) -> Rows | float:
     """A metric's values at the steps; a number stays one."""
     if isinstance(node, syntax.Number):
@@ -113,7 +126,7 @@ def evaluated(node: syntax.Metric, context: Context) -> Rows | float:
         return range_aggregation(node, context)
     if isinstance(node, syntax.Binary):
         return applied(node, evaluated(node.left, context), evaluated(node.right, context))
-    inner = evaluated(node.inner, context)
+    inner = evaluated(_grouped_early(node), context)
     if isinstance(inner, float):
         raise QueryError(f"unsupported expression: {inner:g}")
     return label_replace(node, inner) if isinstance(node, syntax.LabelReplace) else vector_aggregation(node, inner)

@@ -6,6 +6,8 @@ import ipaddress
 import operator
 import re
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from simcluster.telemetry.logql import syntax
 from simcluster.telemetry.logql.entry import Entry
@@ -29,23 +31,31 @@ def line_test(stage: syntax.LineFilter) -> TextTest:
     """Whether a line passes; of several texts one is enough (with `!=` and `!~`: none may be there)."""
     tests = [_finder(stage.op, text, is_address) for text, is_address in stage.texts]
     wanted = not stage.op.startswith("!")
-    if len(tests) == 1:
-        only = tests[0]
-        return only if wanted else lambda line: not only(line)
-    return lambda line: any(test(line) for test in tests) == wanted
+    if len(tests) == 1 and wanted:
+        return tests[0]
+
+    def passes(line: str) -> bool:
+        return any(test(line) for test in tests) == wanted
+
+    return passes
 
 
 def _finder(op: str, text: str, is_address: bool) -> TextTest:
     if is_address:
-        network = _network(text)
-        return lambda line: any(_inside(network, found[0]) for found in _ADDRESS.finditer(line))
+        return partial(_mentions, _network(text))
     if op in ("|=", "!="):
-        return lambda line: text in line
+        return partial(_holds, text)
     if op in ("|>", "!>"):
-        parts = pattern_parts(text, names=False)
-        return lambda line: fits(parts, line)
-    expression = anywhere(f"(?s){text}")
-    return lambda line: expression.search(line) is not None
+        return partial(fits, pattern_parts(text, names=False))
+    return partial(_found, anywhere(f"(?s){text}"))
+
+
+def _holds(text: str, line: str) -> bool:
+    return text in line
+
+
+def _found(expression: Any, line: str) -> bool:
+    return expression.search(line) is not None
 
 
 _Range = tuple[int, int, int]
@@ -76,24 +86,35 @@ def _inside(network: _Range, text: str) -> bool:
     return address.version == network[0] and network[1] <= int(address) <= network[2]
 
 
+def _mentions(network: _Range, line: str) -> bool:
+    return any(_inside(network, found[0]) for found in _ADDRESS.finditer(line))
+
+
 def label_test(stage: syntax.LabelFilter) -> Stage:
     """Whether the labels of an entry pass; what cannot be compared passes with an error."""
     if isinstance(stage, syntax.Both):
-        left, right = label_test(stage.left), label_test(stage.right)
-        if stage.word == "or":
-            return lambda entry: left(entry) or right(entry)
-        return lambda entry: left(entry) and right(entry)
+        return partial(_either if stage.word == "or" else _both, label_test(stage.left), label_test(stage.right))
     if stage.kind == "string":
-        matcher = Matcher(stage.name, stage.op, str(stage.value))
-        return lambda entry: matches(matcher, entry.labels.get(matcher.name, ""))
+        return partial(_matches, Matcher(stage.name, stage.op, str(stage.value)))
     if stage.kind == "ip":
-        return _address_test(stage)
+        return partial(_is_inside, _network(str(stage.value)), stage.name, stage.op == "=")
     return _number_test(stage)
 
 
-def _address_test(stage: syntax.Condition) -> Stage:
-    network, name, wanted = _network(str(stage.value)), stage.name, stage.op == "="
-    return lambda entry: name in entry.labels and _inside(network, entry.labels[name]) == wanted
+def _either(left: Stage, right: Stage, entry: Entry) -> bool:
+    return left(entry) or right(entry)
+
+
+def _both(left: Stage, right: Stage, entry: Entry) -> bool:
+    return left(entry) and right(entry)
+
+
+def _matches(matcher: Matcher, entry: Entry) -> bool:
+    return matches(matcher, entry.labels.get(matcher.name, ""))
+
+
+def _is_inside(network: _Range, name: str, wanted: bool, entry: Entry) -> bool:
+    return name in entry.labels and _inside(network, entry.labels[name]) == wanted
 
 
 def _number_test(stage: syntax.Condition) -> Stage:

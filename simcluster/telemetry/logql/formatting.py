@@ -158,36 +158,175 @@ def _decoded(text: str) -> str:
     return base64.b64decode(text).decode(errors="replace")
 
 
+_WORD = re.compile(r"\b\w")
+
+
+def _capital(match: re.Match[str]) -> str:
+    return match[0].upper()
+
+
 def _title(text: str) -> str:
-    return re.sub(r"\b\w", lambda match: match[0].upper(), text)
+    return _WORD.sub(_capital, text)
+
+
+def _replaced(text: str, old: str, new: str, count: Any) -> Any:
+    return text.replace(old, new, int(count))
+
+
+def _replaced_by(old: str, new: str, text: str) -> Any:
+    return text.replace(old, new)
+
+
+def _trim(text: str, cut: str) -> Any:
+    return text.strip(cut)
+
+
+def _trim_left(text: str, cut: str) -> Any:
+    return text.lstrip(cut)
+
+
+def _trim_right(text: str, cut: str) -> Any:
+    return text.rstrip(cut)
+
+
+def _trim_prefix(text: str, cut: str) -> Any:
+    return text.removeprefix(cut)
+
+
+def _trim_suffix(text: str, cut: str) -> Any:
+    return text.removesuffix(cut)
+
+
+def _trim_all(cut: str, text: str) -> Any:
+    return text.strip(cut)
+
+
+def _trim_prefix(cut: str, text: str) -> Any:
+    return text.removeprefix(cut)
+
+
+def _trim_suffix(cut: str, text: str) -> Any:
+    return text.removesuffix(cut)
+
+
+def _count(pattern: str, text: str) -> Any:
+    return len(list(anywhere(pattern).finditer(text)))
+
+
+def _contains(part: str, text: str) -> Any:
+    return part in text
+
+
+def _has_prefix(part: str, text: str) -> Any:
+    return text.startswith(part)
+
+
+def _has_suffix(part: str, text: str) -> Any:
+    return text.endswith(part)
+
+
+def _repeat(count: Any, text: str) -> Any:
+    return text * min(int(count), 1000)
+
+
+def _nindent(size: int, text: str) -> Any:
+    return "\n" + _indented(size, text)
+
+
+def _add(*values: Any) -> Any:
+    return sum(map(_whole, values))  # integers
+
+
+def _sub(a: Any, b: Any) -> Any:
+    return _whole(a) - _whole(b)
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return _whole(a) - _whole(b) * _quotient(a, b)
+
+
+def _max(*values: Any) -> Any:
+    return max(map(_whole, values))
+
+
+def _min(*values: Any) -> Any:
+    return min(map(_whole, values))
+
+
+def _addf(a: Any, b: Any) -> Any:
+    return _float(a) + _float(b)
+
+
+def _subf(a: Any, b: Any) -> Any:
+    return _float(a) - _float(b)
+
+
+def _mulf(a: Any, b: Any) -> Any:
+    return _float(a) * _float(b)
+
+
+def _divf(a: Any, b: Any) -> Any:
+    return _float(a) / _float(b)
+
+
+def _maxf(*values: Any) -> Any:
+    return max(map(_float, values))
+
+
+def _minf(*values: Any) -> Any:
+    return min(map(_float, values))
+
+
+def _ceil(value: Any) -> Any:
+    return float(-(-_float(value) // 1))
+
+
+def _floor(value: Any) -> Any:
+    return float(_float(value) // 1)
+
+
+def _unix_epoch(time: Any) -> Any:
+    return str(int(time) // SECOND)
+
+
+def _unix_epoch_millis(time: Any) -> Any:
+    return str(int(time) // 1_000_000)
+
+
+def _unix_epoch_nanos(time: Any) -> Any:
+    return str(int(time))
+
+
+def _printf(form: str, *args: Any) -> Any:
+    return humanize.printf(form, list(args))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ToLower": str.lower, "ToUpper": str.upper, "lower": str.lower, "upper": str.upper, "title": _title,
-    "Replace": lambda text, old, new, count: text.replace(old, new, int(count)),
-    "replace": lambda old, new, text: text.replace(old, new),
-    "Trim": lambda text, cut: text.strip(cut), "TrimLeft": lambda text, cut: text.lstrip(cut),
-    "TrimRight": lambda text, cut: text.rstrip(cut), "TrimSpace": str.strip, "trim": str.strip,
-    "TrimPrefix": lambda text, cut: text.removeprefix(cut), "TrimSuffix": lambda text, cut: text.removesuffix(cut),
-    "trimAll": lambda cut, text: text.strip(cut), "trimPrefix": lambda cut, text: text.removeprefix(cut),
-    "trimSuffix": lambda cut, text: text.removesuffix(cut),
+    "Replace": _replaced,
+    "replace": _replaced_by,
+    "Trim": _trim, "TrimLeft": _trim_left,
+    "TrimRight": _trim_right, "TrimSpace": str.strip, "trim": str.strip,
+    "TrimPrefix": _trim_prefix, "TrimSuffix": _trim_suffix,
+    "trimAll": _trim_all, "trimPrefix": _trim_prefix,
+    "trimSuffix": _trim_suffix,
     "regexReplaceAll": _replace_all, "regexReplaceAllLiteral": _replace_literally,
-    "count": lambda pattern, text: len(list(anywhere(pattern).finditer(text))),
-    "contains": lambda part, text: part in text, "hasPrefix": lambda part, text: text.startswith(part),
-    "hasSuffix": lambda part, text: text.endswith(part), "repeat": lambda count, text: text * min(int(count), 1000),
+    "count": _count,
+    "contains": _contains, "hasPrefix": _has_prefix,
+    "hasSuffix": _has_suffix, "repeat": _repeat,
     "substr": _substring, "trunc": _truncated, "alignLeft": _aligned_left, "alignRight": _aligned_right,
-    "indent": _indented, "nindent": lambda size, text: "\n" + _indented(size, text), "default": _default,
+    "indent": _indented, "nindent": _nindent, "default": _default,
     "urlencode": quote_plus, "urldecode": unquote_plus, "b64enc": _encoded, "b64dec": _decoded,
     "bytes": _size, "duration": _seconds, "duration_seconds": _seconds, "int": _whole, "float64": _float,
-    "add": lambda *values: sum(map(_whole, values)),  # integers
-    "sub": lambda a, b: _whole(a) - _whole(b), "mul": _product, "div": _quotient,
-    "mod": lambda a, b: _whole(a) - _whole(b) * _quotient(a, b),
-    "max": lambda *values: max(map(_whole, values)), "min": lambda *values: min(map(_whole, values)),
-    "addf": lambda a, b: _float(a) + _float(b), "subf": lambda a, b: _float(a) - _float(b),
-    "mulf": lambda a, b: _float(a) * _float(b), "divf": lambda a, b: _float(a) / _float(b),
-    "maxf": lambda *values: max(map(_float, values)), "minf": lambda *values: min(map(_float, values)),
-    "ceil": lambda value: float(-(-_float(value) // 1)), "floor": lambda value: float(_float(value) // 1),
-    "round": _rounded, "unixEpoch": lambda time: str(int(time) // SECOND),
-    "unixEpochMillis": lambda time: str(int(time) // 1_000_000), "unixEpochNanos": lambda time: str(int(time)),
-    "printf": lambda form, *args: humanize.printf(form, list(args)),
+    "add": _add,  # integers
+    "sub": _sub, "mul": _product, "div": _quotient,
+    "mod": _mod,
+    "max": _max, "min": _min,
+    "addf": _addf, "subf": _subf,
+    "mulf": _mulf, "divf": _divf,
+    "maxf": _maxf, "minf": _minf,
+    "ceil": _ceil, "floor": _floor,
+    "round": _rounded, "unixEpoch": _unix_epoch,
+    "unixEpochMillis": _unix_epoch_millis, "unixEpochNanos": _unix_epoch_nanos,
+    "printf": _printf,
 }  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from simcluster.engine.clock import SECOND
 from simcluster.telemetry.logql import syntax
-from simcluster.telemetry.logql.context import Context, Row, Rows, limited
+from simcluster.telemetry.logql.context import Context, Row, Rows
 from simcluster.telemetry.logql.samples import samples
 from simcluster.telemetry.promql.storage import Labels
 
@@ -26,7 +27,7 @@ def range_aggregation(node: syntax.RangeAggregation, context: Context) -> Rows:
         row = _row(node, times, values, list(zip(lows, highs, ends, strict=True)))
         if any(value is not None for value in row):
             found[labels] = row
-    return _absent(node, found, len(ends)) if node.op == "absent_over_time" else limited(found)
+    return _absent(node, found, len(ends)) if node.op == "absent_over_time" else found
 
 
 def _absent(node: syntax.RangeAggregation, found: Rows, steps: int) -> Rows:
@@ -100,9 +101,9 @@ FOLDS: dict[str, Callable[[Values], float]] = {
     "min_over_time": min,
     "stddev_over_time": deviation,
     "stdvar_over_time": variance,
-    "first_over_time": lambda values: values[0],
-    "last_over_time": lambda values: values[-1],
-    "absent_over_time": lambda values: 1.0,
+    "first_over_time": operator.itemgetter(0),
+    "last_over_time": operator.itemgetter(-1),
+    "absent_over_time": len,
 }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from simcluster.telemetry.logql import syntax
+from simcluster.telemetry.logql.context import Context
 from simcluster.telemetry.logql.entry import DETAILS, ERROR, METADATA_BYTES, Entry
 from simcluster.telemetry.logql.extracting import parser
 from simcluster.telemetry.logql.filtering import TextTest, label_test, line_test
@@ -21,34 +23,49 @@ class Pipeline:
     """Stages, made ready.
 
     Attributes:
-        lines: how many lines went in; size_bytes: how many bytes those had, with what is noted of each; passed: how
-            many came out.
+        only_filters: whether nothing is done but to look for texts in lines.
     """
 
-    def __init__(self, stages: Sequence[syntax.Stage]) -> None:
+    def __init__(self, stages: Sequence[syntax.Stage], context: Context) -> None:
         first = next((at for at, one in enumerate(stages) if not isinstance(one, syntax.LineFilter)), len(stages))
         self._tests: list[TextTest] = [line_test(one) for one in stages[:first] if isinstance(one, syntax.LineFilter)]
         self._stages: list[Stage] = [prepared(one) for one in stages[first:]]
-        self.lines = self.size_bytes = self.passed = 0
+        self._context = context
+        self.only_filters = not self._stages
+
+    def filtered(self, lines: Sequence[Line]) -> Sequence[Line]:
+        """Lines that pass, if there are only filters."""
+        passed = lines
+        for test in self._tests:
+            passed = [one for one in passed if test(one[1])]
+        self._context.lines += len(lines)
+        self._context.size_bytes += sum(len(text) for _, text in lines) + METADATA_BYTES * len(lines)  # integers
+        self._context.passed += len(passed)
+        return passed
 
     def run(self, labels: Labels, lines: Iterable[Line]) -> Iterator[Entry]:
-        """What becomes of lines, those left out that do not pass."""
-        known = dict(labels)
+        """What becomes of lines, those left out that do not pass.
+
+        Raises:
+            QueryError: more is parsed than a query may.
+        """
+        known, context = dict(labels), self._context
         for t_ns, text in lines:
-            self.lines += 1
-            self.size_bytes += len(text) + METADATA_BYTES
+            context.lines += 1
+            context.size_bytes += len(text) + METADATA_BYTES
             if all(test(text) for test in self._tests):
                 entry = Entry(t_ns, text, known)
+                if self._stages:
+                    context.parse(text)
                 if all(stage(entry) for stage in self._stages):
-                    self.passed += 1
+                    context.passed += 1
                     yield entry
 
 
 def prepared(stage: syntax.Stage) -> Stage:
     """What one stage does to an entry, and whether it stays."""
     if isinstance(stage, syntax.LineFilter):
-        test = line_test(stage)
-        return lambda entry: test(entry.text)
+        return partial(_filter, line_test(stage))
     if isinstance(stage, syntax.LabelParser):
         return parser(stage)
     if isinstance(stage, syntax.Condition | syntax.Both):
@@ -60,6 +77,10 @@ def prepared(stage: syntax.Stage) -> Stage:
     if isinstance(stage, syntax.Choice):
         return _drop(stage) if stage.word == "drop" else _keep(stage)
     return _decolorize
+
+
+def _filter(test: TextTest, entry: Entry) -> bool:
+    return test(entry.text)
 
 
 def _line_format(stage: syntax.LineFormat) -> Stage:

@@ -77,7 +77,10 @@ def size_bytes(text: str) -> int | None:
         number = float(match[1].replace(",", ""))
     except ValueError:
         return None
-    return int(number * base ** (_PREFIXES.index(unit) + 1 if unit else 0))
+    scale = 1
+    for _ in range(_PREFIXES.index(unit) + 1 if unit else 0):
+        scale *= base
+    return int(number * scale)
 
 
 def go_duration(t_ns: int) -> str:

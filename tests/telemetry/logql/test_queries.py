@@ -261,4 +261,4 @@ def test_too_many_series_or_bytes_or_points_are_refused() -> None:
         query_range(source, "vector(1)", (0, 20_000 * SECOND), SECOND, 100, False)
     large = _store({"a": [(1, "x" * 200_000)] * 200})
     with pytest.raises(QueryError, match="the query would read too many bytes"):
-        _values(large, 'rate({app="a"}[1m])')
+        _values(large, 'rate({app="a"} | json | __error__="" [1m])')
