@@ -13,7 +13,7 @@ Rows = dict[Labels, Row]
 #: `max_query_series` of Loki's limits.
 MAX_SERIES = 500
 #: `max_query_bytes_read`: what can be looked through, and taken apart, in the two seconds that a query may take here.
-MAX_BYTES_READ, MAX_BYTES_PARSED = 64 << 20, 10 << 20
+MAX_BYTES_READ, MAX_BYTES_PARSED = 64 << 20, 8 << 20
 
 
 class QueryError(ValueError):

@@ -135,6 +135,10 @@ def test_what_cannot_be_compared_passes_with_an_error() -> None:
         ("{{alignRight 4 .a}}|{{alignLeft 4 .a}}|", "  Xy|Xy  |"),
         ("{{.t | duration}} {{.s | bytes}}", "1.5 2000"),
         ("{{ .none | default `-` }}", "-"),
+        ("{{TrimPrefix .t `15`}} {{.t | trimPrefix `1`}} {{trimSuffix `s` .t}}", "00ms 500ms 1500m"),
+        ("{{substr 1 3 .t}}{{.t | contains `ms`}}{{indent 2 .a}}", "50true  Xy"),
+        ("{{__timestamp__ | unixEpoch}} {{max 1 5 3}} {{round 2.55 1}} {{floor 2.7}}", "1800000000 5 2.6 2"),
+        ("{{urlencode `a b`}} {{b64enc .a}} {{count `[0-9]` .t}} {{mod 7 3}} {{printf `%03d` 7}}", "a+b WHk= 4 1 007"),
     ],
 )
 def test_templates(template: str, expected: str) -> None:
