@@ -7,6 +7,7 @@ and that a query sees chunks rather than lines.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from simcluster.engine import AppendLog, Flat
 from simcluster.telemetry.logql.storage import Line, Stream, all_match
@@ -102,7 +103,8 @@ class StreamLog(Flat):
         gone = sum(_size(self._lines[at][1]) for at in range(BLOCK))  # integers
         self._lines.drop_block()
         self._bytes -= gone
-        self._first = min((one[0] for one in self._lines), default=self._last)
+        kept = iter(self._lines)
+        self._first = min((one[0] for one in (kept if self._disordered else islice(kept, 1))), default=self._last)
         return gone
 
     def last_of_block(self) -> int:

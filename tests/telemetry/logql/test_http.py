@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from simcluster.engine.clock import SECOND
 from simcluster.telemetry.logql.http import handle
@@ -144,3 +146,27 @@ def test_asking_changes_nothing() -> None:
     source = store()
     first = ask("/loki/api/v1/query_range", source, query='{namespace="hotel"} | json', **SPAN)
     assert ask("/loki/api/v1/query_range", source, query='{namespace="hotel"} | json', **SPAN) == first
+
+
+WORDS = (
+    '{app="geo"}', '{namespace=~".+"}', "|=", "!~", "|>", '"no.*"', '"("', "| json", "| logfmt", "|", "msg", "latency",
+    "| pattern", '"<a> <b>"', "| regexp", '"(?P<x>.)"', "| unpack", "| line_format", '"{{.msg | ToUpper}}"', '"{{"',
+    '"{{div 1 0}}{{.a.b}}{{index 1}}"', "| label_format", "x=msg", 'x="{{.msg}}"', "| drop", "| keep", "| unwrap",
+    "latency", "duration(latency)", ">", "=", "5", "1h", "2KB", "ip(", "and", "or", ",", "(", ")", "[1m]", "[1x]",
+    "rate(", "sum(", "topk(1,", "quantile_over_time(0.5,", "avg_over_time(", "by (app)", "without ()", "offset 1m", "+",
+    "-", "/ on (app) group_left (pod)", "== bool", "unless", "vector(1)", "label_replace(", "^", "%", "#", "\n", "ä",
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=9))
+def test_no_query_breaks_it(words: list[str]) -> None:
+    text = urlencode({"query": " ".join(words), "time": SPAN["end"], **SPAN})
+    for path in ("query", "query_range"):
+        answer = handle(("GET", f"/loki/api/v1/{path}", text, b""), SOURCE, NOW_NS)
+        assert answer.status in (200, 400)
+        if answer.status == 200:
+            json.loads(answer.body)
+
+
+SOURCE = store()
