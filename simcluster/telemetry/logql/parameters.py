@@ -65,6 +65,8 @@ class Parameters:
             return DEFAULT_ENTRIES
         if not re.fullmatch(r"[+-]?\d+", text):
             raise QueryError(f'strconv.Atoi: parsing "{text}": invalid syntax')
+        if len(text) > 18:
+            raise QueryError(f'strconv.Atoi: parsing "{text}": value out of range')
         if int(text) <= 0:
             raise QueryError("limit must be a positive value")
         return int(text)
@@ -121,11 +123,11 @@ def check_length(span: tuple[int, int]) -> None:
 def _timestamp(text: str, default: int) -> int:
     if not text:
         return default
-    if "." in text and _FLOAT.fullmatch(text):
+    if "." in text and _FLOAT.fullmatch(text) and abs(float(text)) < 2**33:
         whole, part = divmod(float(text), 1.0)
         return int(whole) * SECOND + round(part * 1000) * 1_000_000
     if re.fullmatch(r"[+-]?\d+", text):
-        if not -(2**63) <= int(text) < 2**63:
+        if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
             raise QueryError(f'strconv.ParseInt: parsing "{text}": value out of range')
         return int(text) * SECOND if len(text) <= 10 else int(text)
     try:

@@ -124,7 +124,9 @@ def _operand(cursor: Cursor, depth: int) -> syntax.Query:
     if kind == "VECTOR":
         cursor.advance()
         cursor.expect("(")
-        value = float(cursor.expect("NUMBER").text)
+        if cursor.kind != "NUMBER":
+            cursor.fail("NUMBER")
+        value = number(cursor)
         cursor.expect(")")
         return syntax.Vector(value)
     if kind == "label_replace":
@@ -276,7 +278,7 @@ def _parameter(op: str, text: str | None) -> float:
         return 0.0
     if text is None:
         raise ParseError(f"parameter required for operation {op}")
-    if not text.isdigit():
+    if not text.isdecimal() or len(text) > 18:
         raise ParseError(f'invalid parameter {op}({text},: strconv.Atoi: parsing "{text}": invalid syntax')
     if int(text) <= 0:
         raise ParseError(f"invalid parameter (must be greater than 0) {op}({text}")

@@ -240,7 +240,7 @@ def number(cursor: Cursor) -> float:
     if cursor.kind in ("+", "-"):
         cursor.advance()
     text = cursor.expect("NUMBER").text
-    return sign * (float(int(text, 16)) if text[:2].lower() == "0x" else float(text))
+    return sign * (float(int(text[:20], 16)) if text[:2].lower() == "0x" else float(text))
 
 
 def _unwrap(cursor: Cursor) -> syntax.Unwrap:

@@ -8,11 +8,13 @@ from simcluster.engine.clock import SECOND, unix_seconds
 
 #: Instants here are nanoseconds since the Unix epoch; this is the one at which the clock of a world begins.
 EPOCH_NS = unix_seconds(0) * SECOND
-_PROMETHEUS = re.compile(r"(?=\d)(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?")
+_PROMETHEUS = re.compile(
+    r"(?=\d)(?:(\d{1,18})y)?(?:(\d{1,18})w)?(?:(\d{1,18})d)?(?:(\d{1,18})h)?(?:(\d{1,18})m(?!s))?(?:(\d{1,18})s)?(?:(\d{1,18})ms)?"
+)
 _UNITS_NS = (31_536_000 * 10**9, 604_800 * 10**9, 86_400 * 10**9, 3600 * 10**9, 60 * 10**9, 10**9, 10**6)
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_PART = re.compile(r"(\d{1,18}\.?\d{0,18}|\.\d{1,18})(ns|us|µs|μs|ms|s|m|h)")
 _GO_NS = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-_SIZE = re.compile(r"\s*([\d.,]+)\s*([a-zA-Z]*)\s*")
+_SIZE = re.compile(r"\s*([\d.,]{1,18})\s*([a-zA-Z]*)\s*")
 _PREFIXES = "kmgtpe"
 
 

@@ -170,3 +170,20 @@ def test_no_query_breaks_it(words: list[str]) -> None:
 
 
 SOURCE = store()
+
+
+@pytest.mark.parametrize("digits", ["9" * 30, "9" * 5000, "9" * 5000 + ".5"])
+def test_no_number_is_too_long_for_it(digits: str) -> None:
+    for query in (
+        f'rate({{app="geo"}}[{digits}s])',
+        f'{{app="geo"}} | json | latency > {digits}',
+        f'{{app="geo"}} | json | latency > {digits}s',
+        f'{{app="geo"}} | json | latency > {digits}KB',
+        f'topk({digits}, rate({{app="geo"}}[1m]))',
+        f"vector({digits}) * 2",
+    ):
+        assert ask("/loki/api/v1/query_range", query=query, **SPAN)[0] in (200, 400)
+    for name in ("limit", "start", "end", "step", "since"):
+        assert ask("/loki/api/v1/query_range", **{"query": '{app="geo"}', name: digits})[0] == 400
+    line = json.dumps({"streams": [{"stream": {"app": "a"}, "values": [[digits, "x"]]}]})
+    assert handle(("POST", "/loki/api/v1/push", "", line.encode()), store(), NOW_NS).status == 400

@@ -39,6 +39,7 @@ WRONG = {
     'topk(sum(rate({a="b"}[5m])))': "parse error : parameter required for operation topk",
     'quantile_over_time({a="b"} | unwrap x [5m])': "parse error : parameter required for operation quantile_over_time",
     'sort by (a) (rate({a="b"}[5m]))': "parse error : sort and sort_desc doesn't allow grouping by ",
+    "vector(-1)": "parse error at line 1, col 8: syntax error: unexpected -, expecting NUMBER",
     '{a="b"} + 1': "parse error : unexpected type for left leg of binary operation (+): *syntax.MatchersExpr",
     '{a=~"("}': "parse error : error parsing regexp: missing closing ): `^(?s:()$`",
     '{a="b"} | pattern "<a><b>"': "parse error : found consecutive capture '<a><b>'",
