@@ -8,8 +8,10 @@ from simcluster.engine.clock import SECOND, unix_seconds
 
 #: Instants here are nanoseconds since the Unix epoch; this is the one at which the clock of a world begins.
 EPOCH_NS = unix_seconds(0) * SECOND
+#: As many digits as fit into 64 bits.
+_COUNT = r"(\d{1,18})"
 _PROMETHEUS = re.compile(
-    r"(?=\d)(?:(\d{1,18})y)?(?:(\d{1,18})w)?(?:(\d{1,18})d)?(?:(\d{1,18})h)?(?:(\d{1,18})m(?!s))?(?:(\d{1,18})s)?(?:(\d{1,18})ms)?"
+    rf"(?=\d)(?:{_COUNT}y)?(?:{_COUNT}w)?(?:{_COUNT}d)?(?:{_COUNT}h)?(?:{_COUNT}m(?!s))?(?:{_COUNT}s)?(?:{_COUNT}ms)?"
 )
 _UNITS_NS = (31_536_000 * 10**9, 604_800 * 10**9, 86_400 * 10**9, 3600 * 10**9, 60 * 10**9, 10**9, 10**6)
 _PART = re.compile(r"(\d{1,18}\.?\d{0,18}|\.\d{1,18})(ns|us|µs|μs|ms|s|m|h)")
