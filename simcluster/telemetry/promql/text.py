@@ -88,8 +88,8 @@ def timestamp(ms: int) -> str:
 def duration(ms: int) -> str:
     """A duration as Prometheus prints it (`model.Duration`).
 
-    >>> duration(5400000), duration(90000), duration(86400000), duration(0), duration(1500)
-    ('1h30m', '1m30s', '1d', '0s', '1s500ms')
+    >>> duration(5400000), duration(90000), duration(90000000), duration(0), duration(1500)
+    ('1h30m', '1m30s', '1d1h', '0s', '1s500ms')
     """
     if ms == 0:
         return "0s"
@@ -98,7 +98,7 @@ def duration(ms: int) -> str:
     for unit, size, exact in (
         ("y", 31_536_000_000, True),
         ("w", 604_800_000, True),
-        ("d", 86_400_000, True),
+        ("d", 86_400_000, False),
         ("h", 3_600_000, False),
         ("m", 60_000, False),
         ("s", 1000, False),

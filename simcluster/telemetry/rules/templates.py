@@ -55,16 +55,19 @@ def expanded(source: str, facts: Facts) -> str:
         "$externalURL": facts.url,
     }
     try:
-        return _Run(facts).nodes(nodes, dot, scope)
+        return Execution(facts).nodes(nodes, dot, scope)
     except (TemplateError, TypeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
         return f"<error expanding template: error executing template __alert_{facts.name}: template: {error}>"
 
 
-class _Run:
+class Execution:
+    """The nodes of a template, carried out."""
+
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 
     def nodes(self, nodes: Sequence[Node], dot: Any, scope: dict[str, Any]) -> str:
+        """What is printed."""
         out = []
         for node in nodes:
             if isinstance(node, Text):
@@ -80,6 +83,7 @@ class _Run:
         return "".join(out)
 
     def block(self, node: Block, dot: Any, scope: dict[str, Any]) -> str:
+        """What `if`, `with` or `range` prints."""
         value = self.pipeline(node.pipeline, dot, scope)
         if node.kind == "range":
             return self.repeat(node, value, dot, scope)
@@ -90,6 +94,7 @@ class _Run:
         return self.nodes(node.body, value if node.kind == "with" else dot, scope)
 
     def repeat(self, node: Block, value: Any, dot: Any, scope: dict[str, Any]) -> str:
+        """What `range` prints."""
         pairs = sorted(value.items()) if isinstance(value, dict) else list(enumerate(value or []))
         if not pairs:
             return self.nodes(node.otherwise, dot, scope)
@@ -104,6 +109,7 @@ class _Run:
         return "".join(out)
 
     def pipeline(self, pipeline: Pipeline, dot: Any, scope: dict[str, Any]) -> Any:
+        """The value of the last command."""
         passed: list[Any] = []
         for command in pipeline:
             head, *rest = command
@@ -117,6 +123,7 @@ class _Run:
         return passed[0]
 
     def term(self, term: Term, dot: Any, scope: dict[str, Any]) -> Any:
+        """The value of an operand."""
         if term.kind == "literal":
             return term.value
         if term.kind == "function":
@@ -137,6 +144,7 @@ class _Run:
         return value
 
     def call(self, name: str, args: list[Any]) -> Any:
+        """What a function gives; who has others overrides it."""
         if name == "query":
             return [{"Labels": dict(labels), "Value": value} for labels, value in self.facts.ask(str(args[0]))]
         if name in ("externalURL", "pathPrefix"):

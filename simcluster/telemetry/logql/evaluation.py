@@ -1,0 +1,132 @@
+"""A LogQL query over a source of lines: entries, or values at steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from simcluster.telemetry.logql import syntax
+from simcluster.telemetry.logql.aggregation import label_replace, vector_aggregation
+from simcluster.telemetry.logql.binary import applied
+from simcluster.telemetry.logql.context import Context, QueryError, Rows, limited
+from simcluster.telemetry.logql.overtime import range_aggregation
+from simcluster.telemetry.logql.parsing import parse
+from simcluster.telemetry.logql.pipeline import Pipeline
+from simcluster.telemetry.logql.storage import LogSource, Stream
+from simcluster.telemetry.promql.storage import Labels
+
+#: `ErrStepTooSmall` of Loki: more points than this are refused.
+MAX_POINTS = 11_000
+_ADDITIVE = ("bytes_over_time", "bytes_rate", "sum_over_time", "rate", "count_over_time")
+
+
+class Result(NamedTuple):
+    """An answer.
+
+    Attributes:
+        kind: `streams`, `vector`, `matrix` or `scalar`.
+        streams: of a log query, sorted by labels, each with its lines in the wanted direction.
+        series: labels and values, None where there is none.
+        steps: instants of the values, in nanoseconds.
+    """
+
+    kind: str
+    streams: Sequence[Stream]
+    series: Sequence[tuple[Labels, Sequence[float | None]]]
+    steps: Sequence[int]
+    context: Context
+
+
+def query_range(source: LogSource, text: str, span: tuple[int, int], step_ns: int, limit: int, forward: bool) -> Result:
+    """Lines in [start, end), the `limit` newest (oldest if `forward`); of a metric the values from start to end.
+
+    Raises:
+        ParseError: the text is no query.
+        QueryError: it cannot be answered.
+    """
+    start, end = span
+    tree = parse(text)
+    if isinstance(tree, syntax.Selection):
+        context = Context(source, [end])
+        return Result("streams", _logs(tree, context, span, limit, forward), (), (), context)
+    if (end - start) // step_ns > MAX_POINTS:
+        raise QueryError(
+            "exceeded maximum resolution of 11,000 points per time series. "
+            "Try increasing the value of the step parameter"
+        )
+    first, last = start // step_ns * step_ns, end // step_ns * step_ns  # align_queries_with_step
+    context = Context(source, range(first, last + 1, step_ns))
+    found = evaluated(tree, context)
+    rows: Rows = {(): [found] * len(context.steps)} if isinstance(found, float) else limited(found)
+    return Result("matrix", (), sorted(rows.items()), context.steps, context)
+
+
+def query(source: LogSource, text: str, t_ns: int) -> Result:
+    """Values of a metric at one instant.
+
+    Raises:
+        ParseError: the text is no query.
+        QueryError: it cannot be answered, or asks for lines.
+    """
+    tree = parse(text)
+    if isinstance(tree, syntax.Selection):
+        raise QueryError(
+            "log queries are not supported as an instant query type, please change your query to a range query type"
+        )
+    context = Context(source, [t_ns])
+    found = evaluated(tree, context)
+    if isinstance(found, float):
+        return Result("scalar", (), [((), [found])], [t_ns], context)
+    limited(found)
+    ordered = isinstance(tree, syntax.VectorAggregation) and tree.op in ("topk", "bottomk", "sort", "sort_desc")
+    return Result("vector", (), list(found.items()) if ordered else sorted(found.items()), [t_ns], context)
+
+
+def _logs(tree: syntax.Selection, context: Context, span: tuple[int, int], limit: int, forward: bool) -> list[Stream]:
+    pipeline = Pipeline(tree.stages, context)
+    passed: list[tuple[int, str, Labels]] = []
+    for labels, lines in context.select(tree.matchers, *span):
+        some = pipeline.run(labels, lines if forward else reversed(lines))
+        passed += [(one.t_ns, one.text, tuple(sorted(one.labels.items()))) for one in islice(some, limit)]
+    passed.sort(key=_earliest if forward else _latest)
+    found: dict[Labels, list[tuple[int, str]]] = {}
+    for t_ns, line, labels in passed[:limit]:
+        found.setdefault(tuple([item for item in labels if item[1]]), []).append((t_ns, line))
+    return [Stream(labels, lines) for labels, lines in sorted(found.items())]
+
+
+def _earliest(entry: tuple[int, str, Labels]) -> int:
+    return entry[0]
+
+
+def _latest(entry: tuple[int, str, Labels]) -> int:
+    return -entry[0]
+
+
+def _grouped_early(node: syntax.VectorAggregation | syntax.LabelReplace) -> syntax.Metric:
+    """What is summed is grouped as it is read: the sum is the same, and there are fewer series."""
+    inner = node.inner
+    if not isinstance(node, syntax.VectorAggregation) or not isinstance(inner, syntax.RangeAggregation):
+        return inner
+    if node.op != "sum" or inner.op not in _ADDITIVE or inner.grouping is not None:
+        return inner
+    if node.grouping is not None and node.grouping.without:
+        return inner
+    return inner._replace(grouping=syntax.Grouping(False, node.grouping.labels if node.grouping is not None else ()))
+
+
+def evaluated(node: syntax.Metric, context: Context) -> Rows | float:
+    """A metric's values at the steps; a number stays one."""
+    if isinstance(node, syntax.Number):
+        return node.value
+    if isinstance(node, syntax.Vector):
+        return {(): [node.value] * len(context.steps)}
+    if isinstance(node, syntax.RangeAggregation):
+        return range_aggregation(node, context)
+    if isinstance(node, syntax.Binary):
+        return applied(node, evaluated(node.left, context), evaluated(node.right, context))
+    inner = evaluated(_grouped_early(node), context)
+    if isinstance(inner, float):
+        raise QueryError(f"unsupported expression: {inner:g}")
+    return label_replace(node, inner) if isinstance(node, syntax.LabelReplace) else vector_aggregation(node, inner)

@@ -1,0 +1,216 @@
+"""Loki's HTTP API as a pure function of a request, the lines and the instant.
+
+Left out: following (`tail`), protobuf, tenants, rules, deletion, patterns and detected fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from simcluster.telemetry.logql import answers, storage
+from simcluster.telemetry.logql.context import QueryError
+from simcluster.telemetry.logql.entry import LEVEL, METADATA_BYTES, detected_level
+from simcluster.telemetry.logql.evaluation import query, query_range
+from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length
+from simcluster.telemetry.logql.parsing import parse, parse_selector
+from simcluster.telemetry.logql.push import push
+from simcluster.telemetry.logql.storage import Line, LogSource
+from simcluster.telemetry.logql.store import LogStore
+from simcluster.telemetry.logql.syntax import Selection
+from simcluster.telemetry.logql.tokens import ParseError
+from simcluster.telemetry.promql.answers import JSON, Answer, answer, encoded, plain
+from simcluster.telemetry.promql.parameters import Parameters as Form
+from simcluster.telemetry.promql.storage import Labels, Matcher
+
+#: A release whose statistics have the fields of the recorded answers.
+VERSION = "3.6.0"
+#: Rows of `index/volume` when nothing else is asked for.
+VOLUME_ROWS = 100
+
+
+class Request(NamedTuple):
+    """One request, and what answers it."""
+
+    path: str
+    values: Parameters
+    source: LogSource
+
+
+def handle(request: tuple[str, str, str, bytes], source: LogSource, now_ns: int) -> Answer:
+    """The answer to `(method, path, query string, body)` at an instant in nanoseconds since the Unix epoch.
+
+    Forms may stand in the body of a POST. Only a `LogStore` takes lines.
+    """
+    method, path, text, body = request
+    path = path.rstrip("/") or "/"
+    if path == "/loki/api/v1/push" and isinstance(source, LogStore):
+        return push(source, body, now_ns) if method == "POST" else plain(405, "")
+    route = ROUTES.get(path)
+    if route is None and re.fullmatch(r"/loki/api/v1/label/[^/]+/values", path):
+        route = _label_values
+    if route is None:
+        return plain(404, "404 page not found\n")
+    if method not in ("GET", "POST", "HEAD"):
+        return plain(405, "")
+    asked = Request(path, Parameters(Form(text, body if method == "POST" else b""), now_ns), source)
+    try:
+        return route(asked)
+    except ParseError as error:
+        return plain(400, str(error))
+    except QueryError as error:
+        return plain(error.status, str(error))
+    except RecursionError:
+        return plain(400, "query is nested too deeply")
+
+
+def _query_range(asked: Request) -> Answer:
+    values = asked.values
+    span = values.span()
+    if span[1] < span[0]:
+        raise QueryError("end timestamp must not be before or equal to start time")
+    limit, forward, step = values.limit(), values.forward(), values.step(span)
+    if isinstance(parse(values.one("query")), Selection) and limit > MAX_ENTRIES:
+        raise QueryError(
+            f"max entries limit per query exceeded, limit > max_entries_limit_per_query ({limit} > {MAX_ENTRIES})"
+        )
+    check_length(span)
+    return answers.result(query_range(asked.source, values.one("query"), span, step, limit, forward))
+
+
+def _query(asked: Request) -> Answer:
+    values = asked.values
+    instant = values.instant()
+    values.limit()
+    values.forward()
+    return answers.result(query(asked.source, values.one("query"), instant))
+
+
+def _selection(asked: Request) -> list[tuple[Matcher, ...]]:
+    """Of `query`, which need not be there."""
+    text = asked.values.one("query")
+    return [parse_selector(text)] if text and text != "{}" else []
+
+
+def _names(found: set[str]) -> Answer:
+    """What is empty is left out."""
+    if found:
+        return answers.success(sorted(found))
+    return answer(200, encoded({"status": "success"}) + "\n", answers.JSON)
+
+
+def _labels(asked: Request) -> Answer:
+    found = storage.series(asked.source, _selection(asked), *_checked_span(asked))
+    return _names({name for labels in found for name, _ in labels})
+
+
+def _label_values(asked: Request) -> Answer:
+    wanted = unquote(asked.path.split("/")[5])
+    found = storage.series(asked.source, _selection(asked), *_checked_span(asked))
+    return _names({value for labels in found for name, value in labels if name == wanted})
+
+
+def _checked_span(asked: Request) -> tuple[int, int]:
+    span = asked.values.span()
+    check_length(span)
+    return span
+
+
+def _series(asked: Request) -> Answer:
+    form = asked.values.form
+    texts = [*form.all("match"), *form.all("match[]")]
+    if not texts:
+        raise QueryError("0 matcher groups supplied")
+    selections = [parse_selector(text) for text in texts]
+    return answers.success([dict(labels) for labels in storage.series(asked.source, selections, *_checked_span(asked))])
+
+
+def _stats(asked: Request) -> Answer:
+    matchers = parse_selector(asked.values.one("query"))
+    found = asked.source.select(matchers, *_checked_span(asked))
+    body = {
+        "streams": len(found),
+        "chunks": len(found),
+        "bytes": sum(_size(entries) for _, entries in found),  # integers
+        "entries": sum(len(entries) for _, entries in found),  # integers
+    }
+    return answer(200, encoded(body) + "\n", answers.JSON)
+
+
+def _size(entries: Sequence[Line]) -> int:
+    """Bytes of lines, and of the levels noted with them: every text once."""
+    levels = {detected_level(line) for _, line in entries}
+    noted = sum(len(level) for level in levels) + len(LEVEL)  # integers
+    return sum(len(line.encode()) + METADATA_BYTES for _, line in entries) + noted  # integers
+
+
+def _volume(asked: Request) -> Answer:
+    values = asked.values
+    matchers = parse_selector(values.one("query"))
+    span = _checked_span(asked)
+    wanted = [name for name in values.one("targetLabels").split(",") if name] or [one.name for one in matchers]
+    found: dict[Labels, int] = {}
+    for labels, entries in asked.source.select(matchers, *span):
+        shown = [item for item in labels if item[0] in wanted]
+        keys = [tuple(shown)]
+        if values.one("aggregateBy") == "labels":
+            keys = [((name, ""),) for name, _ in (shown if values.one("targetLabels") else labels)]
+        for key in keys:
+            found[key] = found.get(key, 0) + _size(entries)
+    rows = sorted(found.items(), key=_largest)
+    return answers.vector(rows[: values.limit() if values.one("limit") else VOLUME_ROWS], span[1])
+
+
+def _largest(row: tuple[Labels, int]) -> tuple[int, Labels]:
+    return -row[1], row[0]
+
+
+def _tail(asked: Request) -> Answer:
+    return plain(501, "tail is not available: ask query_range for what is new\n")
+
+
+def _ready(asked: Request) -> Answer:
+    return plain(200, "ready\n")
+
+
+def _buildinfo(asked: Request) -> Answer:
+    facts = {"version": VERSION, "revision": "", "branch": "HEAD", "buildUser": "", "buildDate": "", "goVersion": ""}
+    return answer(200, encoded(facts) + "\n", JSON)
+
+
+def _metrics(asked: Request) -> Answer:
+    """What `/metrics` shows of the store itself."""
+    lines = [
+        "# HELP loki_build_info A metric with a constant '1' value labeled by version.",
+        "# TYPE loki_build_info gauge",
+        f'loki_build_info{{version="{VERSION}"}} 1',
+    ]
+    if isinstance(asked.source, LogStore):
+        for name, kind, explained, value in (
+            ("loki_distributor_bytes_received_total", "counter", "The total number of uncompressed bytes received per"
+             " tenant.", asked.source.received_bytes),
+            ("loki_distributor_lines_received_total", "counter", "The total number of lines received per tenant.",
+             asked.source.received_lines),
+            ("loki_ingester_memory_streams", "gauge", "The total number of streams in memory per tenant.",
+             len(asked.source)),
+        ):  # fmt: skip
+            lines += [f"# HELP {name} {explained}", f"# TYPE {name} {kind}", f'{name}{{tenant="fake"}} {value}']
+    return answer(200, "\n".join(lines) + "\n", "text/plain; version=0.0.4; charset=utf-8")
+
+
+#: Path -> who answers.
+ROUTES: dict[str, Callable[[Request], Answer]] = {
+    "/loki/api/v1/query": _query,
+    "/loki/api/v1/query_range": _query_range,
+    "/loki/api/v1/labels": _labels,
+    "/loki/api/v1/label": _labels,
+    "/loki/api/v1/series": _series,
+    "/loki/api/v1/index/stats": _stats,
+    "/loki/api/v1/index/volume": _volume,
+    "/loki/api/v1/tail": _tail,
+    "/loki/api/v1/status/buildinfo": _buildinfo,
+    "/ready": _ready,
+    "/metrics": _metrics,
+}
