@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
 
 def server_of(toolbox: Toolbox, group: str = "") -> MCPServer[Any]:
     """A server with the tools of a group, or with all."""
+    # The library would print what clients do wrong, in colours: they are told themselves.
+    logging.basicConfig(handlers=[logging.NullHandler()])
     made: MCPServer[Any] = MCPServer(group or "oncall", instructions=_INSTRUCTIONS)
     for name in _GROUPS[group] if group else [name for names in _GROUPS.values() for name in names]:
         method: Tool = getattr(toolbox, name)

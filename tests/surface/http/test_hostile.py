@@ -86,13 +86,10 @@ def load(served: ServedCluster, seconds: float, clients: int) -> None:
     assert alone.world_digest == again.live.world_digest
 
 
-def test_a_mixture_of_requests_loses_and_leaks_nothing(served: ServedCluster) -> None:
-    load(served, 3.0, 8)
-
-
 @pytest.mark.slow
-def test_a_minute_of_it(served: ServedCluster) -> None:
-    load(served, 60.0, 32)
+@pytest.mark.parametrize(("seconds", "clients"), [(3.0, 8), (60.0, 32)])
+def test_a_mixture_of_requests_loses_and_leaks_nothing(served: ServedCluster, seconds: float, clients: int) -> None:
+    load(served, seconds, clients)
 
 
 def test_who_reads_nothing_holds_a_bounded_amount_and_nobody_up(served: ServedCluster) -> None:
