@@ -267,7 +267,9 @@ class CalmWaits:
             here = np.nonzero(which == number)[0]
             if len(here):
                 u, v, w = (each[here] for each in drawn)
-                ranked = rank > 0 and isinstance(law, Batches)
-                found = law.draw_at(rank, u, v, w) if ranked else law.draw(u, v, w)
+                if rank > 0 and isinstance(law, Batches):
+                    found = law.draw_at(rank, u, v, w)
+                else:
+                    found = law.draw(u, v, w)
                 waits[here] = self._service[pod[here]] * found
         return waits

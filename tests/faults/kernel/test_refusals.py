@@ -99,8 +99,8 @@ committed_depth"""
 @pytest.mark.parametrize(
     ("task_id", "old", "new", "said"),
     [
-        (NIC, "{loss: 0.45}", "{loss: 0.45, nic: eth7}", "mine.yaml:10: Node/N has no interface eth7; it has eth0"),
-        (NIC, "{loss: 0.45}", "{loss: 1.5}", "mine.yaml:11: fault nic_fail_slow: params.loss: Input should be less"),
+        (NIC, "{loss: 0.4}", "{loss: 0.4, nic: eth7}", "mine.yaml:10: Node/N has no interface eth7; it has eth0"),
+        (NIC, "{loss: 0.4}", "{loss: 1.5}", "mine.yaml:11: fault nic_fail_slow: params.loss: Input should be less"),
         (
             NIC,
             "committed_depth",

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from simcluster.cli.serving import AGENT
+from simcluster.eval.serving.endpoints import AGENT
 from simcluster.session import sandbox
 from simcluster.session.door import SessionDoor
 from simcluster.surface.http.application import Application
