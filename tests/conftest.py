@@ -8,7 +8,7 @@ import pytest
 
 from tests.pins import Pins
 
-#: Without `--whole`, every so many-th case of a slow test runs, and the first always.
+#: Without `--whole`, every so many-th case of a slow test runs (or as `slow(every=N)` says), and the first always.
 SAMPLE = 5
 
 
@@ -30,11 +30,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seen: dict[str, int] = {}
     kept, dropped = [], []
     for item in items:
-        if item.get_closest_marker("slow") is None:
+        slow = item.get_closest_marker("slow")
+        if slow is None:
             kept.append(item)
             continue
-        name = item.nodeid.partition("[")[0]
-        (kept if seen.setdefault(name, 0) % SAMPLE == 0 else dropped).append(item)
+        name, every = item.nodeid.partition("[")[0], slow.kwargs.get("every", SAMPLE)
+        (kept if seen.setdefault(name, 0) % every == 0 else dropped).append(item)
         seen[name] += 1
     if dropped:
         config.hook.pytest_deselected(items=dropped)
