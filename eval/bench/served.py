@@ -170,8 +170,12 @@ def _cluster(folder: Path) -> Iterator[tuple[Client, Client]]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
-        said = [process.stdout.readline().removeprefix("export ").strip().partition("=")[::2] for _ in range(4)]
-        named = {name: shlex.split(value)[0] for name, value in said}
+        named: dict[str, str] = {}
+        for line in process.stdout:
+            name, _, value = line.removeprefix("export ").strip().partition("=")
+            named[name] = shlex.split(value)[0]
+            if name == "SIMCLUSTER_TOKEN":  # the last one
+                break
         api, token = named["SIMCLUSTER_API"], named["SIMCLUSTER_TOKEN"]
         ready = Client(api, token)
         while not ready.is_ready():
