@@ -107,6 +107,7 @@ class _Tick:
         self.scanned = [0.0] * operations
         self.log_bytes = 0.0
         self.waiting = 0.0  # operations that wait for the log
+        self.followed: dict[str, LostPages] = {}  # by database
         self.changes = 0.0
 
 
@@ -218,7 +219,9 @@ class Storage:
         warm = database.described.hot_share if io.hot is None else io.hot
         touched = count * (io.reads + io.writes)
         missed = 0.0
-        lost = self._follow(database, hot, rest)
+        if database.name not in tick.followed:
+            tick.followed[database.name] = self._follow(database, hot, rest)
+        lost = tick.followed[database.name]
         for name, share in ((hot, warm), (rest, 1.0 - warm)):
             missed += self.cache.access(name, touched * share, seconds)
             if lost:
