@@ -13,15 +13,14 @@ from simcluster import tasks
 from simcluster.tasks.model import Task, Truth, _replace
 
 NODES = ("control-plane", "worker-1", "worker-2", "worker-3")
+_BOUTIQUE = """adservice cartservice checkoutservice currencyservice emailservice frontend paymentservice
+    productcatalogservice recommendationservice redis-cart shippingservice"""
+_HOTEL = """consul frontend geo memcached-profile memcached-rate memcached-reserve mongodb-geo mongodb-profile
+    mongodb-rate mongodb-recommendation mongodb-reservation mongodb-user profile rate recommendation reservation
+    search user"""
 WORKLOADS = {
-    "online-boutique": (
-        "adservice cartservice checkoutservice currencyservice emailservice frontend paymentservice "
-        "productcatalogservice recommendationservice redis-cart shippingservice"
-    ).split(),
-    "hotel-reservation": (
-        "consul frontend geo memcached-profile memcached-rate memcached-reserve mongodb-geo mongodb-profile mongodb-rate "
-        "mongodb-recommendation mongodb-reservation mongodb-user profile rate recommendation reservation search user"
-    ).split(),
+    "online-boutique": _BOUTIQUE.split(),
+    "hotel-reservation": _HOTEL.split(),
     "storefront": ["catalog", "gateway", "inventory", "reviews"],
 }
 LABELS = ("right", "wrong", "unclear")
