@@ -22,6 +22,6 @@ def test_the_twin_has_the_same_users_and_none_of_the_incident() -> None:
     twin.run_for(10 * SECOND)
     assert twins.at(episode.task, 3, None, now).now == now  # a copy: what became of the first does not matter
     later = twins.at(episode.task, 3, None, twin.now)  # goes on from there
-    assert later.sim.digest.hex == twin.sim.digest.hex
+    assert later.sim.digest.hex() == twin.sim.digest.hex()
     with pytest.raises(ValueError, match="begins at"):
         Twins().at(episode.task, 3, None, 0)
