@@ -9,6 +9,7 @@ earns nothing. The reader knows no truth.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,9 @@ SENTENCES_MAX = 150
 #: Characters in which values are looked for.
 TEXT_MAX = 60_000
 #: Values of a dictionary that are read.
-LINES_MAX = 2_000
+VALUES_MAX = 20_000
+#: Longer integers are no values of anything.
+_BITS_MAX = 64
 #: Characters of a sentence that are read.
 SENTENCE_MAX = 1_500
 #: Words that an owner which nothing links counts as farther away.
@@ -126,16 +129,17 @@ def as_text(answer: object) -> str:
             return str(answer)
     lines: list[str] = []
     stack: list[tuple[str, object]] = [("", answer)]
-    seen: set[int] = set()
-    while stack and len(lines) < LINES_MAX:
+    left = VALUES_MAX  # which also ends what contains itself
+    while stack:
         key, value = stack.pop()
         if isinstance(value, (Mapping, list, tuple)):
-            if id(value) in seen:
+            pairs = value.items() if isinstance(value, Mapping) else ((key, item) for item in value)
+            inner = [(str(name).replace("_", " "), item) for name, item in itertools.islice(pairs, left)]
+            stack.extend(reversed(inner))
+            left -= len(inner)
+        elif isinstance(value, (str, int, float)) and not (isinstance(value, int) and value.bit_length() > _BITS_MAX):
+            if isinstance(value, str) and not value.strip():
                 continue
-            seen.add(id(value))
-            items = value.items() if isinstance(value, Mapping) else ((key, item) for item in value)
-            stack.extend(reversed([(str(name).replace("_", " "), item) for name, item in items]))
-        elif value is not None and not (isinstance(value, str) and not value.strip()):
             lines.append(f"{key}: {value}" if key else str(value))
     return "\n".join(lines)
 

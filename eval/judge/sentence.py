@@ -176,15 +176,15 @@ class Sentence:
 
 def _label_role(head: Sequence[Token]) -> str:
     """What a label makes of what follows: the role of the words that begin it, or else that end it."""
-    told = [token for token in head if token.text not in (".", ")", "-", "(", "=", "the") and not token.text.isdigit()]
-    if any(token.text == "," for token in told):
+    kept = [token for token in head if token.text not in (".", ")", "-", "(", "=", "the") and not token.text.isdigit()]
+    if any(token.text == "," for token in kept):
         return ""
     ends = [
-        (len(told) - hit.end, role)
+        (len(kept) - hit.end, role)
         for role, known in labels().items()
-        for hit in known.hits(told)
+        for hit in known.hits(kept)
         if hit.start == 0
-        and len(told) - hit.end <= (_LABEL_MORE if hit.end > 1 or hit.phrase not in words("bare") else 0)
+        and len(kept) - hit.end <= (_LABEL_MORE if hit.end > 1 or hit.phrase not in words("bare") else 0)
     ]
     return min(ends)[1] if ends else ""
 

@@ -47,6 +47,7 @@ BAD: dict[str, str | Mapping[str, Any]] = {
     "many causes": ". ".join(f"worker-{i} has a bad disk{i} and a full conntrack table{i}" for i in range(20_000)),
     "a long key": {"x" * 1_000_000: 1},
     "a large number": {"component": 10**300},
+    "a larger one": {"family": 10**5000},
     "many keys": {str(i): "x" * 50 for i in range(20_000)},
     "a surrogate": "\ud800",
 }

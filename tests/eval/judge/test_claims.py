@@ -32,7 +32,7 @@ def test_a_claim_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"componnent": "x"}, "unknown field componnent; did you mean component"),
         ({"component": ""}, "component is missing"),
@@ -46,13 +46,13 @@ def test_a_claim_is_read() -> None:
         ({"where": "x" * 2001}, "where has 2001 characters"),
     ],
 )
-def test_a_wrong_field_is_named_with_what_is_right(changed: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_wrong_field_is_named_with_what_is_right(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_claims(RIGHT | changed)
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         ({"claims": []}, "at least one"),
         ({"claims": [RIGHT] * 21}, "at most 20"),
@@ -61,8 +61,8 @@ def test_a_wrong_field_is_named_with_what_is_right(changed: dict[str, Any], told
         ({"claims": [RIGHT], "scope": []}, "'scope' stands beside claims"),
     ],
 )
-def test_several_claims_are_checked_one_by_one(answer: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_several_claims_are_checked_one_by_one(answer: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_claims(answer)
 
 

@@ -35,10 +35,10 @@ def test_the_set_is_large_and_wide_and_split_by_incident() -> None:
 def test_the_judge_agrees_with_the_labels(half: str) -> None:
     found, right, wrong = measured(half)
     names = [*(f"accepted {c.name}" for c in found.accepted), *(f"refused {c.name}" for c in found.refused)]
-    told = "\n".join(names) if half == "tuned" else "who looks at these, tunes on them"
-    assert found.kappa >= 0.9, told
-    assert len(found.accepted) <= WRONG_MAX * wrong, told
-    assert len(found.refused) <= RIGHT_MAX * right, told
+    shown = "\n".join(names) if half == "tuned" else "who looks at these, tunes on them"
+    assert found.kappa >= 0.9, shown
+    assert len(found.accepted) <= WRONG_MAX * wrong, shown
+    assert len(found.refused) <= RIGHT_MAX * right, shown
 
 
 def test_agreement_by_chance_is_none() -> None:
