@@ -21,7 +21,7 @@ from simcluster.eval.judge.entities import Mention, Roster, roster
 from simcluster.eval.judge.lexicon import telling
 from simcluster.eval.judge.sentence import Evidence, Sentence
 from simcluster.eval.judge.tokens import normal, sentences
-from simcluster.eval.judge.vocabulary import cues, vocabulary, words
+from simcluster.eval.judge.vocabulary import cues, patterns_of, vocabulary, words
 
 #: Sentences with something in them that are read; nobody needs as many to name a cause.
 SENTENCES_MAX = 150
@@ -35,8 +35,12 @@ _BITS_MAX = 64
 SENTENCE_MAX = 1_500
 #: Words that an owner which nothing links counts as farther away.
 _FAR = 4
+#: Words of a line that only says where.
+_PLACE_MAX = 14
 #: From so many words on a name is no owner if there is one spoken of before.
 _TOO_FAR = 9
+#: Up to so many words from it a name is right beside a kind of cause.
+_CLOSE = 3
 
 
 class Stated(NamedTuple):
@@ -170,8 +174,7 @@ def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=16)
 def _telling(known: Roster) -> re2._Regexp[str]:
-    patterns = [pattern for family in vocabulary().families.values() for pattern in family.patterns]
-    anywhere = telling([*(text for pattern in patterns for text in pattern.all), *cues().blames]) | known.begun
+    anywhere = telling([*patterns_of(), *cues().blames]) | known.begun
     heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
     some, first = ("|".join(map(re2.escape, sorted(parts))) for parts in (anywhere, heads))
     return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
@@ -185,14 +188,19 @@ class _Claims:
         self._known = known
 
     def stated(self) -> list[Stated]:
-        found = []
+        found, first = [], dict[str, tuple[str, ...]]()
         for number, sentence in enumerate(self._parsed):
             for one in sentence.evidence:
-                owners = self._owners(number, one)
+                owners, close = self._owners(number, one)
+                if one.role in ("cause", "said"):
+                    owners = owners if close else first.get(one.family, owners)
+                    if owners:
+                        first.setdefault(one.family, owners)
                 found.append(Stated(one.family, owners, one.role, sentence.maybe, number))
         return found
 
-    def _owners(self, number: int, one: Evidence) -> tuple[str, ...]:
+    def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
+        """Names of the components that have it, and whether it stands right beside them."""
         sentence = self._parsed[number]
         span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
         inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
@@ -200,15 +208,16 @@ class _Claims:
         if any(m.start == one.anchor for m in own) and "Node" in vocabulary().families[one.family].kinds:
             own = [m for m in own if "Node" in self._known.kinds[m.name]]  # a component of nodes, such as kube-proxy
         active = [m for m in own if not _done_to(sentence, m)]
-        if active and min(self._distance(sentence, m, one) for m in active) < _TOO_FAR:
-            return self._nearest(sentence, active, one)
+        nearest = min((self._distance(sentence, m, one) for m in active), default=_TOO_FAR)
+        if nearest < _TOO_FAR:
+            return self._nearest(sentence, active, one), nearest <= _CLOSE
         before = [m for m in sentence.mentions if m.start < span.start and not m.address]
         behind = [m for m in sentence.mentions if m.start >= span.end and not m.address]
-        for mentions in (before, *self._earlier(number), behind, *self._later(number)):
-            earlier = self._fitting(mentions, one.family)
-            if earlier:
-                return (earlier[0].name,)
-        return self._nearest(sentence, own, one) if own else ()
+        for mentions in (before, *self._earlier(number), active, own, behind, *self._later(number)):
+            fitting = self._fitting(mentions, one.family)
+            if fitting:
+                return (fitting[0].name,), False
+        return (), False
 
     def _earlier(self, number: int) -> list[list[Mention]]:
         """Names in sentences before, the last first; those of victims after all others."""
@@ -218,7 +227,9 @@ class _Claims:
         return [[m for m in s.mentions if not m.address] for s in (*kept, *rest)]
 
     def _later(self, number: int) -> list[list[Mention]]:
+        """Names in lines behind that only say where: "Node: worker-2"."""
         behind = [s for s in self._parsed[number + 1 :] if s.spans[0].role not in ("effect", "denied", "void")]
+        behind = [s for s in behind if s.blames or (":" in s.text and len(s.found) <= _PLACE_MAX)]
         return [[m for m in s.mentions if not m.address] for s in behind]
 
     def _fitting(self, mentions: Sequence[Mention], family: str) -> list[Mention]:

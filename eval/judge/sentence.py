@@ -16,6 +16,8 @@ Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
 _MARKS = frozenset(
     [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
 )
+#: And words with which what is denied has been said.
+_CLAUSES = _MARKS | {"that", "which", "whose", "where", "when", "as"}
 #: A denial reaches so many words.
 _REACH = 8
 _LABEL_WORDS = 6
@@ -125,6 +127,14 @@ class Sentence:
     def _cut(self, body: int, cause: bool) -> list[Span]:
         """The parts between words that say what follows from what."""
         because, therefore = self._cue("because"), self._cue("therefore")
+        if (
+            therefore
+            and therefore[0].start == body
+            and not cause
+            and therefore[0].end > body + 1
+            and not self._cue("blames")
+        ):
+            return [Span(body, len(self.found), "effect")]  # "as a result …"
         marks: list[tuple[int, int, str]] = [
             (hit.start, hit.end, "therefore") for hit in therefore if hit.start > body + 1
         ]
@@ -232,7 +242,7 @@ def _whole(
 def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozenset[int]) -> bool:
     """Whether a word in front of a phrase takes it back; words `inside` the evidence itself do not."""
     begun = hit.start
-    while begun > 0 and hit.start - begun < _REACH and found[begun - 1].text not in _MARKS:
+    while begun > 0 and hit.start - begun < _REACH and found[begun - 1].text not in _CLAUSES:
         begun -= 1
     return any(
         begun <= other.start and other.end <= hit.start and other.start not in inside

@@ -13,6 +13,8 @@ _WORD = re.compile(
     r"|->|=>|→|\*{2,}|[.,:;?!()=—–]|(?<!\S)-+(?!\S)"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n+")
+#: The line of a manifest that belongs to the one above it.
+_VALUE = re.compile(r"\n[ \t]{0,40}(value:)")
 #: Texts of so many characters are not folded: one letter may become eighteen.
 _FOLDED_MAX = 20_000
 #: One spelling of what is typed in several ways.
@@ -49,7 +51,8 @@ def sentences(text: str) -> Iterator[str]:
     >>> list(sentences(normal("It is 0.5 cores.  Too few!\\n\\nYes; no")))
     ['it is 0.5 cores.', 'too few!', 'yes;', 'no']
     """
-    return iter(dict.fromkeys(part.strip() for part in _SENTENCE.split(text) if part and not part.isspace()))
+    parts = _SENTENCE.split(_VALUE.sub(r" \1", text))
+    return iter(dict.fromkeys(part.strip() for part in parts if part and not part.isspace()))
 
 
 def tokens(sentence: str) -> list[Token]:

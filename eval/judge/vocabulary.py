@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import Field
@@ -13,10 +15,15 @@ from simcluster.faults import registry
 
 
 class Pattern(Content):
-    """Every phrase of `all`, and one of `any` if there are any."""
+    """Every phrase of `all`, and one of `any` if there are any. `a|b` in `all` is either of them."""
 
     all: tuple[str, ...]
     any: tuple[str, ...] = ()
+
+    def plain(self) -> Iterator[Pattern]:
+        """The patterns without `|` that it stands for."""
+        for chosen in itertools.product(*(text.split("|") for text in self.all)):
+            yield Pattern(all=chosen, any=self.any)
 
 
 class Family(Content):
@@ -104,9 +111,8 @@ def words(use: str) -> frozenset[str]:
 @functools.cache
 def lexicon() -> Lexicon:
     """Every phrase of every family, and every cue."""
-    patterns = [pattern for family in vocabulary().families.values() for pattern in family.patterns]
-    said = [phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any)]
-    return Lexicon([*said, *cue_of()])
+    patterns = [pattern for known in patterns_of().values() for _, pattern in known]
+    return Lexicon([*(phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any)), *cue_of()])
 
 
 @functools.cache
@@ -131,6 +137,6 @@ def patterns_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
     """Patterns with their families by the phrase that they begin with."""
     found: dict[str, tuple[tuple[str, Pattern], ...]] = {}
     for name, family in vocabulary().families.items():
-        for pattern in family.patterns:
+        for pattern in itertools.chain.from_iterable(each.plain() for each in family.patterns):
             found[pattern.all[0]] = (*found.get(pattern.all[0], ()), (name, pattern))
     return found
