@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import re2
+
 from simcluster.eval.judge.tokens import Token, normal, tokens
 
 
@@ -49,8 +51,11 @@ class Lexicon:
 
 
 def telling(phrases: Iterable[str]) -> set[str]:
-    """For each phrase the longest of its words, without stars: where that is not, the phrase is not."""
-    return {max((word.strip("*") for word in words_of(phrase)), key=len) for phrase in phrases}
+    """For each phrase an expression of the longest of its words: where that is not found, the phrase is not."""
+    longest = {max(words_of(phrase), key=len) for phrase in phrases}
+    return {
+        ("" if word.startswith("*") or not word.isascii() else r"\b") + re2.escape(word.strip("*")) for word in longest
+    }
 
 
 def words_of(phrase: str) -> tuple[str, ...]:

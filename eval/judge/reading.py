@@ -174,9 +174,9 @@ def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=16)
 def _telling(known: Roster) -> re2._Regexp[str]:
-    anywhere = telling([*patterns_of(), *cues().blames]) | known.begun
+    anywhere = telling([*patterns_of(), *cues().blames]) | set(map(re2.escape, known.begun))
     heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
-    some, first = ("|".join(map(re2.escape, sorted(parts))) for parts in (anywhere, heads))
+    some, first = ("|".join(sorted(parts)) for parts in (anywhere, heads))
     return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
 
 
