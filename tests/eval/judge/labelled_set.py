@@ -10,6 +10,7 @@ from typing import NamedTuple
 import yaml
 
 from simcluster import tasks
+from simcluster.eval.statistics import cohen_kappa
 from simcluster.tasks.model import Task, Truth, _replace
 
 NODES = ("control-plane", "worker-1", "worker-2", "worker-3")
@@ -94,12 +95,8 @@ class Agreement(NamedTuple):
 def agreement(over: Iterable[Case], passes: Callable[[Case], bool]) -> Agreement:
     """Cohen's kappa of a judge with the labels."""
     both = [(case, case.label == "right", passes(case)) for case in over]
-    n = len(both)
-    right, passed = sum(r for _, r, _ in both), sum(p for _, _, p in both)  # integers
-    agree = sum(r == p for _, r, p in both) / n  # integers
-    chance = (right * passed + (n - right) * (n - passed)) / n**2
     return Agreement(
-        1.0 if chance == 1.0 else (agree - chance) / (1.0 - chance),
+        cohen_kappa((r, p) for _, r, p in both),
         tuple(case for case, r, p in both if p and not r),
         tuple(case for case, r, p in both if r and not p),
     )
