@@ -35,8 +35,6 @@ LIMIT_S = 300
 #: Share that has to be killed.
 GOAL = 0.8
 _PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
-#: Bytecode is kept in the copies.
-_ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
 
 
 def main() -> int:
@@ -58,6 +56,11 @@ def main() -> int:
         verdicts = pool.map(lambda one: _try(*one, reach, trees), enumerate(mutants))
         killers = list(_shown(verdicts, mutants, options.json))
     return _summary(mutants, killers, sys.stderr if options.json else sys.stdout)
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    """For the tests of a copy: they and their child processes import it, and keep bytecode in it."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": "", "PYTHONPATH": str(tree)}
 
 
 def _names() -> list[str]:
@@ -100,7 +103,9 @@ def _watched(name: str, trees: SimpleQueue[Path]) -> Found:
     out = tree / "reach.pickle"
     try:
         command = [*_PYTEST, "-p", "tests.mutants.watch", name]
-        run = subprocess.run(command, cwd=tree, env=_ENVIRONMENT | {OUT: str(out)}, capture_output=True, check=False)
+        run = subprocess.run(
+            command, cwd=tree, env=_environment(tree) | {OUT: str(out)}, capture_output=True, check=False
+        )
         if run.returncode:
             print(f"{name} fails as it is:\n{run.stdout.decode()[-2000:]}", file=sys.stderr)
         found: Found = pickle.loads(out.read_bytes())
@@ -131,7 +136,9 @@ def _failing(tree: Path, tests: list[str]) -> str:
     (tree / "tests.txt").write_text("\n".join(tests))
     command = [*_PYTEST, "-x", "@tests.txt"]
     try:
-        run = subprocess.run(command, cwd=tree, env=_ENVIRONMENT, capture_output=True, timeout=LIMIT_S, check=False)
+        run = subprocess.run(
+            command, cwd=tree, env=_environment(tree), capture_output=True, timeout=LIMIT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return "a test that hangs"
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout.decode(), re.M)

@@ -81,7 +81,9 @@ def _union(bits: Iterable[int]) -> int:
 def _statement(tree: ast.Module, line: int) -> set[int]:
     """Lines of the statement on a line (of a compound one without what it holds); none outside of functions."""
     around = [one for one in ast.walk(tree) if isinstance(one, ast.stmt) and line in _lines(one)]
-    if not any(isinstance(one, ast.FunctionDef) and line >= one.body[0].lineno for one in around):
+    if not any(
+        isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and line >= one.body[0].lineno for one in around
+    ):
         return set()
     inner = min(around, key=lambda one: (len(_lines(one)), -one.col_offset))
     held = [one for one in ast.walk(inner) if isinstance(one, ast.stmt) and one is not inner]
