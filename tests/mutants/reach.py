@@ -11,8 +11,8 @@ from itertools import groupby, takewhile
 
 from tests.mutants.watch import Found
 
-#: CPU time of the tests that are tried on a mutant, as the run under coverage took it (2.5 times as long as others).
-BUDGET_S = 60.0
+#: CPU time of the tests that are tried on a mutant, as the run under coverage took it.
+BUDGET_S = 40.0
 
 
 @dataclass

@@ -17,6 +17,8 @@ import pytest
 
 #: In the environment: the file to write.
 OUT = "SIMCLUSTER_MUTANTS_OUT"
+#: In the environment: the files to watch, divided by line ends. Few of them are watched at little cost.
+FILES = "SIMCLUSTER_MUTANTS_FILES"
 #: In the environment: the test that runs, for its child processes.
 TEST = "SIMCLUSTER_MUTANTS_TEST"
 #: The tests with their seconds of CPU, those that fail, and the names of each file's lines.
@@ -25,8 +27,8 @@ Found = tuple[dict[str, float], set[str], dict[str, dict[int, list[str]]]]
 _FOLDER = tempfile.TemporaryDirectory(prefix="reach-")
 _CONFIGURATION = Path(_FOLDER.name) / "coveragerc"
 _CONFIGURATION.write_text(
-    f"[run]\nsource = {Path.cwd()}\nomit = {Path.cwd()}/tests/*\nparallel = true\n"
-    f"data_file = {_FOLDER.name}/lines\ncontext = ${{{TEST}-}}\npatch = _exit\n"
+    f"[run]\nparallel = true\ndata_file = {_FOLDER.name}/lines\ncontext = ${{{TEST}-}}\npatch = _exit\ninclude =\n"
+    + "".join(f"    {Path.cwd() / name}\n" for name in os.environ[FILES].splitlines())
 )
 os.environ[TEST] = ""
 _COVER = coverage.Coverage(config_file=str(_CONFIGURATION))
