@@ -24,9 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants.reach import Reach
+from tests.mutants.reach import FILES, OUT, Found, Reach
 from tests.mutants.sample import ROOMS, Mutant, drawn
-from tests.mutants.watch import FILES, OUT, Found
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What the tests reach is kept here.

@@ -9,8 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
-from tests.mutants.watch import Found
-
+#: In the environment of `tests.mutants.watch`: the file to write.
+OUT = "SIMCLUSTER_MUTANTS_OUT"
+#: In its environment: the files to watch, divided by line ends. Few of them are watched at little cost.
+FILES = "SIMCLUSTER_MUTANTS_FILES"
+#: What it writes: the tests with their seconds of CPU, those that fail, and the names of each file's lines.
+Found = tuple[dict[str, float], set[str], dict[str, dict[int, list[str]]]]
 #: CPU time of the tests that are tried on a mutant, as the run under coverage took it.
 BUDGET_S = 40.0
 

@@ -15,14 +15,10 @@ from typing import Any
 import coverage
 import pytest
 
-#: In the environment: the file to write.
-OUT = "SIMCLUSTER_MUTANTS_OUT"
-#: In the environment: the files to watch, divided by line ends. Few of them are watched at little cost.
-FILES = "SIMCLUSTER_MUTANTS_FILES"
+from tests.mutants.reach import FILES, OUT
+
 #: In the environment: the test that runs, for its child processes.
 TEST = "SIMCLUSTER_MUTANTS_TEST"
-#: The tests with their seconds of CPU, those that fail, and the names of each file's lines.
-Found = tuple[dict[str, float], set[str], dict[str, dict[int, list[str]]]]
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="reach-")
 _CONFIGURATION = Path(_FOLDER.name) / "coveragerc"
