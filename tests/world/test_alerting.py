@@ -11,6 +11,7 @@ import yaml
 
 from simcluster.engine import SECOND
 from simcluster.telemetry.promql.parsing import parse
+from simcluster.telemetry.promql.storage import Matcher
 from simcluster.telemetry.promql.syntax import selectors
 from simcluster.world import World, bootstrap
 
@@ -171,19 +172,13 @@ def test_an_alert_waits_fires_and_pages_and_is_over(world: World) -> None:
     assert 'namespace="shop"' in page.text
     series = world.series
     assert series is not None
-    named = [("__name__", "=", "ALERTS"), ("alertname", "=", "PodStatusError")]
-    states = {dict(one.labels)["alertstate"] for one in series.select([_matcher(*m) for m in named], 0, 1 << 60)}
+    named = [Matcher("__name__", "=", "ALERTS"), Matcher("alertname", "=", "PodStatusError")]
+    states = {dict(one.labels)["alertstate"] for one in series.select(named, 0, 1 << 60)}
     assert states == {"pending", "firing"}
     world.kubectl().run("rollout undo -n shop deployment/front")
     world.run_for(480 * SECOND)
     assert paged(world) == []
     assert firing(world) == {}
-
-
-def _matcher(name: str, op: str, value: str) -> Any:
-    from simcluster.telemetry.promql.storage import Matcher
-
-    return Matcher(name, op, value)
 
 
 def test_a_service_without_endpoints_is_found_by_probes(world: World) -> None:
