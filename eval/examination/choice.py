@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simcluster.world import World
 
 #: How many workloads are rolled and get a replica more, and how many nodes are rebooted or drained in a grade.
-ROLLS, MORE, LOSSES = 2, 1, 1
+ROLLS, MORE, LOSSES = 1, 1, 1
 #: Who writes EndpointSlices by himself.
 _CONTROLLER = "endpointslice-controller.k8s.io"
 

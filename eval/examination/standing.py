@@ -53,10 +53,10 @@ def failings(world: World, namespace: str, critical: list[str]) -> list[str]:
         critical: components of the control plane that must have a pod.
     """
     store = world.api.store
-    found = [why for where in (namespace, "kube-system") for kind, one in workloads(world, where)
-             if (why := unfinished(kind, one))]  # fmt: skip
+    found = [f"Node {name_of(n)} is not Ready" for n in store.objects("nodes") if not observe.is_node_ready(n)]
     found += [f"{name} does not run" for name in observe.critical_failing(store, world.sim.now, critical)]
-    found += [f"Node {name_of(n)} is not Ready" for n in store.objects("nodes") if not observe.is_node_ready(n)]
+    for where in (namespace, "kube-system"):
+        found += filter(None, (unfinished(kind, one) for kind, one in workloads(world, where)))
     return found
 
 

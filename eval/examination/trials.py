@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 #: How long a world may take to be well again.
 LIMIT_NS = 240 * SECOND
+#: How long nothing is done at least to see what comes by itself.
+LASTS_NS = 120 * SECOND
 #: It is looked at so often, at what happened since.
-LOOK_NS = 20 * SECOND
+LOOK_NS = 10 * SECOND
 #: So many looks at a world in which everything is rolled out and hardly a user is served: it has collapsed.
-COLLAPSED_LOOKS = 4
+COLLAPSED_LOOKS = 8
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Trial(ABC):
             complete = not failings(world, norm.task.namespace, norm.critical)
             collapsed = collapsed + 1 if unserved and complete else 0
             if collapsed >= COLLAPSED_LOOKS or world.sim.now >= end_ns:
-                return found[0]
+                return "; ".join(found[:2])
 
 
 @dataclass(frozen=True)
@@ -110,15 +112,15 @@ class TimePasses(Trial):
         return ""
 
     def take(self, world: World, norm: Norm) -> str:
-        """Live on for half as long again as the incident took to be noticed, at least `LIMIT_NS`."""
-        lasts_ns = max(LIMIT_NS, norm.slow_ns + norm.slow_ns // 2)
+        """Live on for half as long again as the incident took to be noticed, at least `LASTS_NS`."""
+        lasts_ns = max(LASTS_NS, norm.slow_ns + norm.slow_ns // 2)
         end_ns, namespace = world.sim.now + lasts_ns, norm.task.namespace
         before = memory(world, namespace)
         while world.sim.now < end_ns:
-            world.run_for(3 * LOOK_NS)
-            found = norm.complaints(world, 3 * LOOK_NS)
+            world.run_for(LASTS_NS // 2)
+            found = norm.complaints(world, LASTS_NS // 2)
             if found:
-                return found[0]
+                return "; ".join(found[:2])
         return next(iter(growing(before, memory(world, namespace), lasts_ns)), "")
 
 
@@ -203,7 +205,7 @@ class Drain(Trial):
         """Drain it, wait until what it ran is elsewhere, and uncordon it."""
         words = "--ignore-daemonsets --delete-emptydir-data --force --timeout=120s"
         problem = kubectl(world, norm, f"drain {self.subject} {words}")
-        world.run_for(LOOK_NS)
+        world.run_for(2 * LOOK_NS)
         return problem or kubectl(world, norm, f"uncordon {self.subject}")
 
 
