@@ -46,12 +46,14 @@ class Answer(NamedTuple):
         status: HTTP status, or for gRPC health 200 when SERVING.
         body: text of the answer.
         delay_ns: from connecting to the last byte; a client with a shorter timeout sees a timeout.
+        content_type: of the body; empty: what one guesses from it.
     """
 
     outcome: str
     status: int = 0
     body: str = ""
     delay_ns: int = 0
+    content_type: str = ""
 
 
 class ExecResult(NamedTuple):
