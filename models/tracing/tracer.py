@@ -6,8 +6,7 @@ and what waits when the process dies dies with it. Left out: what noting a span 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
 
 from simcluster.engine import MICROSECOND, FlatDict, Parted
 from simcluster.engine.clock import unix_us
@@ -26,14 +25,6 @@ from simcluster.telemetry.traces.span import Log, Source, Span, Tags
 _BY_DATAGRAM = "jaeger-client-go"
 #: A span and its tags in a batch, a magnitude.
 _SPAN_BYTES = 600
-
-
-@runtime_checkable
-class Collector(Protocol):
-    """A process that takes spans."""
-
-    def take_spans(self, spans: Sequence[Span]) -> bool:
-        """Take a batch; whether it could."""
 
 
 class ProcessTracer(Parted):
@@ -77,12 +68,10 @@ class ProcessTracer(Parted):
             return
         self._batches += 1
         there = self._found()
-        program = there.program if there is not None else None
         if (
             there is None
-            or not isinstance(program, Collector)
             or not self._arrives(there, len(ended))
-            or not program.take_spans([self._span(each) for each in ended])
+            or not there.program.take_spans([self._span(each) for each in ended])
         ):
             self.dropped += len(ended)
 

@@ -35,8 +35,7 @@ def error_of(span: Finished) -> str:
         return cause.text or "internal error"
     if span.call is not None:
         return describe(cause)
-    told = describe(cause)
-    return cause.path[0].answer.replace("{cause}", told)
+    return cause.path[0].answer.replace("{cause}", describe(cause))
 
 
 def code_of(span: Finished) -> str:

@@ -212,12 +212,13 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus and its exporters in the namespace `observe`, as a chart does, and wait until they serve.
+        """Install Prometheus, its exporters and Jaeger in the namespace `observe`, as charts do, until they serve.
 
         Raises:
             ValueError: the API server refused a manifest.
         """
-        self.apply(bootstrap.manifest("observe.yaml"))
+        for manifest in ("observe.yaml", "observe-traces.yaml"):
+            self.apply(bootstrap.manifest(manifest))
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)

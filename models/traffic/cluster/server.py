@@ -415,6 +415,11 @@ class Server(Parted):
         return self.cores if self._lender is None else self._lender[0].cores(self._lender[1])
 
     @property
+    def wait_alone(self) -> Wait:
+        """The closed form of its wait: what `wait` is beyond it, is a queue that is followed."""
+        return self._judged_wait
+
+    @property
     def said(self) -> tuple[int, float]:
         """As long as it is the same, so is what a request meets here (but for what its calls meet)."""
         return self.published, min(1.0, self._known_cores())

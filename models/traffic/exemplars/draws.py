@@ -8,7 +8,6 @@ from simcluster.engine import arithmetic
 from simcluster.models.traffic.cluster.distribution import Late, Latency, quantile
 from simcluster.models.traffic.cluster.nodes import Edge, Node, Target
 from simcluster.models.traffic.cluster.operations import CallSpec
-from simcluster.models.traffic.cluster.queueing import Wait
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.exemplars.parts import Journey
 
@@ -49,15 +48,24 @@ def inside_ns(server: Server, node: Node, journey: Journey) -> int:
     idle = operation.latency_ns * operation.latency_cv
     found = quantile(Latency(mean, busy * busy + idle * idle), journey.uniform()) if mean > 0.0 else 0.0
     if server.wait.mean_ns > 0.0:
-        found += _wait(server.wait, journey.uniform())
+        found += _wait(server, mean, journey.uniform())
     return math.floor(found)
 
 
-def _wait(wait: Wait, uniform: float) -> float:
-    """Of a closed form: who waits does so for an exponential time (`queueing`); of a followed queue, its law."""
-    squared = wait.variance / (wait.mean_ns * wait.mean_ns)
+def _wait(server: Server, service_ns: float, uniform: float) -> float:
+    """How long one request waits.
+
+    By the closed form who waits does so for an exponential time (`queueing`). A queue beyond it is as long as it is for
+    all who come: so many requests, each of whom is served for a time of its own.
+    """
+    wait, alone = server.wait, server.wait_alone
+    variance = wait.variance
+    beyond = wait.mean_ns - alone.mean_ns
+    if beyond > 0.0:
+        variance = alone.variance + beyond * service_ns
+    squared = variance / (wait.mean_ns * wait.mean_ns)
     if squared < 1.0:
-        return quantile(Latency(wait.mean_ns, wait.variance), uniform)
+        return quantile(Latency(wait.mean_ns, variance), uniform)
     chance = 2.0 / (squared + 1.0)
     return 0.0 if uniform >= chance else -wait.mean_ns / chance * arithmetic.log(1.0 - uniform / chance)
 

@@ -7,6 +7,8 @@ users do is the same with and without.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from simcluster.engine import SECOND, Simulation, Timer
 from simcluster.engine.streams import binomial_from_uniform, mix, uniform_at
 from simcluster.models.traffic.cluster.nodes import Layout
@@ -18,7 +20,7 @@ from simcluster.models.traffic.exemplars.follower import Follower, Traffic
 MOST_PER_SECOND = 0.5
 
 
-class Watched(Traffic):
+class Watched(Traffic, Protocol):
     """What is sampled: besides the plan the users it was made for, and what they did."""
 
     history: History
@@ -44,6 +46,11 @@ class Exemplars:
         self._timer: Timer | None = None
         self._until_ns = 0
         self._layout: Layout | None = None
+
+    @property
+    def now_ns(self) -> int:
+        """The instant up to which everything was followed, or is being followed."""
+        return self._sim.now
 
     def watch(self) -> None:
         """Some program traces."""

@@ -20,8 +20,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.observability import prometheus
+from simcluster.surface.observability import QueryError, jaeger, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -71,6 +72,7 @@ class Desk:
             Route("/status", self._status),
             Route("/get_app", self._get_app),
             Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
+            Route("/jaeger/api/{path:path}", self._jaeger),
             Mount("/", self._further),
         ]
         return Starlette(routes=routes)
@@ -86,7 +88,24 @@ class Desk:
             if text is None:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
-        turns, asked = self.turns, prometheus(f"/api/{request.path_params['path']}", query)
+        return await self._through(prometheus(f"/api/{request.path_params['path']}", query))
+
+    async def _jaeger(self, request: Request) -> Response:
+        """The cluster's Jaeger, likewise."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        assert self.turns is not None
+        query = list(request.query_params.multi_items())
+        try:
+            asked = jaeger(self.turns.door.look, f"/api/{request.path_params['path']}", query)
+        except QueryError as missing:
+            return JSONResponse({"detail": str(missing)}, 503)
+        return await self._through(asked)
+
+    async def _through(self, asked: ApiRequest) -> Response:
+        """An exchange with the API server."""
+        turns = self.turns
         assert turns is not None
         try:
             found = await turns.take_long(lambda: turns.door.exchange(asked, Caller()))
