@@ -23,7 +23,7 @@ from simcluster.models.traffic.cluster.causes import (
     UNCONNECTED,
     Cause,
 )
-from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, failure_ns, understands
+from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, failure_ns
 from simcluster.models.traffic.cluster.nodes import Edge, Node, Target
 from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.plan import Plan
@@ -151,7 +151,7 @@ class Follower:
         node = self._traffic.plan.nodes[target.node]
         server = self._traffic.plan.servers[node.server]
         attempt.peer = server.container.sandbox.address
-        if not understands(server.spec, call.client):
+        if not server.spec.understands(call.client):
             self._push(t_ns + _QUICK_NS, "hear", attempt, _cause(edge, PROTOCOL))
             return
         toll = target.toll
