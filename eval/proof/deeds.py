@@ -23,7 +23,7 @@ from simcluster.tasks.model import Step, Task
 if TYPE_CHECKING:
     from simcluster.world import World
 
-EXPLOITS = Path(__file__).parent / "exploits"
+FOLDER = Path(__file__).parent / "exploits"
 
 
 class Hand(Protocol):
@@ -64,17 +64,18 @@ class ExploitFile(Content):
 @cache
 def exploits() -> dict[str, Exploit]:
     """All exploits by id, kind by kind."""
-    files = sorted(EXPLOITS.glob("*.yaml"))
+    files = sorted(FOLDER.glob("*.yaml"))
     return {one.id: one for file in files for one in load_content(file, ExploitFile).exploits}
 
 
 def concrete(steps: tuple[Step, ...], world: World, task: Task) -> tuple[Step, ...]:
     """The steps with their marks replaced as the world is now."""
     marks = marks_of(world, task)
-    return tuple(_filled(step, marks) for step in steps)
+    return tuple(filled(step, marks) for step in steps)
 
 
-def _filled(step: Step, marks: dict[str, str]) -> Step:
+def filled(step: Step, marks: dict[str, str]) -> Step:
+    """The step with marks replaced by what they stand for."""
     found = step.model_dump()
     for key, value in found.items():
         for mark, text in marks.items():
