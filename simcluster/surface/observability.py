@@ -1,4 +1,4 @@
-"""How an operator reaches the cluster's Prometheus and Jaeger: through the API server's proxy of their Services.
+"""How an operator reaches the cluster's Prometheus, Alertmanager and Jaeger: by the API server's proxy.
 
 Who asks so meets what anybody meets in the cluster: no endpoints while a pod is not ready, no answer over a cut link.
 """
@@ -11,9 +11,9 @@ from typing import Any
 
 from simcluster.api.request import ADMIN, Request, Response, User
 
-#: Where the chart's Service stands (`world/manifests/observe.yaml`).
+#: Where the charts' Services stand (`world/manifests/observe*.yaml`).
 PROMETHEUS = "/api/v1/namespaces/observe/services/prometheus-server:80/proxy"
-
+ALERTMANAGER = "/api/v1/namespaces/observe/services/prometheus-alertmanager:9093/proxy"
 #: Port of Jaeger's query service. An application may bring its own; the one of `observe` is for all others.
 JAEGER_PORT = 16686
 
@@ -59,6 +59,13 @@ def traces_of(code: int, body: bytes) -> list[Any]:
         errors = (found.get("errors") or [{"msg": found.get("message", "")}]) if isinstance(found, dict) else [{}]
         raise QueryError(f"{code}: {errors[0].get('msg') or text.strip()}")
     return found.get("data") or []
+
+
+def alertmanager(
+    method: str, path: str, query: Sequence[tuple[str, str]] = (), body: bytes | None = None, user: User = ADMIN
+) -> Request:
+    """The request for a path of Alertmanager, such as `/api/v2/silences`."""
+    return Request(method, ALERTMANAGER + path, tuple(query), body or None, user=user)
 
 
 def data_of(code: int, body: bytes) -> Any:

@@ -32,6 +32,7 @@ from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
+from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
@@ -212,13 +213,16 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus, its exporters and Jaeger in the namespace `observe`, as charts do, until they serve.
+        """Install Prometheus, Alertmanager, exporters and Jaeger in the namespace `observe`, as charts do.
+
+        Time passes until they serve.
 
         Raises:
             ValueError: the API server refused a manifest.
         """
-        for manifest in ("observe.yaml", "observe-traces.yaml"):
-            self.apply(bootstrap.manifest(manifest))
+        self.network.outside[oncall.HOST] = oncall.ADDRESS
+        for name in bootstrap.OBSERVE:
+            self.apply(bootstrap.manifest(name))
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.observability import QueryError, jaeger, prometheus
+from simcluster.surface.observability import QueryError, alertmanager, jaeger, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -73,6 +73,7 @@ class Desk:
             Route("/get_app", self._get_app),
             Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
             Route("/jaeger/api/{path:path}", self._jaeger),
+            Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
             Mount("/", self._further),
         ]
         return Starlette(routes=routes)
@@ -88,7 +89,7 @@ class Desk:
             if text is None:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
-        return await self._through(prometheus(f"/api/{request.path_params['path']}", query))
+        return await self._exchanged(prometheus(f"/api/{request.path_params['path']}", query))
 
     async def _jaeger(self, request: Request) -> Response:
         """The cluster's Jaeger, likewise."""
@@ -101,10 +102,21 @@ class Desk:
             asked = jaeger(self.turns.door.look, f"/api/{request.path_params['path']}", query)
         except QueryError as missing:
             return JSONResponse({"detail": str(missing)}, 503)
-        return await self._through(asked)
+        return await self._exchanged(asked)
 
-    async def _through(self, asked: ApiRequest) -> Response:
-        """An exchange with the API server."""
+    async def _alertmanager(self, request: Request) -> Response:
+        """The cluster's Alertmanager, likewise."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        text = await _text(request)
+        if text is None:
+            return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
+        query = list(request.query_params.multi_items())
+        path = f"/api/{request.path_params['path']}"
+        return await self._exchanged(alertmanager(request.method, path, query, text.encode()))
+
+    async def _exchanged(self, asked: ApiRequest) -> Response:
         turns = self.turns
         assert turns is not None
         try:
