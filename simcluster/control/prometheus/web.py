@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simcluster.control.prometheus.discovery import Target
-from simcluster.control.prometheus.fetch import slowed
+from simcluster.control.webclient import slowed
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.process import Answer, Call
 from simcluster.telemetry import exposition
