@@ -61,7 +61,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     (0.0625, 0.0215, 1.0, 1.0)
     """
     n, few = only_first + only_second, min(only_first, only_second)
-    return min(1.0, 2 * sum(comb(n, i) for i in range(few + 1)) / 2**n)  # integers
+    return min(1.0, sum(comb(n, i) for i in range(few + 1)) / 2.0 ** (n - 1))  # integers
 
 
 def compare(

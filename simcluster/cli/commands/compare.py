@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -41,7 +43,7 @@ def command(first: Path, second: Path, agents: tuple[str, ...], grade: str, as_j
         console().print(_table(found, one[0]["agent"], other[0]["agent"]))
 
 
-def _passed(record: Record, grade: str) -> bool:
+def _passed(record: Mapping[str, Any], grade: str) -> bool:
     return bool(record["passed"] if grade == "passed" else record[grade]["passed"])
 
 
