@@ -9,8 +9,10 @@ from __future__ import annotations
 from simcluster.control.clusterdns import CoreDns
 from simcluster.control.kubeproxy import KubeProxy, ProxyProgram
 from simcluster.control.kubestatemetrics.program import StateMetricsProgram
+from simcluster.control.loki.program import LogDatabases, LokiProgram
 from simcluster.control.operator import Operators
 from simcluster.control.prometheus.program import Databases, PrometheusProgram
+from simcluster.control.promtail.program import PromtailProgram
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.exporters.program import NodeExporterProgram
@@ -18,14 +20,14 @@ from simcluster.models.machine.program import Program, ProgramCatalog
 from simcluster.world.controlplane import ControlPlane
 
 #: Images that are known for what they measure.
-_MONITORING = ("prometheus", "kube-state-metrics", "node-exporter")
+_MONITORING = ("prometheus", "kube-state-metrics", "node-exporter", "loki", "promtail")
 
 
 class WorldPrograms:
     """Which program a container of this world runs (a `ProgramCatalog`).
 
     Attributes:
-        databases: what Prometheus's pods keep.
+        databases: what Prometheus's pods keep; logs: what Loki's do.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class WorldPrograms:
         self.plane = plane
         self.proxies = proxies
         self.databases = Databases()
+        self.logs = LogDatabases()
 
     def program_for(self, container: Container) -> Program:
         """The program of a container that is about to start. Raises StartFailure."""
@@ -57,4 +60,8 @@ class WorldPrograms:
             return PrometheusProgram(container, program, self.operators.api, self.databases)
         if name == "kube-state-metrics":
             return StateMetricsProgram(container, program, self.operators.api)
+        if name == "loki":
+            return LokiProgram(container, program, self.logs)
+        if name == "promtail":
+            return PromtailProgram(container, program, self.operators.api)
         return NodeExporterProgram(container, program)

@@ -224,6 +224,11 @@ def _pod(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
             yield {**known, **_of_port(port), "__address__": f"{address}:{port['containerPort']}"}
 
 
+def pod_labels(pod: ApiObject) -> Iterator[dict[str, str]]:
+    """What is discovered of one pod (role `pod`): a container and port at a time."""
+    return _pod((pod,))
+
+
 def _endpoints(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
     endpoints, service, *others = sources
     assert endpoints is not None
