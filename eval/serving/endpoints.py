@@ -34,6 +34,7 @@ class Endpoints:
             "SIMCLUSTER_DESK": self.desk,
             "SIMCLUSTER_MCP": f"{self.desk}/mcp",
             "PROMETHEUS_URL": f"{self.desk}/prometheus",
+            "LOKI_URL": self.desk,
             "SIMCLUSTER_TOKEN": self.token,
         }
 

@@ -1,4 +1,4 @@
-"""How an operator reaches the cluster's Prometheus: through the API server's proxy of its Service.
+"""How an operator reaches the cluster's Prometheus and Loki: through the API server's proxy of their Services.
 
 Who asks so meets what anybody meets in the cluster: no endpoints while its pod is not ready, no answer over a cut link.
 """
@@ -11,17 +11,23 @@ from typing import Any
 
 from simcluster.api.request import ADMIN, Request, User
 
-#: Where the chart's Service stands (`world/manifests/observe.yaml`).
+#: Where the charts' Services stand (`world/manifests/observe.yaml`, `logging.yaml`).
 PROMETHEUS = "/api/v1/namespaces/observe/services/prometheus-server:80/proxy"
+LOKI = "/api/v1/namespaces/observe/services/loki:3100/proxy"
 
 
 class QueryError(Exception):
-    """Prometheus refused a query, or could not be reached; the message is what was answered."""
+    """A query was refused, or nobody could be reached; the message is what was answered."""
 
 
 def prometheus(path: str, query: Sequence[tuple[str, str]] = (), user: User = ADMIN) -> Request:
     """The request for a path of Prometheus, such as `/api/v1/query`."""
     return Request("GET", PROMETHEUS + path, tuple(query), user=user)
+
+
+def loki(path: str, query: Sequence[tuple[str, str]] = (), user: User = ADMIN) -> Request:
+    """The request for a path of Loki, such as `/loki/api/v1/labels`."""
+    return Request("GET", LOKI + path, tuple(query), user=user)
 
 
 def data_of(code: int, body: bytes) -> Any:

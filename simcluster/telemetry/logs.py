@@ -109,6 +109,14 @@ class LogFile(Flat):
         """Position after the last entry."""
         return self._entries.end
 
+    @property
+    def latest_ns(self) -> int:
+        """When the last line may have been written; 0 before any."""
+        newest = next(iter(reversed(self._entries)), None)
+        if newest is None:
+            return 0
+        return newest.t_ns if isinstance(newest, LogLine) else newest.span[1]
+
     def write(self, t_ns: int, text: str, stream: str = "stdout") -> None:
         """Append one line (or several, split at newlines)."""
         for line in text.split("\n"):

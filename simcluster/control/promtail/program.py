@@ -18,7 +18,7 @@ from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
 from simcluster.control.prometheus.discovery import pod_labels
-from simcluster.control.promtail.config import AgentConfig, read_agent_config
+from simcluster.control.promtail.config import BATCH_BYTES, AgentConfig, read_agent_config
 from simcluster.control.promtail.journals import JournalTail
 from simcluster.control.promtail.sending import Batch, Sender
 from simcluster.control.promtail.tails import Tail
@@ -38,6 +38,8 @@ from simcluster.telemetry.promql.storage import Labels
 PORT = 3101
 #: From exec until it reads; how often changes of what is discovered are taken over; `positions.sync_period`.
 START_NS, DISCOVERY_NS, SYNC_NS = 400 * MILLISECOND, 5 * SECOND, 10 * SECOND
+#: Batches that are sent one after the other, if there are so many.
+ROUND_BATCHES = 16
 #: CPU time for each byte read, parsed and sent; a magnitude.
 BYTE_NS = 50
 LOG_FOLDER, JOURNAL_FOLDERS = "/var/log/pods", ("/var/log/journal", "/run/log/journal")
@@ -207,11 +209,13 @@ class PromtailProgram(WrappedProgram):
         config, found = self.config, dict[Target, None]()
         assert config is not None
         for job in config.pods:
-            for labels in pod_labels(pod):
-                after = relabelled({"job": job.name, **labels}, job.rules)
+            for given in pod_labels(pod):
+                after = relabelled({"job": job.name, **given}, job.rules)
                 if after is not None and after.get("__path__"):
                     shown = {name: value for name, value in after.items() if not name.startswith("__")}
-                    found[Target(after["__path__"], tuple(sorted({**dict(config.client.labels), **shown}.items())))] = None
+                    found[Target(after["__path__"], tuple(sorted({**dict(config.client.labels), **shown}.items())))] = (
+                        None
+                    )
         return tuple(found)
 
     # --- reading --------------------------------------------------------------------------
@@ -240,8 +244,7 @@ class PromtailProgram(WrappedProgram):
         runs = self.container.machine.runtime.runs
         usual = _OF_POD.fullmatch(pattern)
         if usual is not None:
-            uids, name = [uid for uid in runs if uid.endswith(usual[1])] if usual[1] not in runs else [usual[1]], usual[2]
-            files = [run for uid in uids for run in runs[uid].get(name, ())]
+            files = list(runs.get(usual[1], {}).get(usual[2], ()))
         else:
             files = [run for names in runs.values() for listed in names.values() for run in listed]
         found = [(run.log_path, run) for run in reversed(files) if not run.log.missing]
@@ -250,19 +253,34 @@ class PromtailProgram(WrappedProgram):
     def _round(self) -> None:
         """Send what came since the last time."""
         sender, config = self.sender, self.config
-        assert sender is not None and config is not None
+        assert sender is not None
+        assert config is not None
         if sender.busy:
             return
         runtime = self.container.machine.runtime
         if runtime.changes != self._files_seen:
             self._look()
-        clock_ns = EPOCH_NS + self.container.machine.os.clock.offset_ns()
-        pieces = [piece for tail in self.tails.values() if (piece := tail.read(clock_ns)) is not None]
-        lines = self.journal.read(config.client.labels) if self.journal is not None else []
-        if pieces or lines:
-            batch = Batch(pieces, lines)
+        for _ in range(ROUND_BATCHES):
+            batch = self._gather(config)
+            if not batch.size_bytes:
+                return
             self.container.use_cpu(BYTE_NS * batch.size_bytes)
             sender.send(batch)
+            if sender.busy:
+                return
+
+    def _gather(self, config: AgentConfig) -> Batch:
+        """What is new, up to a batch."""
+        clock_ns = EPOCH_NS + self.container.machine.os.clock.offset_ns()
+        pieces, size = [], 0
+        for tail in self.tails.values():
+            piece = tail.read(clock_ns)
+            if piece is not None:
+                pieces.append(piece)
+                size += piece.size_bytes
+                if size >= BATCH_BYTES:
+                    return Batch(pieces, [])
+        return Batch(pieces, self.journal.read(config.client.labels) if self.journal is not None else [])
 
 
 def _key(target: Target) -> str:

@@ -79,7 +79,9 @@ class Sender:
             self._retries += 1
             self.agent.process.after(took_ns + self._pause_ns(), self._attempt)
             return
-        self.agent.say("error", "client.go:442", where.format("final error sending batch, no retries left, dropping data"))
+        self.agent.say(
+            "error", "client.go:442", where.format("final error sending batch, no retries left, dropping data")
+        )
         self.lost_bytes += batch.size_bytes
         self._batch = None
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from simcluster.engine import Parted
 from simcluster.telemetry.logql.files import Piece
-from simcluster.telemetry.logs import Entry, LogFile
+from simcluster.telemetry.logs import LogFile
 from simcluster.telemetry.promql.storage import Labels
 
-#: What is read of one file at once (some batches of a mebibyte).
-READ_BYTES = 4 << 20
+#: What is read of one file at once: a batch at the most (`batchsize`).
+READ_BYTES = 1 << 20
 
 
 class Tail(Parted):

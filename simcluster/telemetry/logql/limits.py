@@ -28,10 +28,15 @@ class Limits:
         self._whole = (BURST * SECOND, 0)
         self._streams: dict[Labels, tuple[int, int]] = FlatDict()
 
-    def refusal(self, lines: int, size: int, now_ns: int) -> str:
-        """Why a request is not taken at all; empty if it is, and then it counts."""
-        level = _level(self._whole, RATE, BURST, now_ns) - size * SECOND
-        if level >= 0:
+    def refusal(self, lines: int, size: int, now_ns: int, *, parts: bool = False) -> str:
+        """Why a request is not taken at all; empty if it is, and then it counts.
+
+        Args:
+            parts: it stands for several that came one after the other, so that it may be larger than a bucket.
+        """
+        before = _level(self._whole, RATE, BURST, now_ns)
+        level = before - size * SECOND
+        if level >= 0 or (parts and before >= min(size, BURST) * SECOND):
             self._whole = (level, now_ns)
             return ""
         return (
@@ -42,9 +47,9 @@ class Limits:
     def admits(self, labels: Labels, size: int, now_ns: int) -> bool:
         """Whether so much of a stream is taken; then it counts."""
         level = _level(self._streams.get(labels, (STREAM_BURST * SECOND, now_ns)), STREAM_RATE, STREAM_BURST, now_ns)
-        level -= size * SECOND
-        if level < 0:
+        if level < min(size, STREAM_BURST) * SECOND:
             return False
+        level -= size * SECOND
         if len(self._streams) >= _SWEEP and labels not in self._streams:
             self._sweep(now_ns)
         self._streams[labels] = (level, now_ns)
@@ -63,7 +68,7 @@ def _level(bucket: tuple[int, int], rate: int, burst: int, now_ns: int) -> int:
 
 
 def stream_refusal(labels: Labels, t_ns: int, size: int, ignored: int, lines: int) -> str:
-    """What is said of a stream of whose `lines` so many were ignored; instant (Unix) and bytes of the first of those."""
+    """What is said of a stream of whose `lines` so many were ignored; `t_ns` (Unix), `size`: of the first of those."""
     reason = (
         f"Per stream rate limit exceeded (limit: {STREAM_RATE >> 20}MB/sec) while attempting to ingest for stream "
         f"'{braces(labels)}' totaling {size}B, consider splitting a stream via additional labels {_ASK}"

@@ -67,7 +67,7 @@ def take(store: LogStore, pieces: Sequence[Piece], lines: Sequence[Pushed], now_
     """What an agent read of files, and other lines of its, checked in the same way: status and text."""
     count = sum(len(piece.entries) for piece in pieces) + len(lines)  # integers
     size = sum(piece.size_bytes for piece in pieces) + sum(len(text) for _, _, text in lines)  # integers
-    refused = store.limits.refusal(count, size, now_ns)
+    refused = store.limits.refusal(count, size, now_ns, parts=True)
     if refused:
         return 429, refused
     status, text = 204, ""

@@ -223,9 +223,7 @@ class LogStore:
             if log.overlaps(from_ns, to_ns) and all_match(matchers, labels)
         }
 
-    def _in_files(
-        self, matchers: Sequence[Matcher], from_ns: int, to_ns: int
-    ) -> dict[Labels, tuple[str, FileLog]]:
+    def _in_files(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> dict[Labels, tuple[str, FileLog]]:
         return {
             labels: (stream, log)
             for log in self._files.values()

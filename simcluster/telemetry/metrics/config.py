@@ -83,7 +83,7 @@ def read_config(text: str) -> Config:
 
 
 def read_job(given: Mapping[str, Any], whole: Mapping[str, Any]) -> Job:
-    """One entry of `scrape_configs`; `whole`: the `global` part. Raises ConfigError, and as YAML of other shapes does."""
+    """One entry of `scrape_configs`; `whole`: the `global` part. Raises ConfigError, and others for other shapes."""
     if not given.get("job_name"):
         raise ConfigError("job_name is empty")
     interval = _duration(given, "scrape_interval", _duration(whole, "scrape_interval", INTERVAL_NS))
