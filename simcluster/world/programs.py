@@ -9,10 +9,10 @@ from __future__ import annotations
 from simcluster.control.clusterdns import CoreDns
 from simcluster.control.kubeproxy import KubeProxy, ProxyProgram
 from simcluster.control.kubestatemetrics.program import StateMetricsProgram
-from simcluster.control.loki.program import LogDatabases, LokiProgram
+from simcluster.control.logs.loki import LogDatabases, LokiProgram
+from simcluster.control.logs.promtail import PromtailProgram
 from simcluster.control.operator import Operators
 from simcluster.control.prometheus.program import Databases, PrometheusProgram
-from simcluster.control.promtail.program import PromtailProgram
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.exporters.program import NodeExporterProgram

@@ -17,8 +17,8 @@ from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
 from simcluster.control.prometheus import web
-from simcluster.control.prometheus.discovery import RESOURCES, Discoverer, Target
-from simcluster.control.prometheus.fetch import Fetched, Way, connect, count_of, fetch, slowed
+from simcluster.control.targets.discovery import RESOURCES, Discoverer, Target
+from simcluster.control.targets.fetch import Fetched, Way, connect, count_of, fetch, slowed
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, format_rfc3339
 from simcluster.engine.clock import unix_seconds
 from simcluster.engine.streams import mix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.control.prometheus.discovery import Target
+from simcluster.control.targets.discovery import Target
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.process import Answer, Call
 from simcluster.telemetry import exposition

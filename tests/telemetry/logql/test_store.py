@@ -115,7 +115,7 @@ def test_a_stream_that_talks_too_much_is_cut_off_alone() -> None:
     store, now, said = LogStore(), 0, ""
     for step in range(30):
         now += 1_600_000_000
-        status, text = take(store, [piece(5, 5 * step, 6 << 20)], [], now)
+        _, text = take(store, [piece(5, 5 * step, 6 << 20)], [], now)
         said = said or text
     assert "Per stream rate limit exceeded (limit: 3MB/sec) while attempting to ingest for stream '{app=" in said
     assert said.endswith("""user 'fake', total ignored: 5 out of 5 for stream: {app="a", service_name="a"}""")

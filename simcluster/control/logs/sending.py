@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simcluster.control.loki.program import LokiProgram, Received
-from simcluster.control.prometheus.discovery import Target
-from simcluster.control.prometheus.fetch import Way, connect, slowed
-from simcluster.control.promtail.config import ClientConfig
-from simcluster.control.promtail.journals import Line
+from simcluster.control.logs.config import ClientConfig
+from simcluster.control.logs.journals import Line
+from simcluster.control.logs.loki import LokiProgram, Received
+from simcluster.control.targets.discovery import Target
+from simcluster.control.targets.fetch import Way, connect, slowed
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.telemetry.logql.files import Piece
 
 if TYPE_CHECKING:
-    from simcluster.control.promtail.program import PromtailProgram
+    from simcluster.control.logs.promtail import PromtailProgram
 
 _STATUS = {400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
 

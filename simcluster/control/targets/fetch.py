@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcluster.control.prometheus.discovery import Target
+from simcluster.control.targets.discovery import Target
 from simcluster.engine import MICROSECOND, MILLISECOND, SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container

@@ -14,17 +14,18 @@ from typing import NamedTuple
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject
 from simcluster.api.server import Api
+from simcluster.control.logs.config import BATCH_BYTES, AgentConfig, read_agent_config
+from simcluster.control.logs.journals import JournalTail
+from simcluster.control.logs.sending import Batch, Sender
+from simcluster.control.logs.tails import Tail
 from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
-from simcluster.control.prometheus.discovery import pod_labels
-from simcluster.control.promtail.config import BATCH_BYTES, AgentConfig, read_agent_config
-from simcluster.control.promtail.journals import JournalTail
-from simcluster.control.promtail.sending import Batch, Sender
-from simcluster.control.promtail.tails import Tail
+from simcluster.control.targets.discovery import pod_labels
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError, Layer
@@ -60,6 +61,8 @@ class PromtailProgram(WrappedProgram):
     def __init__(self, container: Container, inner: Program, api: Api) -> None:
         super().__init__(container, inner)
         self.api = api
+        assert isinstance(container.machine, Machine)
+        self.machine = container.machine
         self.process = Process(container.sim)
         self.config: AgentConfig | None = None
         self.sender: Sender | None = None
@@ -128,7 +131,7 @@ class PromtailProgram(WrappedProgram):
         self._positions = self._saved()
         self.sender = Sender(self.container, self.config.client, self)
         if self._mounted(*JOURNAL_FOLDERS):
-            machine = self.container.machine
+            machine = self.machine
             position = self._positions.get("journal", 0)
             self.journal = JournalTail(machine.log, machine.name, self.config.journals, position)
         self._discover()
@@ -193,7 +196,7 @@ class PromtailProgram(WrappedProgram):
             self._listed = True
         self._pods_seen = store.changed_at("pods")
         known: dict[str, tuple[ApiObject, tuple[Target, ...]]] = FlatDict()
-        for pod in store.pods_on(self.container.machine.name):
+        for pod in store.pods_on(self.machine.name):
             uid = pod["metadata"]["uid"]
             before = self._known.get(uid)
             known[uid] = before if before is not None and before[0] is pod else (pod, self._targets_of(pod))
@@ -222,7 +225,7 @@ class PromtailProgram(WrappedProgram):
 
     def _look(self) -> None:
         """Open what matches and is not open yet; close what was read to its end and is gone."""
-        runtime = self.container.machine.runtime
+        runtime = self.machine.runtime
         self._files_seen = runtime.changes
         if not self._mounted(LOG_FOLDER):
             return
@@ -241,7 +244,7 @@ class PromtailProgram(WrappedProgram):
         self.tails = there
 
     def _matching(self, pattern: str) -> list[tuple[str, Container]]:
-        runs = self.container.machine.runtime.runs
+        runs = self.machine.runtime.runs
         usual = _OF_POD.fullmatch(pattern)
         if usual is not None:
             files = list(runs.get(usual[1], {}).get(usual[2], ()))
@@ -255,23 +258,19 @@ class PromtailProgram(WrappedProgram):
         sender, config = self.sender, self.config
         assert sender is not None
         assert config is not None
-        if sender.busy:
-            return
-        runtime = self.container.machine.runtime
+        runtime = self.machine.runtime
         if runtime.changes != self._files_seen:
             self._look()
         for _ in range(ROUND_BATCHES):
-            batch = self._gather(config)
-            if not batch.size_bytes:
+            batch = self._gather(config) if not sender.busy else None
+            if batch is None or not batch.size_bytes:
                 return
             self.container.use_cpu(BYTE_NS * batch.size_bytes)
             sender.send(batch)
-            if sender.busy:
-                return
 
     def _gather(self, config: AgentConfig) -> Batch:
         """What is new, up to a batch."""
-        clock_ns = EPOCH_NS + self.container.machine.os.clock.offset_ns()
+        clock_ns = EPOCH_NS + self.machine.os.clock.offset_ns()
         pieces, size = [], 0
         for tail in self.tails.values():
             piece = tail.read(clock_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcluster.control.promtail.config import JournalConfig
+from simcluster.control.logs.config import JournalConfig
 from simcluster.engine import FlatDict
 from simcluster.models.machine.journal import Journal, JournalLine
 from simcluster.telemetry.logql.store import labelled

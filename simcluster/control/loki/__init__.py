@@ -1,1 +1,0 @@
-"""Loki as a process of the cluster: it takes lines from agents and answers queries."""
