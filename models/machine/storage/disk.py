@@ -475,6 +475,11 @@ class Disk:
         if self._daemons.there:
             self._daemons.look(self.sim.now, self._write_ns())
 
+    @property
+    def write_ns(self) -> int:
+        """How long a small write takes now, on average; 0 while the drive answers nobody."""
+        return int(self._write_ns())
+
     def _write_ns(self) -> float:
         """How long a daemon's write takes now; 0 while the drive answers nobody."""
         if self.outage is not None or not self.modes:
