@@ -307,6 +307,9 @@ class NodeLifecycleController(Controller):
             self._interval[zone] = eviction_interval_ns(state, len(ready[zone]), all_down)
 
     def _say(self, line: int, message: str, **values: str) -> None:
+        """A line of the log; a zone without labels has no name."""
+        if "zone" in values:
+            values["zone"] = "" if values["zone"] == ":" else values["zone"]
         self.log.note(f"node_lifecycle_controller.go:{line}", message, logger="node-lifecycle-controller", **values)
 
     def _enter_disruption(self) -> None:
