@@ -230,10 +230,11 @@ _VALUES: dict[str, Callable[[Spoken], str]] = {
 
 
 _DIGITS, _HEX = frozenset("0123456789"), frozenset("0123456789abcdef-")
-_INSTANT = frozenset("0123456789-:.+/ TZUC") | frozenset("".join(_MONTHS))
+_INSTANT = frozenset("0123456789-:.+/ TZUC")
 #: Of which characters values are made, where that is known.
 _ALPHABETS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_STAMPS, _INSTANT),
+    "time_clf": _INSTANT | frozenset("".join(_MONTHS)),
     **dict.fromkeys(("request_id", "session", "user", "order", "request_hex"), _HEX),
     **dict.fromkeys(("latency_us", "latency_ms", "bytes", "status", "hotel", "whole_amount"), _DIGITS),
     **dict.fromkeys(("latency_pg", "latency_s", "amount"), _DIGITS | {"."}),

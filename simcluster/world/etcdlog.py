@@ -86,7 +86,7 @@ class EtcdLog:
         storage = machine.built_storage
         if storage is None:
             return
-        took = storage.mounts.at(_FOLDER).disk.write_ns
+        took = int(storage.mounts.at(_FOLDER).disk.write_ns())
         if took >= SLOW_SYNC_NS:
             own = {"took": go_duration(took), "expected-duration": go_duration(SLOW_SYNC_NS)}
             self.say("warn", "wal/wal.go:805", "slow fdatasync", **own)
