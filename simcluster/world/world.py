@@ -32,6 +32,7 @@ from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
+from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
@@ -213,14 +214,15 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus with its exporters, and Loki with its agents, in the namespace `observe`, as charts do.
+        """Install Prometheus, Alertmanager and exporters, Loki and its agents in the namespace `observe`, as charts do.
 
-        Returns when they serve.
+        Time passes until they serve.
 
         Raises:
             ValueError: the API server refused a manifest.
         """
-        for name in bootstrap.OBSERVABILITY:
+        self.network.outside[oncall.HOST] = oncall.ADDRESS
+        for name in bootstrap.OBSERVE:
             self.apply(bootstrap.manifest(name))
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("observe") and self.sim.now < limit:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 CONTROL = Path(__file__).resolve().parents[2] / "simcluster" / "control"
 #: What several controllers need.
-SHARED = ("controllerref", "history", "nodes", "operator", "pods", "services", "targets", "volumes")
+SHARED = ("controllerref", "history", "nodes", "operator", "pods", "services", "volumes")
 
 
 def test_no_controller_imports_another() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simcluster.control.process import Process
-from simcluster.control.targets.fetch import slowed
+from simcluster.control.webclient import slowed
 from simcluster.engine import MILLISECOND, SECOND, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call

@@ -18,10 +18,10 @@ from simcluster.control.logs.config import BATCH_BYTES, AgentConfig, read_agent_
 from simcluster.control.logs.journals import JournalTail
 from simcluster.control.logs.sending import Batch, Sender
 from simcluster.control.logs.tails import Tail
+from simcluster.control.metalabels import pod_labels
 from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
-from simcluster.control.targets.discovery import pod_labels
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, format_rfc3339
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from simcluster.control.logs.config import ClientConfig
 from simcluster.control.logs.journals import Line
 from simcluster.control.logs.loki import LokiProgram, Received
-from simcluster.control.targets.discovery import Target
-from simcluster.control.targets.fetch import Way, connect, slowed
+from simcluster.control.webclient import Place, Way, connect, slowed
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
@@ -49,7 +48,7 @@ class Sender:
         self._way: Way | None = None
         scheme, _, rest = config.url.partition("://")
         self._host, _, path = rest.partition("/")
-        self._target = Target("promtail", scheme, self._host, f"/{path}", ())
+        self._place = Place(scheme, self._host, f"/{path}")
         self._key = container.sim.streams.key("promtail client", container.container_id)
 
     @property
@@ -99,11 +98,11 @@ class Sender:
         network, sandbox = self.container.machine.network, self.container.sandbox
         way = self._way
         if way is None or way.version != network.version or way.error:
-            way = self._way = connect(self.container, self._target)
+            way = self._way = connect(self.container, self._place)
         post = f'Post "{self.config.url}": '
         late = (-1, f"{post}context deadline exceeded", self.config.timeout_ns)
         if way.error:
-            return -1, post + way.error.partition('": ')[2], min(way.duration_ns, self.config.timeout_ns)
+            return -1, post + way.error, min(way.duration_ns, self.config.timeout_ns)
         extra_ns = 0
         if not network.links.calm:
             luck = mix(self._key, self.container.sim.now) / (1 << 64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simcluster.control.targets.discovery import Target
+from simcluster.control.prometheus.discovery import Target
 from simcluster.engine import SECOND, format_rfc3339
 from simcluster.models.machine.process import Answer, Call
 from simcluster.telemetry import exposition
@@ -24,6 +24,9 @@ def status_of(program: PrometheusProgram) -> Status:
     return Status(
         targets=program.targets_shown,
         metadata={name: [{"type": kind, "help": text, "unit": ""}] for name, (kind, text) in families.items()},
+        rules=program.rules.shown,
+        alerts=program.rules.alerts,
+        alertmanagers=[target.url for target in program.notifier.managers],
         config=program.text,
         ready=program.config is not None,
     )

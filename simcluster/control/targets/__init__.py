@@ -1,1 +1,0 @@
-"""Programs that a monitoring system reaches: what is discovered of them, and how a request gets there."""
