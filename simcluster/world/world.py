@@ -214,7 +214,7 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus, Alertmanager and exporters, Loki and its agents in the namespace `observe`, as charts do.
+        """Install Prometheus with its kin, Loki with its agents and Jaeger in the namespace `observe`, as charts do.
 
         Time passes until they serve.
 

@@ -10,11 +10,13 @@ from urllib.parse import quote
 
 from simcluster.api.request import Request
 from simcluster.engine import format_rfc3339, parse_rfc3339
+from simcluster.engine.clock import unix_us
 from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
+from simcluster.surface.mcp.copies import LONGEST_COPY_S, MOST_TRIED, Tried, tried
 from simcluster.surface.mcp.undo import Undo
-from simcluster.surface.observability import QueryError, data_of, loki, prometheus
+from simcluster.surface.observability import QueryError, data_of, jaeger, loki, prometheus, traces_of
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 Found = TypeVar("Found")
@@ -23,6 +25,8 @@ LONGEST_WAIT_S = 120
 #: Lines that `get_logs` shows at most.
 MOST_LINES = 100
 _EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
+#: Traces of one answer.
+MOST_TRACES = 20
 
 
 class Refused(Exception):
@@ -111,6 +115,40 @@ class Toolbox:
         path = f"/loki/api/v1/label/{quote(label, safe='')}/values"
         return rules.shown(json.dumps(await self._data(loki(path)) or []))
 
+    async def get_services(self) -> str:
+        """Names of the services that have sent traces to Jaeger (JSON)."""
+        return await self._jaeger("/api/services", {})
+
+    async def get_operations(self, service: str) -> str:
+        """Names of a service's operations in Jaeger (JSON)."""
+        return await self._jaeger(f"/api/services/{quote(service, safe='')}/operations", {})
+
+    async def get_traces(self, service: str, last_n_minutes: int) -> str:
+        """The newest traces of a service in the last minutes, at most 20, as Jaeger answers them (JSON)."""
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be positive: {last_n_minutes}")
+        end_us = unix_us(self._turns.door.now_ns)
+        start_us = end_us - last_n_minutes * 60_000_000
+        return await self._jaeger(
+            "/api/traces", {"service": service, "limit": MOST_TRACES, "start": max(0, start_us), "end": end_us}
+        )
+
+    async def get_dependency_graph(self, last_n_minutes: int = 30) -> str:
+        """Which service called which how often in the last minutes, by the traces in Jaeger (JSON)."""
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be positive: {last_n_minutes}")
+        return await self._jaeger("/api/dependencies", {"lookback": last_n_minutes * 60_000})
+
+    async def _jaeger(self, path: str, query: dict[str, str | int]) -> str:
+        """The data of an answer of Jaeger."""
+        door = self._turns.door
+        try:
+            asked = jaeger(door.look, path, [(key, str(value)) for key, value in query.items()])
+            answer = await self._take(lambda: door.exchange(asked, Caller()))
+            return rules.shown(json.dumps(traces_of(answer.wire.code, answer.wire.body)))
+        except QueryError as problem:
+            raise Refused(str(problem)) from None
+
     async def _prometheus(self, path: str, query: list[tuple[str, str]]) -> str:
         return rules.shown(json.dumps(await self._data(prometheus(path, query))))
 
@@ -128,6 +166,42 @@ class Toolbox:
         span = min(seconds, LONGEST_WAIT_S)
         await self._take(lambda: self._turns.door.run("wait", f"{span}s"))
         return f"Waited {span} seconds."
+
+    def offers(self, tool: str) -> bool:
+        """Whether the task has it: those that work on copies of the cluster it must allow."""
+        return tool not in ("fork", "counterfactual") or tool in self._incident.allowed
+
+    async def fork(self, commands: list[str]) -> str:
+        """Try commands on a copy of the cluster that is thrown away: `kubectl ...`, `node NAME COMMAND`, `wait 30s`.
+        What each printed there (JSON). The cluster itself stays as it is, and no time passes in it.
+        """
+        self._check_copies("fork", [*commands])
+        return rules.shown(json.dumps(await self._take(lambda: tried(self._turns.door.fork(), commands))))
+
+    async def counterfactual(self, commands: list[str], looks: list[str], seconds: int = 60) -> str:
+        """What would be after some seconds (at most 600) if these commands were run now, and if nothing were done: the
+        answers to the looks on two copies of the cluster that are thrown away (JSON: `done`, `with`, `without`).
+        """
+        self._check_copies("counterfactual", [*commands, *looks])
+        if not 0 <= seconds <= LONGEST_COPY_S:
+            raise Refused(f"seconds must lie between 0 and {LONGEST_COPY_S}: {seconds}")
+
+        def both() -> dict[str, list[Tried]]:
+            mended, alone, span = self._turns.door.fork(), self._turns.door.fork(), f"wait {seconds}s"
+            done = tried(mended, commands)
+            return {
+                "done": done,
+                "with": tried(mended, [span, *looks])[1:],
+                "without": tried(alone, [span, *looks])[1:],
+            }
+
+        return rules.shown(json.dumps(await self._take(both)))
+
+    def _check_copies(self, tool: str, commands: list[str]) -> None:
+        if not self.offers(tool):
+            raise Refused(f"the task does not allow {tool!r}")
+        if not 0 < len(commands) <= MOST_TRIED:
+            raise Refused(f"from 1 to {MOST_TRIED} commands: {len(commands)}")
 
     async def get_alert(self) -> str:
         """The page that called you."""
