@@ -89,7 +89,7 @@ def test_the_desk_and_the_tools_answer_the_same(watched: Sandbox) -> None:
         assert len(posted[0]["values"]) == 3
         assert client.get("/loki/api/v1/query_range", params={"query": "{"}).status_code == 400
     assert json.loads(asyncio.run(tools.get_labels())) == labels
-    assert json.loads(asyncio.run(tools.get_label_values("app")))[:1] == ["chat"]
+    assert "chat" in json.loads(asyncio.run(tools.get_label_values("app")))
     text = asyncio.run(tools.get_logs('{app="chat",stream="stdout"}', 5)).splitlines()
     assert len(text) == 100
     assert text == sorted(text)
