@@ -54,7 +54,7 @@ class Episode(Live):
         self.recorder = Recorder(world, task)
         self.pager = Pager(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
-        self._library = library
+        self.library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
@@ -107,7 +107,7 @@ class Episode(Live):
         self.recorder.mark("finished")
         if self.noise is not None:
             self.noise.silence()
-        mitigation = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        mitigation = Mitigation(self.library).judge(self.world, self.task, self.baseline)
         self.recorder.close()
         return Report(
             task=self.task.id,
