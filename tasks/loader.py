@@ -18,6 +18,7 @@ from simcluster.engine.content import (
 )
 from simcluster.faults import incident, registry
 from simcluster.faults.target import resource_of
+from simcluster.tasks.beyond import OUTAGE, is_impossible, outage_of
 from simcluster.tasks.model import Task
 from simcluster.tasks.truth import derived
 
@@ -42,12 +43,14 @@ def path_of(id_or_path: str, library: Library | None = None) -> Path:
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
-    """A task by id or by path, with all its references checked.
+    """A task by id or by path, with all its references checked; `ID@outage` is its impossible twin (`beyond`).
 
     Raises:
         UnknownName: there is no such task; the nearest are listed.
         ContentError: the file is wrong: file, line and what would be right.
     """
+    if is_impossible(id_or_path):
+        return outage_of(load(id_or_path.removesuffix(OUTAGE), library))
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)

@@ -7,9 +7,12 @@ from typing import Any
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
+from simcluster.eval.examination.twin import twin_of
+from simcluster.eval.honesty import says_solved
 from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation
+from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
@@ -54,7 +57,7 @@ class Episode(Live):
         self.recorder = Recorder(world, task)
         self.pager = Pager(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
-        self.library = library
+        self._library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
@@ -89,6 +92,11 @@ class Episode(Live):
         return self.finish()
 
     @property
+    def library(self) -> Library | None:
+        """Where content of others is found."""
+        return self._library
+
+    @property
     def finished(self) -> bool:
         """Whether the episode has been graded."""
         return self._report is not None
@@ -107,19 +115,28 @@ class Episode(Live):
         self.recorder.mark("finished")
         if self.noise is not None:
             self.noise.silence()
-        mitigation = Mitigation(self.library).judge(self.world, self.task, self.baseline)
+        mitigation = Mitigation(self._library).judge(self.world, self.task, self.baseline)
         self.recorder.close()
+        left = self._left_behind()
         return Report(
             task=self.task.id,
             seed=self.seed,
             noise=self.noise_name,
             diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
+            residue=left,
             trajectory=self._trajectory(),
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
+            says_solved=says_solved(self.inbox.executor.submission),
         )
+
+    def _left_behind(self) -> Residue:
+        """How the world differs from its healthy twin, now that it is at rest."""
+        twin = twin_of(self.task, self.seed, self.noise_name, self.world.sim.now, self._library)
+        typed = [command.text for command in self.inbox.commands]
+        return residue(self.world, twin, self.incident.facts(), typed)
 
     def _trajectory(self) -> Verdict:
         """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
