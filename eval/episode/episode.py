@@ -7,11 +7,12 @@ from typing import Any
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
+from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.honesty import says_solved
 from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
-from simcluster.eval.oracles.mitigation import Mitigation
+from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
@@ -60,6 +61,7 @@ class Episode(Live):
         self._library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
+        self._at_page: Snapshot[World] | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
         spared: dict[str, tuple[str, ...]] = {}
         for ref in self.incident.faulted():
@@ -79,6 +81,7 @@ class Episode(Live):
         self.recorder.mark("paged")
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
+        self._at_page = Snapshot(self.world)
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""
@@ -113,10 +116,7 @@ class Episode(Live):
     def _grade(self) -> Report:
         self._worked_until_ns = self.world.sim.now
         self.recorder.mark("finished")
-        if self.noise is not None:
-            self.noise.silence()
-        mitigation = Mitigation(self._library).judge(self.world, self.task, self.baseline)
-        self.recorder.close()
+        mitigation = self.examined()
         left = self._left_behind()
         return Report(
             task=self.task.id,
@@ -137,6 +137,22 @@ class Episode(Live):
         twin = twin_of(self.task, self.seed, self.noise_name, self.world.sim.now, self._library)
         typed = [command.text for command in self.inbox.commands]
         return residue(self.world, twin, self.incident.facts(), typed)
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Let the acceptance window pass without noise, and examine the world: whether the incident is over.
+
+        Args:
+            whole: every test there is, not those of a grade.
+        """
+        if self.noise is not None:
+            self.noise.silence()
+        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        self.recorder.close()
+        marks = self.recorder.marks
+        slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
+        case = Case(self.task, self.seed, self.noise_name, self._library, self._at_page, slow_ns)
+        found = Examiner(case).examine(self.world, whole=whole)
+        return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
     def _trajectory(self) -> Verdict:
         """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
