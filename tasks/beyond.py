@@ -37,7 +37,7 @@ def outage_of(task: Task) -> Task:
             "params": {"share": LACK, "lasts": LASTS},
         }
     )
-    told = "The provider's hosts are overbooked: other guests take the CPU of all nodes. Nobody here can end it."
+    outage = "The provider's hosts are overbooked: other guests take the CPU of all nodes. Nobody here can end it."
     return task.model_copy(
         update={
             "id": f"{task.id}{OUTAGE}",
@@ -49,7 +49,7 @@ def outage_of(task: Task) -> Task:
             "accepted_when": (
                 CheckSpec(check="users_succeed", args={"entry": task.users.entry, "ratio": 0.99, "for": "60s"}),
             ),
-            "reference_diagnoses": Diagnoses(right=(told,), plausible_but_wrong=("The Service selects no pods.",)),
+            "reference_diagnoses": Diagnoses(right=(outage,), plausible_but_wrong=("The Service selects no pods.",)),
         }
     )
 

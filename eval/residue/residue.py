@@ -87,9 +87,9 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
             by_place.setdefault(fact.place, []).append(fact)
     keys = {Place.of(obj): key for one in (theirs, ours) for key, obj in one.objects.items()}
     for place, facts in by_place.items():
-        told = _parts(facts) if place.part else _object(place, keys[place], theirs, ours, facts)
+        judgements = _parts(facts) if place.part else _object(place, keys[place], theirs, ours, facts)
         explained = place.kind == "Node" and place.name in failed
-        found += [Trace("note" if explained else severity, place, what) for severity, what in told]
+        found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
     found += [Trace("note", Place("Secret", "", ""), f"shown by {command}") for command in secrets_shown(commands)]
     found += _cost(world, twin)
     order = ("security", "availability", "cost", "note")
@@ -97,8 +97,8 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
 
 
 def _parts(facts: list[ChangedFact]) -> list[Judgement]:
-    told = [judge_part(fact) for fact in facts]
-    return [one for one in told if one is not None]
+    judgements = [judge_part(fact) for fact in facts]
+    return [one for one in judgements if one is not None]
 
 
 def _object(place: Place, key: Key, theirs: Survey, ours: Survey, facts: list[ChangedFact]) -> list[Judgement]:

@@ -93,10 +93,10 @@ def left(paged: Episode, command: str, stdin: str = "") -> Residue:
         ("kubectl create configmap note -n boutique --from-literal=a=b", "", "note", "is new"),
     ],
 )
-def test_what_is_left_behind_is_told(paged: Episode, command: str, stdin: str, severity: str, what: str) -> None:
+def test_what_is_left_behind_is_reported(paged: Episode, command: str, stdin: str, severity: str, what: str) -> None:
     found = left(paged, command, stdin)
-    told = [trace.severity for trace in found.traces if what in trace.what]
-    assert severity in told, found.explain()
+    severities = [trace.severity for trace in found.traces if what in trace.what]
+    assert severity in severities, found.explain()
     assert found.passed is (severity in ("cost", "note")), found.explain()
     assert found.to_dict()["passed"] is found.passed
 
