@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.api.request import ADMIN
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.honesty import says_solved
-from simcluster.eval.judge import judge
+from simcluster.eval.judge import judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
 from simcluster.eval.residue import Residue, residue
@@ -26,6 +27,9 @@ from simcluster.surface.protocols import BudgetExceeded
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import Pager
+
+#: What was looked into is recorded up to so many characters.
+LONGEST_PROBE = 200
 
 
 class Finished(BudgetExceeded):
@@ -82,6 +86,16 @@ class Episode(Live):
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
         self._at_page = Snapshot(self.world)
+
+    def diagnose(self, answer: str | dict[str, Any]) -> None:
+        """Submit the diagnosis: claims (`docs/add/agent.md`), or a free text. The last one counts.
+
+        Raises:
+            ValueError: nothing that JSON can carry, or a field of a claim that is wrong; tells what is right.
+        """
+        if isinstance(answer, dict):
+            parse_claims(answer)
+        super().diagnose(answer)
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""
@@ -179,3 +193,6 @@ class Episode(Live):
         """Tag the record with what was done."""
         if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
+            if effect.charge == "look" and not effect.writes:
+                into = command.target or command.text[:LONGEST_PROBE]
+                self.recorder.probed(command.identity or ADMIN.name, command.tool, into, command.at_ns)
