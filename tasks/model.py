@@ -146,7 +146,7 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
-    telemetry: bool = False
+    telemetry: bool = True
 
     @model_validator(mode="after")
     def _whole(self) -> Task:
