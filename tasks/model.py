@@ -126,7 +126,8 @@ class Task(Piece):
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
-        telemetry: whether Prometheus and its exporters run in the cluster, in the namespace `observe`.
+        telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
+            come from what they notify; without, from what users meet (`world.pager`).
     """
 
     title: str
@@ -146,7 +147,7 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
-    telemetry: bool = False
+    telemetry: bool = True
 
     @model_validator(mode="after")
     def _whole(self) -> Task:
