@@ -128,6 +128,7 @@ class Task(Piece):
         clock, budget: how time is charged, and how much there is.
         telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
             come from what they notify; without, from what users meet (`world.pager`).
+        allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
 
     title: str
@@ -148,6 +149,7 @@ class Task(Piece):
     clock: Clock = Clock()
     budget: Budget = Budget()
     telemetry: bool = True
+    allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Task:
