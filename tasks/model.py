@@ -148,7 +148,7 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
-    telemetry: bool = True
+    telemetry: bool = False
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 
     @model_validator(mode="after")
