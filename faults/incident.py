@@ -12,7 +12,9 @@ from simcluster.api.objects import name_of, namespace_of
 from simcluster.engine.content import Content, Library, Nanoseconds
 from simcluster.faults import registry
 from simcluster.faults.deployer import Deployer
+from simcluster.faults.facts import ChangedFact
 from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.survey import Survey, changes, net, survey
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, pods_of, ready_pods_of
 
 
@@ -62,6 +64,7 @@ class IncidentStep(Content):
         at: after the start of the incident.
         fault: id of a fault, with `target` and `params`.
         latent: the fault has been there since before the application came, and nobody has noticed (`at` must be 0).
+        harmless: the fault hurts nobody by itself: a circumstance, and no cause.
         replace_pods: a Deployment whose pods are deleted, so that its new pods meet the fault.
         scale: a Deployment that is scaled.
         renew_certificate: the API server's certificate is renewed, as once a year, and everybody connects anew.
@@ -71,6 +74,7 @@ class IncidentStep(Content):
     at: Nanoseconds
     fault: str = ""
     latent: bool = False
+    harmless: bool = False
     target: Aim | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     replace_pods: str = ""
@@ -85,6 +89,8 @@ class IncidentStep(Content):
             raise ValueError("a step is exactly one of fault, replace_pods, scale and renew_certificate")
         if self.latent and (self.at or not self.fault):
             raise ValueError("only a fault is latent, and it has no time `at` which it begins")
+        if self.harmless and not self.fault:
+            raise ValueError("only a fault is harmless")
         if self.fault and self.target is None:
             raise ValueError("a fault needs a target")
         return self
@@ -116,6 +122,7 @@ class Incident:
         mechanisms: those of the fault steps, in order.
         started_ns: when `start` was called.
         done: how many steps have been done.
+        record: what each fault changed, by step: every difference between what was so before its injection and after.
     """
 
     def __init__(
@@ -129,6 +136,7 @@ class Incident:
         }
         self.started_ns = -1
         self.done = 0
+        self.record: dict[int, tuple[ChangedFact, ...]] = {}
 
     def check(self) -> None:
         """Refuse the incident if a step is impossible in this world. Raises ImpossibleTarget."""
@@ -164,7 +172,7 @@ class Incident:
         for index, step in enumerate(self.steps):
             if step.latent:
                 self._possible(index, self.mechanisms[index])
-                self.mechanisms[index].inject(self.target)
+                self._inject(index)
 
     @property
     def last_at_ns(self) -> int:
@@ -185,7 +193,7 @@ class Incident:
         step = self.steps[index]
         if step.fault:
             try:
-                self.mechanisms[index].inject(self.target)
+                self._inject(index)
             except ImpossibleTarget:  # somebody has removed meanwhile what it would have happened to
                 self.target.sim.record("incident", f"{index} has nothing to happen to")
         elif step.scale is not None:
@@ -198,6 +206,21 @@ class Incident:
             self._replace_pods(step)
         self.done += 1
         self.target.sim.record("incident", str(index))
+
+    def _inject(self, index: int) -> None:
+        """Make it so, and record what that changed; the mechanism has no part in the record."""
+        before = survey(self.target)
+        self.mechanisms[index].inject(self.target)
+        self._note(index, before)
+        if not self.record[index]:  # what it set going begins within this instant
+            self.target.sim.after(0, self._note, index, before)
+
+    def _note(self, index: int, before: Survey) -> None:
+        self.record[index] = changes(before, survey(self.target))
+
+    def facts(self) -> tuple[ChangedFact, ...]:
+        """What all faults together have changed so far."""
+        return net([self.record[index] for index in sorted(self.record)])
 
     def _replace_pods(self, step: IncidentStep) -> None:
         workload = self.target.api.store.get("deployments.apps", self.namespace, step.replace_pods)

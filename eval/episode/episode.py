@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.api.request import ADMIN
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
-from simcluster.eval.judge import judge
+from simcluster.eval.examination.examiner import Case, Examiner
+from simcluster.eval.examination.twin import twin_of
+from simcluster.eval.honesty import says_solved
+from simcluster.eval.judge import judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
-from simcluster.eval.oracles.mitigation import Mitigation
+from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
+from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
@@ -21,7 +26,10 @@ from simcluster.session.log import Command, End
 from simcluster.surface.protocols import BudgetExceeded
 from simcluster.tasks.model import Task
 from simcluster.world import World
-from simcluster.world.pager import Pager
+from simcluster.world.pager import pager_of
+
+#: What was looked into is recorded up to so many characters.
+LONGEST_PROBE = 200
 
 
 class Finished(BudgetExceeded):
@@ -52,11 +60,12 @@ class Episode(Live):
         self.alert = ""
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
-        self.pager = Pager(world, (task.namespace,))
+        self.pager = pager_of(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
+        self._at_page: Snapshot[World] | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
         spared: dict[str, tuple[str, ...]] = {}
         for ref in self.incident.faulted():
@@ -67,6 +76,7 @@ class Episode(Live):
         """Start the incident's clock (and that of the noise)."""
         first_at_ns = min(step.at for step in self.task.incident if not step.latent)
         self.world.sim.after(first_at_ns, self.recorder.mark, "incident")
+        self.pager.since(self.world.sim.now + first_at_ns)
         self.incident.start()
         if self.noise is not None:
             self.noise.start()
@@ -76,6 +86,17 @@ class Episode(Live):
         self.recorder.mark("paged")
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
+        self._at_page = Snapshot(self.world)
+
+    def diagnose(self, answer: str | dict[str, Any]) -> None:
+        """Submit the diagnosis: claims (`docs/add/agent.md`), or a free text. The last one counts.
+
+        Raises:
+            ValueError: nothing that JSON can carry, or a field of a claim that is wrong; tells what is right.
+        """
+        if isinstance(answer, dict):
+            parse_claims(answer)
+        super().diagnose(answer)
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""
@@ -87,6 +108,11 @@ class Episode(Live):
     def report(self) -> Report:
         """The grade; ends the episode if that has not happened yet."""
         return self.finish()
+
+    @property
+    def library(self) -> Library | None:
+        """Where content of others is found."""
+        return self._library
 
     @property
     def finished(self) -> bool:
@@ -105,21 +131,43 @@ class Episode(Live):
     def _grade(self) -> Report:
         self._worked_until_ns = self.world.sim.now
         self.recorder.mark("finished")
-        if self.noise is not None:
-            self.noise.silence()
-        mitigation = Mitigation(self._library).judge(self.world, self.task, self.baseline)
-        self.recorder.close()
+        mitigation = self.examined()
+        left = self._left_behind()
         return Report(
             task=self.task.id,
             seed=self.seed,
             noise=self.noise_name,
             diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
+            residue=left,
             trajectory=self._trajectory(),
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
+            says_solved=says_solved(self.inbox.executor.submission),
         )
+
+    def _left_behind(self) -> Residue:
+        """How the world differs from its healthy twin, now that it is at rest."""
+        twin = twin_of(self.task, self.seed, self.noise_name, self.world.sim.now, self._library)
+        typed = [command.text for command in self.inbox.commands]
+        return residue(self.world, twin, self.incident.facts(), typed)
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Let the acceptance window pass without noise, and examine the world: whether the incident is over.
+
+        Args:
+            whole: every test there is, not those of a grade.
+        """
+        if self.noise is not None:
+            self.noise.silence()
+        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        self.recorder.close()
+        marks = self.recorder.marks
+        slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
+        case = Case(self.task, self.seed, self.noise_name, self._library, self._at_page, slow_ns)
+        found = Examiner(case).examine(self.world, whole=whole)
+        return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
     def _trajectory(self) -> Verdict:
         """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
@@ -146,3 +194,6 @@ class Episode(Live):
         """Tag the record with what was done."""
         if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
+            if effect.charge == "look" and not effect.writes:
+                into = command.target or command.text[:LONGEST_PROBE]
+                self.recorder.probed(command.identity or ADMIN.name, command.tool, into, command.at_ns)

@@ -10,23 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from simcluster import tasks
 from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
-from simcluster.eval.episode.start import NotAnIncident, start
+from simcluster.eval.episode.episode import Episode
+from simcluster.eval.episode.start import start
+from simcluster.eval.interventions import proved
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
-from simcluster.eval.oracles import Baseline, Mitigation
+from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
 from simcluster.eval.proof.apps import check_app
+from simcluster.eval.proof.attacks import EXPLOITS, attacked
 from simcluster.eval.proof.attempts import REACTION_NS, attempt
+from simcluster.eval.proof.deeds import perform
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
+from simcluster.eval.proof.mending import REPAIRS, mended
 from simcluster.eval.trajectory import Recorder
+from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.faults import registry as faults
+from simcluster.faults.incident import Incident
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
@@ -45,6 +52,7 @@ class Provable(Protocol):
 
     task: Task  # resolved
     world: World
+    incident: Incident
     baseline: Baseline
     recorder: Recorder
 
@@ -52,7 +60,7 @@ class Provable(Protocol):
     def alert(self) -> str:
         """The page, empty if nobody noticed."""
 
-    def fork(self) -> Provable:
+    def fork(self) -> Self:
         """A second episode with the same past."""
 
     def kubectl(self, command: str, stdin: str = "") -> CommandResult:
@@ -63,6 +71,9 @@ class Provable(Protocol):
 
     def wait(self, duration: str) -> None:
         """Let simulated time pass."""
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Whether the incident is over, after the acceptance window; `whole`: by every test there is."""
 
 
 #: Opens an episode: task (id or path) and seed.
@@ -114,13 +125,19 @@ def known_ids(library: Library | None = None) -> dict[str, str]:
 
 
 def check_task(
-    task_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
+    task_id: str,
+    seed: int = 0,
+    *,
+    library: Library | None = None,
+    opener: Opener | None = None,
+    tries: tuple[int, int] = (EXPLOITS, REPAIRS),
 ) -> ProofReport:
     """Prove a task.
 
     Args:
         task_id: id or path.
         opener: opens the episode; by default `simcluster.start` without noise.
+        tries: how many generic exploits and repairs, drawn by the seed, are tried.
 
     Raises:
         UnknownName, ContentError: it cannot even be loaded.
@@ -136,7 +153,7 @@ def check_task(
         return ProofReport("task", task.id, seed, (Finding("the incident is possible", False, why),))
     except NotAnIncident as error:
         return ProofReport("task", task.id, seed, (Finding("the incident is one", False, str(error)),))
-    return ProofReport("task", task.id, seed, tuple(_findings(episode, library)))
+    return ProofReport("task", task.id, seed, tuple(_findings(episode, library, seed, tries)))
 
 
 def check_fault(
@@ -168,7 +185,7 @@ def _validate(task: Task, task_id: str, library: Library | None) -> None:
             tasks.check_kind(task, document, ("accepted_when", check.index), ref.kind, library)
 
 
-def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
+def _findings(episode: Provable, library: Library | None, seed: int, tries: tuple[int, int]) -> Iterator[Finding]:
     task = episode.task
     yield _healthy_before(episode)
     noticed = episode.alert.strip()
@@ -180,10 +197,14 @@ def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
     if len(faulty) < len(oracle.mechanisms(task)):
         yield _outlived(episode.fork(), oracle)
+    if isinstance(episode, Episode):
+        yield from (Finding(*each) for each in proved(episode))
     for name in task.must_not_pass:
-        yield _refused(name, episode.fork(), oracle)
+        yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
-        yield _accepted(index, steps, episode.fork(), oracle)
+        yield _accepted(index, steps, episode.fork())
+    yield from attacked(episode, seed, tries[0])
+    yield from mended(episode, seed, tries[1])
     inventory = episode.baseline.inventory()
     for wanted, answers in (
         (True, task.reference_diagnoses.right),
@@ -212,36 +233,24 @@ def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
     """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
     fork.world.run_for(REACTION_NS)
     going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task) if not m.lasting]
-    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
+    verdict = fork.examined()
     why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
     return Finding("the trigger is over and the incident is not", not why, why)
 
 
-def _refused(name: str, fork: Provable, oracle: Mitigation) -> Finding:
+def _refused(name: str, fork: Provable) -> Finding:
     problem = attempt(name, fork.world, fork.task)
     if problem:
         return Finding(f"{name} is refused", False, problem)
-    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
-    why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
-    return Finding(f"{name} is refused", not verdict.passed, why or "every check passed")
+    verdict = fork.examined()
+    return Finding(f"{name} is refused", not verdict.passed, verdict.why_not or "everything was survived")
 
 
-def _accepted(index: int, steps: tuple[Step, ...], fork: Provable, oracle: Mitigation) -> Finding:
+def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
     name = f"reference fix {index + 1} is accepted"
     for step in steps:
         result = perform(fork, step)
         if result.exit_code:
             return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
-    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
-    why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
-    return Finding(name, verdict.passed, why)
-
-
-def perform(episode: Provable, step: Step) -> CommandResult:
-    """Do one step of a fix through the surface."""
-    if step.kubectl:
-        return episode.kubectl(step.kubectl, step.stdin)
-    if step.sh:
-        return episode.node(step.node).sh(step.sh)
-    episode.wait(step.wait)
-    return CommandResult("")
+    verdict = fork.examined()
+    return Finding(name, verdict.passed, verdict.why_not)

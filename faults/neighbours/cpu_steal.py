@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.engine.content import Content, Nanoseconds
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, Host, ImpossibleTarget, pods_of
 
@@ -17,7 +18,7 @@ class StealParams(Content):
 
 
 class CpuSteal(Mechanism):
-    """Nodes get less CPU for a while: a Node, or every node on which a Deployment's pods run now.
+    """Nodes get less CPU for a while: a Node, or every node on which a Deployment's or a Namespace's pods run now.
 
     Symptoms: while it lasts, everything on the nodes is slow, and /proc/stat counts stolen time.
     Afterwards nothing, unless something in the application keeps the overload going.
@@ -25,8 +26,18 @@ class CpuSteal(Mechanism):
     Ends by itself.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="noisy_neighbour",
+        changes=("cpu stolen_share",),
+        follows="While it lasts, everything on the nodes is slow; afterwards nothing, unless something keeps "
+        "the overload going.",
+        undone_by=("itself",),
+        units={"share": "share of CPU time", "lasts": "ns"},
+        source="Linux, steal time in /proc/stat (proc(5))",
+    )
     Params = StealParams
-    kinds = ("Deployment", "Node")
+    kinds = ("Deployment", "Namespace", "Node")
     lasting = False
     params: StealParams
 
@@ -60,4 +71,7 @@ class CpuSteal(Mechanism):
         names = [self.ref.name]
         if self.ref.kind == "Deployment":
             names = sorted({pod["spec"].get("nodeName", "") for pod in pods_of(target.api.store, found)})
+        if self.ref.kind == "Namespace":
+            pods = target.api.store.objects("pods", self.ref.name)
+            names = sorted({pod["spec"].get("nodeName", "") for pod in pods})
         return {name: target.machines[name] for name in names if name in target.machines}

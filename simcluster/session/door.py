@@ -54,6 +54,11 @@ class SessionDoor:
         self._encoder = Encoder()
         self._commands: dict[str, _Command] = {}  # by session
 
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return self.live.world.sim.now
+
     def exchange(self, request: ApiRequest, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect. Raises BudgetExceeded."""
         if _is_free(request):  # kubectl asks these side by side: their order means nothing, and they leave no trace
@@ -85,6 +90,10 @@ class SessionDoor:
         at_ns = self._arrives_ns()
         if at_ns is not None:
             self.live.world.advance(at_ns - self.live.world.sim.now)
+
+    def fork(self) -> SessionDoor:
+        """A door to a fork of the session."""
+        return SessionDoor(self.live.fork(), self._wall_ns)
 
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """Any other request. Raises ValueError, BudgetExceeded."""

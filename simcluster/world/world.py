@@ -32,6 +32,8 @@ from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
+from simcluster.telemetry.alertmanager import oncall
+from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
@@ -212,20 +214,34 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus and its exporters in the namespace `observe`, as a chart does, and wait until they serve.
+        """Install Prometheus with its kin, Loki with its agents and Jaeger in the namespace `observe`, as charts do.
+
+        Time passes until they serve.
 
         Raises:
             ValueError: the API server refused a manifest.
         """
-        self.apply(bootstrap.manifest("observe.yaml"))
+        self.network.outside[oncall.HOST] = oncall.ADDRESS
+        for name in bootstrap.OBSERVE:
+            self.apply(bootstrap.manifest(name))
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)
 
     @property
+    def observed(self) -> bool:
+        """Whether it was given what watches it."""
+        return oncall.HOST in self.network.outside
+
+    @property
     def series(self) -> MetricStore | None:
         """What Prometheus has on its disk (a `promql.storage.Queryable`); None where there is none."""
         return self.programs.databases.newest
+
+    @property
+    def lines(self) -> LogStore | None:
+        """What Loki has on its disk (a `logql.storage.LogSource`); None where there is none."""
+        return self.programs.logs.newest
 
     def available(self, namespace: str) -> bool:
         """Whether every Deployment and StatefulSet of the namespace has all its replicas available."""

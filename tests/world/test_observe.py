@@ -61,7 +61,7 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
     assert {dict(series.labels)["job"] for series in found} == {
         "prometheus", "kubernetes-apiservers", "kubernetes-nodes", "kubernetes-nodes-cadvisor", "kube-etcd",
         "kubernetes-service-endpoints", "kubernetes-service-endpoints-slow", "kube-scheduler",
-        "kube-controller-manager", "kube-proxy",
+        "kube-controller-manager", "kube-proxy", "blackbox-tcp", "blackbox-http",
     }  # fmt: skip
     assert latest(found) == [1.0] * len(found)
     for series in found:

@@ -11,6 +11,7 @@ import hmac
 import json
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -20,8 +21,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.observability import prometheus
+from simcluster.surface.observability import QueryError, alertmanager, jaeger, loki, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -38,6 +40,10 @@ class Incident(Protocol):
     @property
     def stage(self) -> str:
         """`setup`, `diagnosis`, `mitigation`, `tearing_down` or `done`."""
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Tools beyond what an operator has, which the task allows: `fork`, `counterfactual`."""
 
     def application(self) -> dict[str, Any]:
         """`app_name`, `namespace`, `namespaces`, `descriptions`."""
@@ -71,12 +77,23 @@ class Desk:
             Route("/status", self._status),
             Route("/get_app", self._get_app),
             Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
+            Route("/loki/api/{path:path}", self._loki, methods=["GET", "POST"]),
+            Route("/jaeger/api/{path:path}", self._jaeger),
+            Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
             Mount("/", self._further),
         ]
         return Starlette(routes=routes)
 
     async def _prometheus(self, request: Request) -> Response:
-        """The cluster's Prometheus, through the API server; queries by form are taken, too."""
+        """The cluster's Prometheus, through the API server."""
+        return await self._proxied(request, prometheus, "/api")
+
+    async def _loki(self, request: Request) -> Response:
+        """The cluster's Loki, in the same way."""
+        return await self._proxied(request, loki, "/loki/api")
+
+    async def _proxied(self, request: Request, asking: Callable[..., ApiRequest], head: str) -> Response:
+        """What the API server's proxy answers; queries by form are taken, too."""
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
@@ -86,7 +103,35 @@ class Desk:
             if text is None:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
-        turns, asked = self.turns, prometheus(f"/api/{request.path_params['path']}", query)
+        return await self._exchanged(asking(f"{head}/{request.path_params['path']}", query))
+
+    async def _jaeger(self, request: Request) -> Response:
+        """The cluster's Jaeger, likewise."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        assert self.turns is not None
+        query = list(request.query_params.multi_items())
+        try:
+            asked = jaeger(self.turns.door.look, f"/api/{request.path_params['path']}", query)
+        except QueryError as missing:
+            return JSONResponse({"detail": str(missing)}, 503)
+        return await self._exchanged(asked)
+
+    async def _alertmanager(self, request: Request) -> Response:
+        """The cluster's Alertmanager, likewise."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        text = await _text(request)
+        if text is None:
+            return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
+        query = list(request.query_params.multi_items())
+        path = f"/api/{request.path_params['path']}"
+        return await self._exchanged(alertmanager(request.method, path, query, text.encode()))
+
+    async def _exchanged(self, asked: ApiRequest) -> Response:
+        turns = self.turns
         assert turns is not None
         try:
             found = await turns.take_long(lambda: turns.door.exchange(asked, Caller()))

@@ -27,6 +27,10 @@ class Caller(NamedTuple):
 class Door(Protocol):
     """One session, as whoever listens on sockets uses it. Not for two at a time."""
 
+    @property
+    def now_ns(self) -> int:
+        """Simulated nanoseconds since the cluster was started."""
+
     def exchange(self, request: Request, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect.
 
@@ -48,6 +52,9 @@ class Door(Protocol):
 
     def catch_up(self) -> None:
         """Under a `realtime` clock: let the world live up to now."""
+
+    def fork(self) -> Door:
+        """A door to a copy of the session: both futures are real, and neither knows of the other."""
 
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """Any other request of a session: `node`, `wait`, `diagnose`.

@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import quote
 
+from simcluster.api.request import Request
+from simcluster.engine import format_rfc3339, parse_rfc3339
+from simcluster.engine.clock import unix_us
 from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
+from simcluster.surface.mcp.copies import LONGEST_COPY_S, MOST_TRIED, Tried, tried
 from simcluster.surface.mcp.undo import Undo
-from simcluster.surface.observability import QueryError, data_of, prometheus
+from simcluster.surface.observability import QueryError, data_of, jaeger, loki, prometheus, traces_of
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 Found = TypeVar("Found")
 #: Seconds that one `wait` takes at most, as agents of SREGym know it.
 LONGEST_WAIT_S = 120
+#: Lines that `get_logs` shows at most.
+MOST_LINES = 100
+_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
+#: Traces of one answer.
+MOST_TRACES = 20
 
 
 class Refused(Exception):
@@ -84,11 +94,68 @@ class Toolbox:
         """Alerts that are pending or firing in Prometheus (JSON)."""
         return await self._prometheus("/api/v1/alerts", [])
 
+    async def get_logs(self, query: str, last_n_minutes: int = 15) -> str:
+        """Lines of a LogQL query in the last minutes, oldest first: at most the 100 newest. Of a metric query (rate,
+        count_over_time, ...) its value now (JSON).
+        """
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be a positive number: {last_n_minutes}")
+        since = [("since", f"{last_n_minutes}m"), ("limit", str(MOST_LINES))]
+        lines = query.lstrip(" \t\n(").startswith("{")
+        path, more = ("/loki/api/v1/query_range", since) if lines else ("/loki/api/v1/query", [])
+        found = await self._data(loki(path, [("query", query), *more]))
+        return rules.shown(_lines(found["result"]) if lines else json.dumps(found))
+
+    async def get_labels(self) -> str:
+        """Names of the labels that streams in Loki have (JSON)."""
+        return rules.shown(json.dumps(await self._data(loki("/loki/api/v1/labels")) or []))
+
+    async def get_label_values(self, label: str) -> str:
+        """Values of a label of streams in Loki (JSON)."""
+        path = f"/loki/api/v1/label/{quote(label, safe='')}/values"
+        return rules.shown(json.dumps(await self._data(loki(path)) or []))
+
+    async def get_services(self) -> str:
+        """Names of the services that have sent traces to Jaeger (JSON)."""
+        return await self._jaeger("/api/services", {})
+
+    async def get_operations(self, service: str) -> str:
+        """Names of a service's operations in Jaeger (JSON)."""
+        return await self._jaeger(f"/api/services/{quote(service, safe='')}/operations", {})
+
+    async def get_traces(self, service: str, last_n_minutes: int) -> str:
+        """The newest traces of a service in the last minutes, at most 20, as Jaeger answers them (JSON)."""
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be positive: {last_n_minutes}")
+        end_us = unix_us(self._turns.door.now_ns)
+        start_us = end_us - last_n_minutes * 60_000_000
+        return await self._jaeger(
+            "/api/traces", {"service": service, "limit": MOST_TRACES, "start": max(0, start_us), "end": end_us}
+        )
+
+    async def get_dependency_graph(self, last_n_minutes: int = 30) -> str:
+        """Which service called which how often in the last minutes, by the traces in Jaeger (JSON)."""
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be positive: {last_n_minutes}")
+        return await self._jaeger("/api/dependencies", {"lookback": last_n_minutes * 60_000})
+
+    async def _jaeger(self, path: str, query: dict[str, str | int]) -> str:
+        """The data of an answer of Jaeger."""
+        door = self._turns.door
+        try:
+            asked = jaeger(door.look, path, [(key, str(value)) for key, value in query.items()])
+            answer = await self._take(lambda: door.exchange(asked, Caller()))
+            return rules.shown(json.dumps(traces_of(answer.wire.code, answer.wire.body)))
+        except QueryError as problem:
+            raise Refused(str(problem)) from None
+
     async def _prometheus(self, path: str, query: list[tuple[str, str]]) -> str:
-        asked = prometheus(path, query)
+        return rules.shown(json.dumps(await self._data(prometheus(path, query))))
+
+    async def _data(self, asked: Request) -> Any:
         answer = await self._take(lambda: self._turns.door.exchange(asked, Caller()))
         try:
-            return rules.shown(json.dumps(data_of(answer.wire.code, answer.wire.body)))
+            return data_of(answer.wire.code, answer.wire.body)
         except QueryError as problem:
             raise Refused(str(problem)) from None
 
@@ -99,6 +166,42 @@ class Toolbox:
         span = min(seconds, LONGEST_WAIT_S)
         await self._take(lambda: self._turns.door.run("wait", f"{span}s"))
         return f"Waited {span} seconds."
+
+    def offers(self, tool: str) -> bool:
+        """Whether the task has it: those that work on copies of the cluster it must allow."""
+        return tool not in ("fork", "counterfactual") or tool in self._incident.allowed
+
+    async def fork(self, commands: list[str]) -> str:
+        """Try commands on a copy of the cluster that is thrown away: `kubectl ...`, `node NAME COMMAND`, `wait 30s`.
+        What each printed there (JSON). The cluster itself stays as it is, and no time passes in it.
+        """
+        self._check_copies("fork", [*commands])
+        return rules.shown(json.dumps(await self._take(lambda: tried(self._turns.door.fork(), commands))))
+
+    async def counterfactual(self, commands: list[str], looks: list[str], seconds: int = 60) -> str:
+        """What would be after some seconds (at most 600) if these commands were run now, and if nothing were done: the
+        answers to the looks on two copies of the cluster that are thrown away (JSON: `done`, `with`, `without`).
+        """
+        self._check_copies("counterfactual", [*commands, *looks])
+        if not 0 <= seconds <= LONGEST_COPY_S:
+            raise Refused(f"seconds must lie between 0 and {LONGEST_COPY_S}: {seconds}")
+
+        def both() -> dict[str, list[Tried]]:
+            mended, alone, span = self._turns.door.fork(), self._turns.door.fork(), f"wait {seconds}s"
+            done = tried(mended, commands)
+            return {
+                "done": done,
+                "with": tried(mended, [span, *looks])[1:],
+                "without": tried(alone, [span, *looks])[1:],
+            }
+
+        return rules.shown(json.dumps(await self._take(both)))
+
+    def _check_copies(self, tool: str, commands: list[str]) -> None:
+        if not self.offers(tool):
+            raise Refused(f"the task does not allow {tool!r}")
+        if not 0 < len(commands) <= MOST_TRIED:
+            raise Refused(f"from 1 to {MOST_TRIED} commands: {len(commands)}")
 
     async def get_alert(self) -> str:
         """The page that called you."""
@@ -135,3 +238,18 @@ def _printed(result: CommandResult) -> str:
     """What a command printed, its errors after its output."""
     text = rules.shown(result.stdout + result.stderr)
     return text if result.exit_code == 0 or result.stderr else f"{text}\n(exit code {result.exit_code})"
+
+
+def _lines(streams: list[dict[str, Any]]) -> str:
+    """Lines of all streams by time, each with its instant and whose it is."""
+    listed = [
+        (int(at), _whose(one["stream"]), text) for one in streams for at, text in one["values"]
+    ]  # as Loki gives them: by stream
+    listed.sort()
+    found = [f"{format_rfc3339(at - _EPOCH_NS, digits=9)} {whose} {text}" for at, whose, text in listed]
+    return "\n".join(found) if found else "No logs found."
+
+
+def _whose(labels: dict[str, str]) -> str:
+    known = [labels[name] for name in ("namespace", "pod", "container") if labels.get(name)]
+    return "/".join(known) or labels.get("unit") or labels.get("service_name", "")

@@ -47,6 +47,11 @@ class WallDoor:
         self._encoder = Encoder()
         self._since: int | None = None  # when the world was last up to date, by the machine's clock
 
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return self.world.sim.now
+
     def exchange(self, request: Request, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect."""
         if self._since is None:
@@ -78,6 +83,10 @@ class WallDoor:
         """The command line has ended: time stands still."""
         self.catch_up()
         self._since = None
+
+    def fork(self) -> WallDoor:
+        """Nobody forks it. Raises ValueError."""
+        raise ValueError("the recorded cluster goes on as it does")
 
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """There is nothing but the API. Raises ValueError."""

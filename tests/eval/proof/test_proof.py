@@ -15,7 +15,7 @@ from simcluster import tasks
 from simcluster.apps.registry import applications
 from simcluster.engine import SECOND, fork
 from simcluster.engine.content import ContentError, UnknownName
-from simcluster.eval.oracles import Baseline
+from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.proof import ProofReport, check, check_task
 from simcluster.eval.proof.attempts import ATTEMPTS, attempt
 from simcluster.eval.proof.leaks import leaks, secret_words
@@ -34,7 +34,6 @@ def document() -> dict[str, Any]:
     found.update(id=ID, app="shop", namespace=NAMESPACE, users={"entry": "frontend", "rps": 10})
     found["incident"] = [{**found["incident"][0], "target": {"kind": "Service", "name": "cart"}}]
     found["protects"] = ["frontend"]
-    found["truth"] = {**found["truth"], "component": "Service/cart", "scope": ["cart"]}
     found["accepted_when"][0]["args"] = {"service": "cart", "pods_of": "cart"}
     found["reference_fixes"] = [[{"kubectl": "repair"}, {"wait": "30s"}]]
     right = "The selector of Service cart has the label version=v2 that no pod carries, so frontend fails."
@@ -80,6 +79,9 @@ class ShopEpisode:
     def wait(self, duration: str) -> None:
         self.world.run_for(30 * SECOND)
 
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        return Mitigation().judge(self.world, self.task, self.baseline)  # nothing there can be examined
+
 
 def prove(folder: Path, changed: dict[str, Any]) -> ProofReport:
     path = folder / f"{ID}.yaml"
@@ -89,7 +91,7 @@ def prove(folder: Path, changed: dict[str, Any]) -> ProofReport:
     def opener(task_id: str, seed: int) -> ShopEpisode:
         return ShopEpisode(task, seed)
 
-    return check_task(str(path), 3, opener=opener)
+    return check_task(str(path), 3, opener=opener, tries=(0, 0))
 
 
 def failed(report: ProofReport) -> list[str]:
@@ -132,7 +134,7 @@ def test_what_only_grading_knows_names_the_line(tmp_path: Path) -> None:
     with pytest.raises(ContentError, match=r"shop_selector.yaml:\d+: unknown check .*did you mean users_succeed"):
         prove(tmp_path, changed)
     changed = document()
-    changed["truth"]["mechanism"] = "it is broken"
+    changed["truth"] = {"component": "Service/cart", "mechanism": "it is broken", "scope": ["cart"]}
     with pytest.raises(ContentError, match="no mechanism of the vocabulary"):
         prove(tmp_path, changed)
 
@@ -152,7 +154,7 @@ def test_every_forbidden_attempt_can_be_made() -> None:
     task = Task.model_validate(document())
     for name in FORBIDDEN:
         assert attempt(name, ShopWorld(), task) == ""  # type: ignore[arg-type]
-    other = task.model_copy(update={"truth": task.truth.model_copy(update={"component": "Service/none"})})
+    other = task.model_copy(update={"stated": task.truth.model_copy(update={"component": "Service/none"})})
     assert 'services "none" not found' in attempt("delete_target", ShopWorld(), other)  # type: ignore[arg-type]
 
 
