@@ -300,8 +300,6 @@ class Wide(Ordinary):
         self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
         self._settled += 1
         come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
-        if not calm and self._may_tip(layout, decay):
-            return False
         missed = self._overflow(run) + (self._misses(run, left, decay) if calm else 0.0)
         return missed < _MISSES + _MISSES_OF_RATE * come
 
@@ -456,15 +454,6 @@ class Wide(Ordinary):
             0.0,
         )
         return float(np.cumsum(over)[-1]) * 1e9 / layout.tick_ns
-
-    @staticmethod
-    def _may_tip(layout: Layout, decay: Array) -> bool:
-        """Whether queues grow by chance until callers who try again lose patience: so storms begin by themselves."""
-        edge = layout.lane_edge
-        room = np.maximum(layout.timeout - 2.0 * layout.network, 0.0)[edge]
-        again = layout.timed[edge] & (layout.attempts[edge] > 1) & ~layout.infinite[layout.lane_pod]
-        longer = arithmetic.exp_array(-np.minimum(decay[layout.lane_pod] * room, 690.0))
-        return bool((longer[again] > _MISSES_OF_RATE).any())
 
     def _misses(self, run: RunState, left: Array, decay: Array) -> float:
         """Requests a second that would miss a deadline, at most."""
