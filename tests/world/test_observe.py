@@ -285,3 +285,37 @@ def test_no_label_knows_a_fault(world: World) -> None:
     pairs = {pair for labels, *_ in shown(world) for pair in labels if pair[0] != "__name__"}
     words = {word.replace("-", "_") for pair in pairs for word in pair}
     assert not [(name, word) for name in [*ids(), *mechanisms(), task.id] for word in words if name in word]
+
+
+def per_second(world: World, name: str, **equal: str) -> float:
+    """Growth of a counter over its last six scrapes, a second."""
+    (series,) = select(world, name, **equal)
+    return float(series.values[-1] - series.values[-6]) / float(series.times[-1] - series.times[-6]) * 1000.0
+
+
+def pod_of(world: World, app: str) -> str:
+    found = json.loads(world.kubectl().run(f"get pods -n boutique -l app={app} -o json").stdout)["items"]
+    return str(found[0]["metadata"]["name"])
+
+
+@pytest.mark.parametrize("app", ["adservice", "productcatalogservice", "shippingservice"])
+def test_packets_of_a_pod_follow_its_requests(world: World, app: str) -> None:
+    """A request and an answer each, and acknowledgements of their own where no request follows soon."""
+    world.run_for(60 * SECOND)
+    asked = sum(  # few
+        float(series.values[-1] - series.values[-6]) / 75.0
+        for series in select(world, "calls_total", service_name=app, span_kind="SPAN_KIND_SERVER")
+    )
+    pod = {"namespace": "boutique", "pod": pod_of(world, app)}
+    received = per_second(world, "container_network_receive_packets_total", **pod)
+    sent = per_second(world, "container_network_transmit_packets_total", **pod)
+    assert 0.9 * asked < received < 2.2 * asked + 1.0
+    assert sent == pytest.approx(asked, rel=0.15, abs=0.7)
+
+
+def test_a_pod_that_nobody_asks_is_nearly_silent(world: World) -> None:
+    pod = {"namespace": "boutique", "pod": pod_of(world, "adservice")}
+    busy = per_second(world, "container_network_receive_packets_total", **pod)
+    world.kubectl().run("scale deploy -n boutique frontend --replicas 0")
+    world.run_for(150 * SECOND)
+    assert per_second(world, "container_network_receive_packets_total", **pod) < 1.0 < busy
