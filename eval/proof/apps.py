@@ -8,9 +8,9 @@ from simcluster.apps.cases import AppCase, Request, case_of
 from simcluster.apps.registry import applications
 from simcluster.engine import SECOND
 from simcluster.engine.content import Library, UnknownName
-from simcluster.eval.episode.start import STARTS, NotAnIncident, Place
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.trajectory.observe import vantage_node
+from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
 from simcluster.models.apps.folder import AppFolder
 from simcluster.world import World
 
@@ -38,7 +38,7 @@ def _findings(folder: AppFolder, seed: int, library: Library | None) -> Iterator
     if not folder.text("manifests.yaml"):
         return  # programs that others deploy
     try:
-        world = STARTS.deployed(Place(behaviour.application, behaviour.namespace, case.users), seed, library)
+        world = HEALTHY.deployed(Place(behaviour.application, behaviour.namespace, case.users), seed, library)
     except (ValueError, NotAnIncident) as error:
         yield Finding("it becomes healthy", False, str(error))
         return

@@ -8,9 +8,9 @@ from typing import Any
 from simcluster.apps.cases import case_of as app_case
 from simcluster.apps.registry import applications
 from simcluster.engine.content import Library
-from simcluster.eval.episode.start import STARTS, NotAnIncident, Place
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.proof.leaks import FORBIDDEN_WORDS, readable
+from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
 from simcluster.faults import registry
 from simcluster.faults.cases import FaultCase, case_of
 from simcluster.faults.incident import Aim
@@ -31,7 +31,7 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
         return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
     namespace = folder.behaviour.namespace
     try:
-        world = STARTS.deployed(Place(case.app, namespace, app_case(folder).users), seed, library)
+        world = HEALTHY.deployed(Place(case.app, namespace, app_case(folder).users), seed, library)
         mechanism = _aimed(spec, case.target, case.params, world, namespace)
         mechanism.check(world)
     except (ImpossibleTarget, NotAnIncident, ValueError) as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from simcluster import tasks
 from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
-from simcluster.eval.episode.start import NotAnIncident, start
+from simcluster.eval.episode.start import start
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation
@@ -26,6 +26,7 @@ from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.trajectory import Recorder
+from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.faults import registry as faults
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application

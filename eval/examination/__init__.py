@@ -1,0 +1,1 @@
+"""What a world that was repaired is compared with and put to."""

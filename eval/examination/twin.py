@@ -1,0 +1,81 @@
+"""The healthy twin: the world as it would be now if the incident had not happened.
+
+Same seed, same noise, same users, same instant; arrivals are drawn from streams that no incident touches, so what is
+counted in both can be compared in pairs. What the incident does besides its faults (pods replaced, a certificate
+renewed) does not happen in it either.
+"""
+
+from __future__ import annotations
+
+from simcluster.engine import Snapshot
+from simcluster.engine.content import Library
+from simcluster.eval.worlds.healthy import HEALTHY, Healthy
+from simcluster.noise.mechanism import Spared
+from simcluster.noise.plan import NoisePlan, load
+from simcluster.tasks.model import Task
+from simcluster.world import World
+
+_Twin = tuple[World, NoisePlan | None]
+
+
+class Twins:
+    """Makes twins, and remembers the instants asked for of the last `keep` of them, so that later ones go on there."""
+
+    def __init__(self, keep: int = 3, instants: int = 4, worlds: Healthy | None = None) -> None:
+        self._keep = keep
+        self._instants = instants
+        self._worlds = worlds or HEALTHY
+        self._made: dict[tuple[object, ...], dict[int, Snapshot[_Twin]]] = {}
+
+    def at(self, task: Task, seed: int, noise: str | None, at_ns: int, library: Library | None = None) -> World:
+        """The twin of a task's world at an instant, its noise silenced from there on.
+
+        Args:
+            task: with resolved targets.
+            at_ns: not before the episode began.
+
+        Raises:
+            UnknownName: there is no such noise.
+            ValueError: the instant lies before the episode's beginning.
+        """
+        key = (task.model_dump_json(), seed, noise, library)
+        known = self._made.setdefault(key, {})
+        earlier = [instant for instant in known if instant <= at_ns]
+        world, plan = known[max(earlier)].restore() if earlier else self._begun(task, seed, noise, library)
+        if at_ns < world.now:
+            raise ValueError(f"the twin begins at {world.now} ns: {at_ns} ns is before")
+        if world.now < at_ns or not earlier:
+            world.sim.run_until(at_ns)
+            self._remember(key, at_ns, (world, plan))
+        if plan is not None:
+            plan.silence()
+        return world
+
+    def _begun(self, task: Task, seed: int, noise: str | None, library: Library | None) -> _Twin:
+        """The twin at the instant at which the episode begins."""
+        world = self._worlds.of(task, seed, library, latent=False)
+        if not noise:
+            return world, None
+        aimed = [step.target for step in task.incident if step.target is not None]
+        kinds = sorted({aim.kind for aim in aimed})
+        spared = {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
+        plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(spared))
+        plan.start()
+        return world, plan
+
+    def _remember(self, key: tuple[object, ...], at_ns: int, twin: _Twin) -> None:
+        known = self._made[key]
+        known[at_ns] = Snapshot(twin)
+        if len(known) > self._instants:
+            del known[next(iter(known))]
+        if len(self._made) > self._keep:
+            del self._made[next(iter(self._made))]
+
+
+#: One per process: a twin is the same for everybody.
+TWINS = Twins()
+
+
+def twin_of(task: Task, seed: int, noise: str | None, at_ns: int, library: Library | None = None) -> World:
+    """The healthy twin of a task's world at an instant: see `Twins.at`."""
+    return TWINS.at(task, seed, noise, at_ns, library)

@@ -1,0 +1,1 @@
+"""Worlds to begin with: applications that serve their users, before anything goes wrong."""

@@ -1,0 +1,102 @@
+"""Healthy worlds: an application under a seed, deployed, warm and served; made once and copied."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from simcluster.apps.cases import Users
+from simcluster.engine import SECOND, Snapshot
+from simcluster.engine.content import Library
+from simcluster.faults.incident import Incident, IncidentStep
+from simcluster.models.traffic.cluster.users import UserLoad
+from simcluster.tasks.model import Task
+from simcluster.world import World
+from simcluster.world.pager import REQUESTS_MIN
+
+#: How long an application may take from `kubectl apply` to healthy users.
+HEALTHY_LIMIT_NS = 600 * SECOND
+#: Healthy users for this long before anything goes wrong: baselines need a past.
+WARM_UP_NS = 60 * SECOND
+STEP_NS = 5 * SECOND
+HEALTHY_RATIO = 0.99
+
+
+class NotAnIncident(Exception):
+    """The task does not work in this world: the application is not healthy before, or nobody is paged after."""
+
+
+class Place(NamedTuple):
+    """An application in a namespace, who uses it, and whether Prometheus watches."""
+
+    app: str
+    namespace: str
+    users: Users | None = None
+    telemetry: bool = False
+
+
+class Healthy:
+    """Makes healthy worlds, and remembers the last `keep` of them."""
+
+    def __init__(self, keep: int = 4) -> None:
+        self._keep = keep
+        self._made: dict[tuple[object, ...], Snapshot[World]] = {}
+
+    def of(self, task: Task, seed: int, library: Library | None = None, *, latent: bool = True) -> World:
+        """A world in which the task's application serves its users, before any incident.
+
+        Args:
+            latent: what is latent in a task with resolved targets is in it already.
+        """
+        planted = tuple(step for step in task.incident if step.latent) if latent and task.resolved else ()
+        return self.deployed(Place(task.app, task.namespace, task.users, task.telemetry), seed, library, planted)
+
+    def deployed(
+        self, place: Place, seed: int, library: Library | None = None, latent: tuple[IncidentStep, ...] = ()
+    ) -> World:
+        """A world in which an application serves its users.
+
+        Raises:
+            ValueError: there is no such application, or the API server refuses its manifests.
+            NotAnIncident: it does not become healthy.
+        """
+        key = (*place, "".join(step.model_dump_json() for step in latent), seed, library)
+        if key not in self._made:
+            self._made[key] = Snapshot(_healthy_world(place, seed, latent, library))
+            if len(self._made) > self._keep:
+                del self._made[next(iter(self._made))]
+        return self._made[key].restore()
+
+
+def _healthy_world(place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None) -> World:
+    world, namespace, crowd = World(seed, library=library), place.namespace, place.users
+    Incident(world, namespace, latent, library).plant()
+    if place.telemetry:
+        world.observe()
+    world.deploy(place.app, namespace)
+    limit = world.sim.now + HEALTHY_LIMIT_NS
+    if crowd is None or crowd.after:
+        while not world.available(namespace) and world.sim.now < limit:
+            world.run_for(STEP_NS)
+    if crowd is not None:
+        world.run_for(crowd.after)
+    users = world.add_users(namespace, crowd.entry, crowd.rps) if crowd is not None else None
+    healthy_since: int | None = None
+    while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:
+        world.run_for(STEP_NS)
+        if world.available(namespace) and (users is None or _served(users, world.sim.now)):
+            healthy_since = world.sim.now if healthy_since is None else healthy_since
+        else:
+            healthy_since = None
+        if world.sim.now >= limit:
+            raise NotAnIncident(f"{place.app} does not become healthy within {HEALTHY_LIMIT_NS // SECOND} s")
+    return world
+
+
+def _served(users: UserLoad, now_ns: int) -> bool:
+    """Whether the users of the last step came, and nearly all of them got what they asked for."""
+    stats = users.window(now_ns - STEP_NS, now_ns)
+    return stats.sent >= min(REQUESTS_MIN, users.rps) and stats.ok >= HEALTHY_RATIO * stats.ended
+
+
+#: One per process: a healthy world is the same for everybody.
+HEALTHY = Healthy()
