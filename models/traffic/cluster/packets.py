@@ -39,7 +39,7 @@ class PodPackets:
     """Tells pods' interfaces what passes through them."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[Sandbox, Passing]] = {}  # by the pod's uid
+        self._reported: dict[str, tuple[Sandbox, Passing]] = {}  # by the pod's uid
         self._plan: Plan | None = None
         self._calls = np.zeros(0)  # calls that a request of each server of that plan makes
 
@@ -87,18 +87,18 @@ class PodPackets:
                 if before is not None:
                     row = [a + b for a, b in zip(row, before[1], strict=True)]
                 wanted[sandbox.pod_uid] = (sandbox, Passing(*row))
-        for uid, (sandbox, _) in self._told.items():
+        for uid, (sandbox, _) in self._reported.items():
             if uid not in wanted and sandbox.veth is not None:
                 sandbox.veth.report(now_ns, Passing())
-        told: dict[str, tuple[Sandbox, Passing]] = {}
+        reported: dict[str, tuple[Sandbox, Passing]] = {}
         for uid, (sandbox, now) in wanted.items():
-            known = self._told.get(uid)
+            known = self._reported.get(uid)
             if known is not None and known[0] is sandbox and _alike(now, known[1]):
-                told[uid] = known
+                reported[uid] = known
             elif sandbox.veth is not None:
-                told[uid] = (sandbox, now)
+                reported[uid] = (sandbox, now)
                 sandbox.veth.report(now_ns, now)
-        self._told = told
+        self._reported = reported
 
 
 def _calls(spec: ServiceSpec) -> float:
