@@ -22,6 +22,9 @@ CLUSTER_DNS = "10.96.0.10"
 #: What kubeadm installs as workloads: cluster DNS and metrics-server, kube-proxy.
 ADDONS = ("system.yaml", "kube-proxy.yaml")
 
+#: What watches the cluster.
+OBSERVE = ("observe.yaml", "observe-stores.yaml")
+
 #: Images that a node made by kubeadm has before the first pod runs there.
 PRELOADED = (
     "registry.k8s.io/etcd:3.5.16-0",

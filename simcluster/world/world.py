@@ -217,7 +217,8 @@ class World:
         Raises:
             ValueError: the API server refused a manifest.
         """
-        self.apply(bootstrap.manifest("observe.yaml"))
+        for name in bootstrap.OBSERVE:
+            self.apply(bootstrap.manifest(name))
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)

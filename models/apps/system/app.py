@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from simcluster.models.apps.system.collector import CollectorProgram
 from simcluster.models.apps.system.daemon import DaemonProgram
+from simcluster.models.apps.system.storeexporter import StoreExporterProgram
 
-PROGRAMS = {"collector": CollectorProgram, "daemon": DaemonProgram}
+PROGRAMS = {"collector": CollectorProgram, "daemon": DaemonProgram, "storeexporter": StoreExporterProgram}

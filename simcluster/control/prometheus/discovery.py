@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from simcluster.api.objects import ApiObject, condition, controller_of, name_of, namespace_of, uid_of
 from simcluster.api.store import Store
@@ -126,7 +127,9 @@ def make_target(job: Job, labels: Mapping[str, str]) -> Discovered | None:
     address, scheme = found["__address__"], found.get("__scheme__", "http")
     found.setdefault("instance", address)
     shown = tuple(sorted((name, value) for name, value in found.items() if not name.startswith("__")))
-    target = Target(job.name, scheme, address, found.get("__metrics_path__", "/metrics"), shown)
+    path = found.get("__metrics_path__", "/metrics")
+    asked = [(name.removeprefix("__param_"), value) for name, value in found.items() if name.startswith("__param_")]
+    target = Target(job.name, scheme, address, f"{path}?{urlencode(sorted(asked))}" if asked else path, shown)
     return target, tuple(sorted(given.items()))
 
 
