@@ -47,5 +47,3 @@ class StoreExporterProgram(DaemonProgram):
         login = login_of(self.environment, (*spec.command, *spec.args))
         shown = kind.read(there.program, login)
         return down(kind) if shown is None else {Group(kind.up): kind.up.row((1,)), **shown}
-
-
