@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 
 import pytest
@@ -19,6 +18,12 @@ IMAGES = {
     "memcached_exporter": ("memcached:1.6.7", 11211, "get", "quay.io/prometheus/memcached-exporter:v0.15.0", 9150),
     "mysqld_exporter": ("mysql:8.0", 3306, "select", "quay.io/prometheus/mysqld-exporter:v0.16.0", 9104),
 }
+CLIENTS = {
+    "redis_exporter": "redis-go",
+    "mongodb_exporter": "mgo",
+    "memcached_exporter": "memcache-go",
+    "mysqld_exporter": "mysql-go",
+}
 ROOT = {"MYSQL_ROOT_PASSWORD": "secret"}
 
 
@@ -26,7 +31,8 @@ def bench(name: str) -> StoreBench:
     image, port, operation, exporter, _ = IMAGES[name]
     cluster = StoreBench()
     cluster.run_pod("store", image, env=ROOT if "mysql" in image else None)
-    cluster.caller(port, "redis", operation, user="root" if "mysql" in image else "", password="secret")
+    login = {"user": "root", "password": "secret"} if "mysql" in image else {}
+    cluster.caller(port, CLIENTS[name], operation, **login)
     flags = ("--mysqld.username=root",) if "mysql" in image else ()
     cluster.run_pod("exporter", exporter, args=flags, env={"MYSQLD_EXPORTER_PASSWORD": "secret"})
     cluster.run(30)
@@ -59,7 +65,7 @@ WORK = {
 @pytest.mark.parametrize("name", sorted(IMAGES))
 def test_an_exporter_counts_what_callers_ask(name: str) -> None:
     cluster = bench(name)
-    up = re.sub("d?_exporter", "_up", name) if name == "mysqld_exporter" else name.replace("_exporter", "_up")
+    up = name.replace("_exporter", "_up").replace("mysqld", "mysql")
     before = numbers(shown(cluster, name, f"x://10.244.1.2:{IMAGES[name][1]}"))
     cluster.run(20)
     after = numbers(shown(cluster, name, f"x://10.244.1.2:{IMAGES[name][1]}"))
