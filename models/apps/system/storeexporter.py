@@ -13,7 +13,7 @@ from simcluster.models.apps.stores import clients
 from simcluster.models.apps.stores.exporters import KINDS, Kind, down, login_of
 from simcluster.models.apps.system.daemon import DaemonProgram
 from simcluster.models.machine.process import Answer, Call
-from simcluster.telemetry.metrics.columns import Group, Samples
+from simcluster.telemetry.metrics.columns import Group, Late, Samples
 
 
 class StoreExporterProgram(DaemonProgram):
@@ -40,7 +40,7 @@ class StoreExporterProgram(DaemonProgram):
             self.container, None, kind.store, host, int(port) if port.isdigit() else kind.port
         )  # fmt: skip
         if there.outcome == "timeout":
-            return Answer("ok", 504, "", int(kind.patience_s * SECOND))
+            return Late(down(kind), int(kind.patience_s * SECOND))
         if there.program is None:
             return down(kind)
         spec = self.container.spec

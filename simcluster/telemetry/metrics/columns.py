@@ -111,6 +111,18 @@ class Exposed(dict[Group, Row], Shared):
         return (Exposed, (dict(self), self.mark, self.after, self.changed))
 
 
+class Late(dict[Group, Row]):
+    """Samples that an exporter could show only after a while.
+
+    Attributes:
+        delay_ns: how long it waited for others.
+    """
+
+    def __init__(self, samples: Samples, delay_ns: int) -> None:
+        super().__init__(samples)
+        self.delay_ns = delay_ns
+
+
 def labels(**values: str) -> Labels:
     """Labels by name, sorted; empty ones are none."""
     return tuple(sorted((name, value) for name, value in values.items() if value))
