@@ -60,6 +60,7 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
     found = select(world, "up")
     assert {dict(series.labels)["job"] for series in found} == {
         "prometheus", "kubernetes-apiservers", "kubernetes-nodes", "kubernetes-nodes-cadvisor", "kube-etcd",
+        "kubernetes-nodes-probes", "redis",
         "kubernetes-service-endpoints", "kubernetes-service-endpoints-slow", "kube-scheduler",
         "kube-controller-manager", "kube-proxy",
     }  # fmt: skip
@@ -79,7 +80,8 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
         "node_hwmon_temp_celsius", "apiserver_request_total", "apiserver_storage_objects", "coredns_panics_total",
         "etcd_server_has_leader", "workqueue_adds_total", "workqueue_queue_duration_seconds_bucket",
         "scheduler_schedule_attempts_total", "kubeproxy_sync_proxy_rules_duration_seconds_bucket", "calls_total",
-        "duration_milliseconds_bucket",
+        "duration_milliseconds_bucket", "container_network_receive_packets_total", "redis_commands_processed_total",
+        "prober_probe_total",
     ],
 )  # fmt: skip
 def test_every_part_is_seen(world: World, name: str) -> None:
@@ -319,3 +321,25 @@ def test_a_pod_that_nobody_asks_is_nearly_silent(world: World) -> None:
     world.kubectl().run("scale deploy -n boutique frontend --replicas 0")
     world.run_for(150 * SECOND)
     assert per_second(world, "container_network_receive_packets_total", **pod) < 1.0 < busy
+
+
+def test_probes_are_counted_by_result(world: World) -> None:
+    pod = {"namespace": "boutique", "pod": pod_of(world, "shippingservice"), "probe_type": "Readiness"}
+    assert per_second(world, "prober_probe_total", result="successful", **pod) == pytest.approx(0.2, abs=0.04)
+    patch = json.dumps({"spec": {"template": {"spec": {"containers": [{"name": "server", "readinessProbe": {
+        "grpc": {"port": 1}}}]}}}})  # fmt: skip
+    world.kubectl().run(f"patch deploy -n boutique shippingservice -p '{patch}'")
+    world.run_for(180 * SECOND)
+    failed = select(world, "prober_probe_total", namespace="boutique", probe_type="Readiness", result="failed")
+    assert max(latest(failed)) >= 3.0
+
+
+def test_an_exporter_of_stores_says_what_the_store_says(world: World) -> None:
+    shown_there = world.kubectl().run("exec -n boutique deploy/redis-cart -- redis-cli INFO").stdout
+    info = dict(line.split(":", 1) for line in shown_there.splitlines() if ":" in line)
+    (seen,) = select(world, "redis_commands_processed_total", namespace="boutique")
+    assert 0.9 * float(info["total_commands_processed"]) <= seen.values[-1] <= float(info["total_commands_processed"])
+    world.kubectl().run("exec -n boutique deploy/redis-cart -- redis-cli CONFIG SET requirepass x")
+    world.run_for(30 * SECOND)
+    assert latest(select(world, "redis_up", namespace="boutique")) == [0.0]
+    assert latest(select(world, "up", job="redis")) == [1.0]
