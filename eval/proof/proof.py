@@ -235,7 +235,10 @@ def _accepted(index: int, steps: tuple[Step, ...], fork: Provable, oracle: Mitig
             return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
     verdict = oracle.judge(fork.world, fork.task, fork.baseline)
     why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
-    return Finding(name, verdict.passed, why)
+    shown = (
+        leaks(fork.world, fork.task) if verdict.passed and not index else []
+    )  # what can be read once all of it has happened
+    return Finding(name, verdict.passed and not shown, why or "; ".join(shown[:3]))
 
 
 def perform(episode: Provable, step: Step) -> CommandResult:

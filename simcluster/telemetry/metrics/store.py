@@ -119,6 +119,14 @@ class TargetLog(Flat):
         found.update(group.columns for frame in self._frames for group, _ in frame.changed)
         return found
 
+    def groups(self) -> Iterator[Group]:
+        """Every group that was ever there, some more than once."""
+        for block in self._blocks:
+            for form, by_labels in block.tracks.items():
+                yield from (Group(form, labels) for labels in by_labels)
+        for frame in self._frames:
+            yield from (group for group, _ in frame.changed)
+
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers, about."""
