@@ -12,7 +12,9 @@ from simcluster.api.objects import name_of, namespace_of
 from simcluster.engine.content import Content, Library, Nanoseconds
 from simcluster.faults import registry
 from simcluster.faults.deployer import Deployer
+from simcluster.faults.facts import ChangedFact
 from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.survey import Survey, changes, net, survey
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, pods_of, ready_pods_of
 
 
@@ -116,6 +118,7 @@ class Incident:
         mechanisms: those of the fault steps, in order.
         started_ns: when `start` was called.
         done: how many steps have been done.
+        record: what each fault changed, by step: every difference between what was so before its injection and after.
     """
 
     def __init__(
@@ -129,6 +132,7 @@ class Incident:
         }
         self.started_ns = -1
         self.done = 0
+        self.record: dict[int, tuple[ChangedFact, ...]] = {}
 
     def check(self) -> None:
         """Refuse the incident if a step is impossible in this world. Raises ImpossibleTarget."""
@@ -164,7 +168,7 @@ class Incident:
         for index, step in enumerate(self.steps):
             if step.latent:
                 self._possible(index, self.mechanisms[index])
-                self.mechanisms[index].inject(self.target)
+                self._inject(index)
 
     @property
     def last_at_ns(self) -> int:
@@ -185,7 +189,7 @@ class Incident:
         step = self.steps[index]
         if step.fault:
             try:
-                self.mechanisms[index].inject(self.target)
+                self._inject(index)
             except ImpossibleTarget:  # somebody has removed meanwhile what it would have happened to
                 self.target.sim.record("incident", f"{index} has nothing to happen to")
         elif step.scale is not None:
@@ -198,6 +202,21 @@ class Incident:
             self._replace_pods(step)
         self.done += 1
         self.target.sim.record("incident", str(index))
+
+    def _inject(self, index: int) -> None:
+        """Make it so, and record what that changed; the mechanism has no part in the record."""
+        before = survey(self.target)
+        self.mechanisms[index].inject(self.target)
+        self._note(index, before)
+        if not self.record[index]:  # what it set going begins within this instant
+            self.target.sim.after(0, self._note, index, before)
+
+    def _note(self, index: int, before: Survey) -> None:
+        self.record[index] = changes(before, survey(self.target))
+
+    def facts(self) -> tuple[ChangedFact, ...]:
+        """What all faults together have changed so far."""
+        return net([self.record[index] for index in sorted(self.record)])
 
     def _replace_pods(self, step: IncidentStep) -> None:
         workload = self.target.api.store.get("deployments.apps", self.namespace, step.replace_pods)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from simcluster.api.objects import ApiObject
 from simcluster.engine import Shared
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, containers_of
 
@@ -22,12 +23,15 @@ class Mechanism(Shared, ABC):
     Attributes:
         Params: the model of its parameters.
         kinds: kinds of objects it can be aimed at; none stands for any.
+        sheet: its data sheet.
+        family: the kind of cause, of `simcluster list families`; the sheet's unless the fault says another.
         lasting: whether it stays until somebody undoes it; what is not is over by itself.
         ref: the object.
         namespace: where namespaced objects of the task live.
     """
 
     Params: ClassVar[type[Content]]
+    sheet: ClassVar[DataSheet]
     kinds: ClassVar[tuple[str, ...]] = ()
     lasting: ClassVar[bool] = True
 
@@ -36,6 +40,7 @@ class Mechanism(Shared, ABC):
         self.namespace = namespace
         self.params = params
         self.deployer = deployer
+        self.family = self.sheet.family
 
     def check(self, target: FaultTarget) -> None:
         """Refuse an impossible target. Raises ImpossibleTarget."""
@@ -63,6 +68,11 @@ class Mechanism(Shared, ABC):
     def part(self) -> str:
         """What of the object is wrong, in words: two lasting faults of one part contradict each other."""
         return type(self).__name__
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it, key to value."""
+        return {}
 
     def contradiction(self, other: Mechanism) -> str:
         """Why this and another fault of the same incident cannot both be; empty if they can."""

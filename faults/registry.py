@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from simcluster.engine.content import Library, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ObjectRef
@@ -46,7 +47,11 @@ def folder_of(family: str) -> Path:
 @cache
 def mechanisms() -> dict[str, type[Mechanism]]:
     """The mechanisms of all families: their classes by name. Raises PluginError."""
-    return named_classes([module for family in families().values() for module in modules_of(family)], Mechanism)
+    found = named_classes([module for family in families().values() for module in modules_of(family)], Mechanism)
+    for name, mechanism in found.items():
+        if not isinstance(getattr(mechanism, "sheet", None), DataSheet):
+            raise PluginError(f"mechanism {name} ({mechanism.__module__}) has no data sheet (`sheet`)")
+    return found
 
 
 class FaultSpec(Piece):
@@ -56,6 +61,7 @@ class FaultSpec(Piece):
         mechanism: a key of `mechanisms()`.
         params: parameters that a task may complete or override.
         deployer: under whose name it is done.
+        family: the kind of cause, where it is not that of the mechanism's data sheet.
         description: one or two sentences for `simcluster list`.
         symptoms: what an operator can see, one line each.
     """
@@ -63,8 +69,14 @@ class FaultSpec(Piece):
     mechanism: str
     params: dict[str, Any] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
+    family: str = ""
     description: str
     symptoms: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def cause(self) -> str:
+        """The kind of cause, of `simcluster list families`."""
+        return self.family or mechanisms()[self.mechanism].sheet.family
 
     @field_validator("mechanism")
     @classmethod
@@ -116,4 +128,6 @@ def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any
         first = error.errors(include_url=False)[0]
         place = ".".join(["params", *map(str, first["loc"])])
         raise ValueError(f"fault {spec.id}: {place}: {first['msg']}") from None
-    return mechanism(ref, namespace, complete, spec.deployer)
+    made = mechanism(ref, namespace, complete, spec.deployer)
+    made.family = spec.family or made.family  # a unit's, for example, says which
+    return made

@@ -6,7 +6,7 @@ systemd on a node. Nothing here reaches into a controller or a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from simcluster.api.client import Client
@@ -24,6 +24,10 @@ class Unit(Protocol):
     """One systemd unit."""
 
     @property
+    def name(self) -> str:
+        """Its full name."""
+
+    @property
     def active(self) -> bool:
         """Whether it runs."""
 
@@ -33,6 +37,9 @@ class Host(Protocol):
 
     def unit(self, name: str) -> Unit | None:
         """The unit, with or without `.service`; None if there is none."""
+
+    def unit_list(self) -> Sequence[Unit]:
+        """All units."""
 
     def control(self, action: str, name: str) -> str:
         """systemctl start, stop, ...; an error text or an empty one."""

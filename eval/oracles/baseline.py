@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from simcluster.api.objects import ApiObject, namespace_of
 from simcluster.engine import Shared
+from simcluster.faults.survey import EPHEMERAL, Key
 
 if TYPE_CHECKING:
     from simcluster.world import World
 
 SYSTEM = "kube-system"
 
-#: What comes and goes in a healthy cluster: written by controllers, not by operators.
-EPHEMERAL = (
-    "pods",
-    "replicasets.apps",
-    "events",
-    "events.events.k8s.io",
-    "endpoints",
-    "endpointslices.discovery.k8s.io",
-    "leases.coordination.k8s.io",
-    "controllerrevisions.apps",
-)
-
 #: On volumes that a provisioner made for a claim: they come and go with the claim, which is looked at.
 PROVISIONED = "pv.kubernetes.io/provisioned-by"
-
-Key = tuple[str, str, str]  # resource, namespace, name
 
 
 class Baseline(Shared):

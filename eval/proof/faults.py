@@ -7,17 +7,24 @@ from typing import Any
 
 from simcluster.apps.cases import case_of as app_case
 from simcluster.apps.registry import applications
+from simcluster.engine import SECOND
 from simcluster.engine.content import Library
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.proof.leaks import FORBIDDEN_WORDS, readable
 from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
 from simcluster.faults import registry
 from simcluster.faults.cases import FaultCase, case_of
+from simcluster.faults.facts import IMAGE, ChangedFact
 from simcluster.faults.incident import Aim
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.registry import FaultSpec
+from simcluster.faults.restore import restore
+from simcluster.faults.survey import changes, survey, value_of
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
 from simcluster.world import World
+
+#: A machine that gets its power back boots within this.
+SETTLED_NS = 120 * SECOND
 
 
 def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) -> list[Finding]:
@@ -50,7 +57,13 @@ def _aimed(spec: FaultSpec, aim: Aim, params: dict[str, Any], world: World, name
 def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Finding]:
     before = mechanism.still_present(world)
     yield Finding("its cause is not there before", not before, before)
+    then = survey(world)
     mechanism.inject(world)
+    facts = changes(then, survey(world))
+    if not facts:
+        world.run_for(1)  # what it set going begins within the instant
+        facts = changes(then, survey(world))
+    yield _on_record(mechanism, facts)
     if mechanism.lasting:
         after = mechanism.still_present(world)
         yield Finding("its cause stands afterwards", bool(after), after)
@@ -58,6 +71,26 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
     words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
     found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
     yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
+    if not mechanism.sheet.lost:
+        yield _taken_back(mechanism, facts, world)
+
+
+def _on_record(mechanism: Mechanism, facts: tuple[ChangedFact, ...]) -> Finding:
+    """What it changed is on the record, and its data sheet says so."""
+    unforeseen = [f"{fact.place} {fact.path}" for fact in mechanism.sheet.unforeseen(facts)]
+    root = mechanism.sheet.root(facts)
+    why = f"its data sheet does not tell of {', '.join(unforeseen)}" if unforeseen else f"{len(root)} facts"
+    return Finding("what it changes is on the record", bool(root) and not unforeseen, why)
+
+
+def _taken_back(mechanism: Mechanism, facts: tuple[ChangedFact, ...], world: World) -> Finding:
+    """With the recorded facts as they were before, the world is as before: the record is all there is."""
+    kept = [fact for fact in facts if fact.place.kind != IMAGE]  # what was published stays so
+    restore(world, kept)
+    world.run_for(SETTLED_NS)
+    left = [f"{one.place} {one.path}" for one in kept if value_of(world, one.place, one.path) != one.before]
+    still = mechanism.still_present(world)
+    return Finding("taken back by its record it is gone", not left and not still, "; ".join([*left, still]))
 
 
 def _refusals(spec: FaultSpec, case: FaultCase, world: World, right: Mechanism) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from simcluster.engine import SECOND
 from simcluster.engine.content import Content, Nanoseconds
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -46,6 +47,16 @@ class KernelClock(HostMechanism):
     Undone by: a source that answers (the file and a restart of chronyd, or `chronyc add server` and `makestep`).
     """
 
+    sheet = DataSheet(
+        layer="kernel",
+        family="clock",
+        changes=("clock drift_ppm", "clock servers", "clock wrong", "file /etc/chrony/chrony.conf"),
+        follows="The clock drifts; a certificate that is issued anew is not yet valid by it, and the node "
+        "becomes NotReady.",
+        undone_by=("a time server that answers", "moving the pods"),
+        units={"drift_ppm": "parts in a million", "unattended": "ns"},
+        source="chrony 4.5, chrony.conf(5); Go, crypto/x509",
+    )
     Params = ClockParams
     params: ClockParams
 
@@ -53,6 +64,11 @@ class KernelClock(HostMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return "the clock"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"server": self.params.server}
 
     def check(self, target: FaultTarget) -> None:
         """The clock must be right, chronyd must run; what has drifted for long must have done so from the beginning."""

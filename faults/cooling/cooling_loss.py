@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.machine.cooling import IDLE_W, LIMIT_C, RELIEVED_C, end_c, hottest_c
@@ -26,6 +27,16 @@ class CoolingLoss(HostMechanism):
     users. Undone by: cordoning the node and moving the pods; nobody can mend a fan from a shell.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="overheating",
+        changes=("fan/* airflow",),
+        follows="The processor lowers its clock at its limit: everything on the node takes several times as "
+        "much CPU time.",
+        undone_by=("moving the pods", "another fan"),
+        units={"airflow": "share of the air"},
+        source="Intel SDM vol. 3, 15.8; Gunawi et al., Fail-Slow at Scale (FAST 2018)",
+    )
     Params = CoolingParams
     params: CoolingParams
 
@@ -33,6 +44,11 @@ class CoolingLoss(HostMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return "the cooling"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"fan": "FAN1"}
 
     def check(self, target: FaultTarget) -> None:
         """The cooling must work, and be missed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
 from simcluster.faults.mechanism import ContainerMechanism, container_named
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -27,8 +28,26 @@ class ContainerCpu(ContainerMechanism):
     Undone by: a limit that fits, no limit, rolling back, or applying the right manifest.
     """
 
+    sheet = DataSheet(
+        layer="configuration",
+        family="cpu_limit",
+        changes=(
+            "spec.template.spec.containers[*].resources.limits.cpu",
+            "spec.template.spec.containers[*].resources.requests.cpu",
+        ),
+        follows="The CFS quota stops the container most of the time; its answers are late, its callers time "
+        "out, its probes may fail.",
+        undone_by=("a limit that fits", "no limit", "rolling back"),
+        units={"limit": "Kubernetes quantity of CPU"},
+        source="Linux CFS bandwidth control; Kubernetes, resource management for pods",
+    )
     Params = CpuParams
     params: CpuParams
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"cpu": self.params.limit}
 
     def check(self, target: FaultTarget) -> None:
         """The present limit, if there is one, must be above the new one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.drives.stored_data import StoredMechanism, StoredParams
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -59,6 +60,17 @@ class LatentErrors(SectorMechanism):
     Undone by: writing to the sectors (the drive remaps them), data that lie elsewhere, another drive.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="disk_errors",
+        changes=("disk/* unreadable",),
+        lost=True,
+        follows="A read fails with EIO after seconds; a database ends itself and cannot start any more.",
+        undone_by=("writing to the sectors", "data that lie elsewhere", "another drive"),
+        units={"blocks": "blocks of 4 KiB", "offset": "bytes"},
+        source="Bairavasundaram et al., An Analysis of Latent Sector Errors in Disk Drives (SIGMETRICS 2007)",
+    )
+
     def inject(self, target: FaultTarget) -> None:
         """Spoil them."""
         system = self.system(target)
@@ -78,6 +90,18 @@ class SilentCorruption(SectorMechanism):
     Shows in: the store's log, CrashLoopBackOff, callers, users. Not in dmesg, not in SMART.
     Undone by: new contents for the files, data that lie elsewhere, another drive.
     """
+
+    sheet = DataSheet(
+        layer="hardware",
+        family="silent_corruption",
+        changes=("disk/* wrong",),
+        lost=True,
+        follows="A database that verifies checksums ends itself and cannot start any more; the kernel and the "
+        "drive know nothing.",
+        undone_by=("new contents for the files", "data that lie elsewhere", "another drive"),
+        units={"blocks": "blocks of 4 KiB", "offset": "bytes"},
+        source="Bairavasundaram et al., An Analysis of Data Corruption in the Storage Stack (FAST 2008)",
+    )
 
     def inject(self, target: FaultTarget) -> None:
         """Change what they give back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.drives.stored_data import StoredMechanism, StoredParams, place_of
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -70,6 +71,25 @@ class SlowDrive(StoredMechanism):
     Undone by: data that lie elsewhere, another drive. A restart of the store empties its cache and makes it worse.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="disk_slow",
+        changes=("disk/* slow",),
+        follows="Reads that no cache has take hundreds of milliseconds and queue up; the store's callers run "
+        "into their time-outs.",
+        undone_by=("data that lie elsewhere", "another drive"),
+        units={
+            "factor": "times the usual service time",
+            "bytes_per_s": "bytes/s",
+            "retried": "share of reads",
+            "every_ms": "ms",
+            "stall_ms": "ms",
+            "collected": "share of requests",
+            "on_ms": "ms",
+            "off_ms": "ms",
+        },
+        source="Gunawi et al., Fail-Slow at Scale (FAST 2018)",
+    )
     Params = SlowParams
     params: SlowParams
 

@@ -16,6 +16,9 @@ from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, Host, ImpossibleTarget
 from simcluster.models.machine.storage import BLOCK, Disk, FileSystem
 
+#: Kernel name of a node's drive.
+NODE_DRIVE = "sda"
+
 
 class Place(NamedTuple):
     """The folder of a claim's volume."""
@@ -66,6 +69,11 @@ class StoredMechanism(Mechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return f"{type(self).__name__} under files {self.params.files} of claim {self.params.claim}"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it: nodes have one drive."""
+        return {"device": NODE_DRIVE}
 
     def check(self, target: FaultTarget) -> None:
         """The claim's volume must lie on the node, on a drive that works, with such files."""

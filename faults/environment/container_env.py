@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
 from simcluster.faults.mechanism import ContainerMechanism, container_named
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -27,6 +28,14 @@ class ContainerEnv(ContainerMechanism):
     Source of the symptoms: Cloud-OpsBench, service_env_var_address_mismatch.
     """
 
+    sheet = DataSheet(
+        layer="configuration",
+        family="wrong_env",
+        changes=("spec.template.spec.containers[*].env[*].value",),
+        follows="The program calls a wrong address, or calls as often as it should not, and its callers fail with it.",
+        undone_by=("the right value", "rolling back"),
+        source="Cloud-OpsBench, service_env_var_address_mismatch",
+    )
     Params = EnvParams
     params: EnvParams
 
@@ -34,6 +43,11 @@ class ContainerEnv(ContainerMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return f"variable {self.params.variable}"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {self.params.variable: self.params.value}
 
     def check(self, target: FaultTarget) -> None:
         """The container must have the variable, with another literal value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
 from simcluster.faults.mechanism import ContainerMechanism, container_named
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -27,6 +28,15 @@ class ContainerImage(ContainerMechanism):
     Source of the symptoms: Cloud-OpsBench, incorrect_image_reference.
     """
 
+    sheet = DataSheet(
+        layer="release",
+        family="wrong_image",
+        changes=("spec.template.spec.containers[*].image",),
+        follows="New pods wait in ErrImagePull and ImagePullBackOff; where no old one is left, the Service has "
+        "no endpoints.",
+        undone_by=("a tag that exists", "rolling back"),
+        source="Cloud-OpsBench, incorrect_image_reference",
+    )
     Params = ImageParams
     params: ImageParams
 
@@ -34,6 +44,11 @@ class ContainerImage(ContainerMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return "the image"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"tag": self.params.tag}
 
     def check(self, target: FaultTarget) -> None:
         """The container must exist and run another tag."""

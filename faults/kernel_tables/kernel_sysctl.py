@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 
@@ -28,6 +29,16 @@ class KernelSysctl(HostMechanism):
     Undone by: `sysctl -w` with a number that is large enough; or cordoning the node and moving the pods.
     """
 
+    sheet = DataSheet(
+        layer="kernel",
+        family="conntrack_full",
+        changes=("sysctl *",),
+        follows="New connections through the node hang, those that are open go on; the kernel says that its "
+        "table is full.",
+        undone_by=("a number that is large enough", "moving the pods"),
+        units={"value": "entries"},
+        source="Linux, Documentation/networking/nf_conntrack-sysctl.rst",
+    )
     Params = SysctlParams
     params: SysctlParams
 
@@ -35,6 +46,11 @@ class KernelSysctl(HostMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return self.params.name
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {self.params.name.rpartition(".")[2]: str(self.params.value)}
 
     def check(self, target: FaultTarget) -> None:
         """The parameter must limit a table, be higher now, and take the value."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.machine.links.nic import NOMINAL_BPS, Nic
@@ -38,6 +39,22 @@ class LinkSlow(HostMechanism):
     Undone by: cordoning the node and moving the pods; nobody can mend the hardware from a shell.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="network",
+        changes=("nic/* *",),
+        follows="TCP sends again what is lost: calls from and to the node's pods take hundreds of milliseconds "
+        "to seconds.",
+        undone_by=("moving the pods",),
+        units={
+            "loss": "share of packets",
+            "big_loss": "share of full packets",
+            "delay_ms": "ms",
+            "jitter_ms": "ms",
+            "bandwidth_bps": "bit/s",
+        },
+        source="Gunawi et al., Fail-Slow at Scale (FAST 2018); RFC 6298",
+    )
     Params = LinkParams
     params: LinkParams
 
@@ -45,6 +62,11 @@ class LinkSlow(HostMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return f"interface {self.params.nic}"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"nic": self.params.nic}
 
     def check(self, target: FaultTarget) -> None:
         """The node must have the interface, and it must work."""

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from simcluster.api.objects import name_of, namespace_of
 from simcluster.engine.content import Content, Nanoseconds
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 
@@ -28,6 +29,16 @@ class LoadSpike(Mechanism):
     Ends by itself.
     """
 
+    sheet = DataSheet(
+        layer="load",
+        family="load",
+        changes=("[*].rps",),
+        follows="While it lasts, queues in front of what is busiest; afterwards nothing, unless something keeps "
+        "the overload going.",
+        undone_by=("itself",),
+        units={"factor": "times the usual rate", "lasts": "ns"},
+        source="Bronson et al., Metastable Failures in Distributed Systems (HotOS 2021)",
+    )
     Params = SpikeParams
     kinds = ("Service",)
     lasting = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.engine.content import Content, Nanoseconds
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, Host, ImpossibleTarget, pods_of
 
@@ -25,6 +26,16 @@ class CpuSteal(Mechanism):
     Ends by itself.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="noisy_neighbour",
+        changes=("cpu stolen_share",),
+        follows="While it lasts, everything on the nodes is slow; afterwards nothing, unless something keeps "
+        "the overload going.",
+        undone_by=("itself",),
+        units={"share": "share of CPU time", "lasts": "ns"},
+        source="Linux, steal time in /proc/stat (proc(5))",
+    )
     Params = StealParams
     kinds = ("Deployment", "Node")
     lasting = False

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.host import HostMechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.machine.kernel.cgroups import MOST_WEIGHT
@@ -42,6 +43,15 @@ class NeighbourProcess(HostMechanism):
     Undone by: stopping or killing it; or cordoning the node and moving the pods.
     """
 
+    sheet = DataSheet(
+        layer="node",
+        family="noisy_neighbour",
+        changes=("unit/* *",),
+        follows="The pods of the node get what is left of its CPU; their queues grow and their callers time out.",
+        undone_by=("stopping or killing it", "moving the pods"),
+        units={"cores": "cores", "weight": "CPUWeight", "memory_mib": "MiB"},
+        source="Linux cgroup v2, cpu.weight; systemd.resource-control(5)",
+    )
     Params = NeighbourParams
     params: NeighbourParams
 
@@ -49,6 +59,11 @@ class NeighbourProcess(HostMechanism):
     def part(self) -> str:
         """What of it is wrong."""
         return f"unit {self.params.unit}"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"process": self.params.process}
 
     def check(self, target: FaultTarget) -> None:
         """The node must have so many cores and no such unit."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import name_of
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.drives.stored_data import place_of
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
@@ -23,8 +24,23 @@ class PowerLoss(Mechanism):
     Undone by: power, or by nothing of the application being there any more: neither pods nor volumes.
     """
 
+    sheet = DataSheet(
+        layer="hardware",
+        family="machine_off",
+        changes=("power on",),
+        at_once=("nic/* carrier", "unit/* active", "clock *", "sysctl *"),
+        follows="Its lease is not renewed, the node is NotReady after the grace period, its pods are evicted "
+        "and never confirm it.",
+        undone_by=("power", "nothing of the application being there any more"),
+        source="Kubernetes, node controller",
+    )
     Params = PowerParams
     kinds = ("Node",)
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"power": "off"}
 
     def check(self, target: FaultTarget) -> None:
         """The machine must run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.models.apps import defects
 from simcluster.models.machine.kernel.descriptors import BASE, DEFAULT_LIMIT
@@ -24,6 +25,15 @@ class KernelDescriptors(Release):
     Undone by: rolling back, setting another tag, or applying the right manifest.
     """
 
+    sheet = DataSheet(
+        layer="release",
+        family="descriptors",
+        changes=("spec.template.spec.containers[*].image", "behaviour"),
+        follows="accept4 fails with EMFILE; new connections wait until their callers time out.",
+        undone_by=("rolling back", "another tag"),
+        units={"nofile": "open files (ulimit -n)"},
+        source="getrlimit(2), RLIMIT_NOFILE",
+    )
     Params = DescriptorParams
     params: DescriptorParams
 

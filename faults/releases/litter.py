@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from simcluster.control.kubelet.thresholds import configured_pids
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.apps import defects
@@ -32,6 +33,15 @@ class ProcessLitter(Release):
     Undone by: rolling back, setting another tag, or applying the right manifest. A restart only buys time.
     """
 
+    sheet = DataSheet(
+        layer="release",
+        family="pid_exhaustion",
+        changes=("spec.template.spec.containers[*].image", "behaviour"),
+        follows="Zombies pile up to the pod's limit of tasks; fork is refused and the program ends, again and again.",
+        undone_by=("rolling back", "another tag"),
+        units={"children": "processes a second of CPU"},
+        source="Linux cgroup v2, pids.max; kubelet, podPidsLimit",
+    )
     Params = ProcessParams
     params: ProcessParams
 
@@ -63,6 +73,15 @@ class SharedLitter(Release):
     Undone by: rolling back, setting another tag, or applying the right manifest. A new pod only buys time.
     """
 
+    sheet = DataSheet(
+        layer="release",
+        family="shared_memory",
+        changes=("spec.template.spec.containers[*].image", "behaviour"),
+        follows="/dev/shm fills; a write is refused (ENOSPC) and the program ends, again and again.",
+        undone_by=("rolling back", "another tag"),
+        units={"mib": "MiB a second of CPU"},
+        source="containerd, default size of /dev/shm",
+    )
     Params = SharedParams
     params: SharedParams
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.releases.release import Release, ReleaseParams
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.models.apps import defects
@@ -27,6 +28,15 @@ class MemoryLeak(Release):
     Undone by: rolling back, setting another tag, or applying the right manifest.
     """
 
+    sheet = DataSheet(
+        layer="release",
+        family="memory_leak",
+        changes=("spec.template.spec.containers[*].image", "behaviour"),
+        follows="The working set grows to the limit; the kernel kills the process, again and again.",
+        undone_by=("rolling back", "another tag"),
+        units={"mib": "MiB a second of CPU"},
+        source="Linux cgroup v2, memory.max",
+    )
     Params = LeakParams
     params: LeakParams
 

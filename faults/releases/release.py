@@ -37,6 +37,11 @@ class Release(ContainerMechanism):
         """What of it is wrong."""
         return "the image"
 
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"tag": self.params.tag}
+
     def check(self, target: FaultTarget) -> None:
         """The program must be known and must not have such a tag."""
         super().check(target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.api.objects import Json, labels_of, namespace_of
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, matches
@@ -26,9 +27,22 @@ class ServiceSelector(Mechanism):
     Source of the symptoms: Cloud-OpsBench, service_selector_mismatch.
     """
 
+    sheet = DataSheet(
+        layer="service",
+        family="service_selector",
+        changes=("spec.selector*",),
+        follows="The Service has no endpoints; its callers get connection refused while all pods are Ready.",
+        undone_by=("the right selector", "pods that carry the label"),
+        source="Cloud-OpsBench, service_selector_mismatch",
+    )
     Params = SelectorParams
     kinds = ("Service",)
     params: SelectorParams
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {self.params.label: self.params.value}
 
     def check(self, target: FaultTarget) -> None:
         """The Service must select pods now, and none after the change."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
+from simcluster.faults.deployer import Deployer
 from simcluster.faults.mechanism import Mechanism
-from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 
 
 class UnitParams(Content):
@@ -23,14 +27,33 @@ class UnitStop(Mechanism):
     Undone by: starting the unit.
     """
 
+    sheet = DataSheet(
+        layer="node",
+        family="kubelet_stopped",
+        changes=("unit/* active",),
+        follows="Of a kubelet: its lease is not renewed, the node is NotReady after the grace period, its pods "
+        "leave the endpoints and are evicted.",
+        undone_by=("starting the unit",),
+        source="Kubernetes, node controller; systemd",
+    )
+    FAMILIES: ClassVar[dict[str, str]] = {"containerd": "runtime_stopped", "chrony": "clock"}  # others are kubelets
     Params = UnitParams
     kinds = ("Node",)
     params: UnitParams
+
+    def __init__(self, ref: ObjectRef, namespace: str, params: UnitParams, deployer: Deployer) -> None:
+        super().__init__(ref, namespace, params, deployer)
+        self.family = self.FAMILIES.get(params.unit.removesuffix(".service"), self.family)
 
     @property
     def part(self) -> str:
         """What of it is wrong."""
         return f"unit {self.params.unit}"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """By what people tell of it."""
+        return {"unit": self.params.unit}
 
     def check(self, target: FaultTarget) -> None:
         """The node must have the unit, running."""

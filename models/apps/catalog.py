@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -161,6 +161,11 @@ class AppCatalog:
         self._releases[repository, tag] = defects
         full = repository if "." in repository.partition("/")[0] else _on_docker_hub(repository)
         registry.describe(full, (tag,), facts.size)
+
+    @property
+    def releases(self) -> Mapping[tuple[str, str], tuple[Defect, ...]]:
+        """What versions do wrong that came out by `release`, by repository and tag."""
+        return self._releases
 
     def program_for(self, container: Container) -> Program:
         """The program of a container that is about to start.

@@ -37,6 +37,12 @@ class Sysctls:
         known = PARAMETERS.get(name)
         return "" if known is None else self._written.get(name) or known.default or self._derived(name)
 
+    def writable(self) -> dict[str, str]:
+        """Text of every parameter that can be written, by name."""
+        return {
+            name: self.get(name) for name, known in PARAMETERS.items() if not known.refused and name not in _ALIASES
+        }
+
     def number(self, name: str) -> int:
         """A parameter that is one number."""
         return int(self.get(name).split()[0])

@@ -12,20 +12,25 @@ from rich.table import Table
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import Library, UnknownName
 
-KINDS = ("agents", "apps", "checks", "faults", "lessons", "noises", "suites", "tasks")
+KINDS = ("agents", "apps", "checks", "families", "faults", "lessons", "noises", "suites", "tasks")
 Row = dict[str, Any]
 
 
-@click.command("list", short_help="List apps, faults, noises, tasks, checks, suites, agents or lessons.")
+@click.command("list", short_help="List apps, faults, causes, noises, tasks, checks, suites, agents or lessons.")
 @click.argument("kind")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
-    """List what there is of a KIND: agents, apps, checks, faults, lessons, noises, suites or tasks."""
+    """List what there is of a KIND: agents, apps, checks, families, faults, lessons, noises, suites or tasks.
+
+    Families are the kinds of causes that a diagnosis may name. With --json faults have the data sheets of their
+    mechanisms.
+    """
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
     rows = rows_of(kind, Library(tuple(Path(folder) for folder in folders)))
     if as_json:
+        rows = [*map(_with_sheet, rows)] if kind == "faults" else rows
         print_json(rows)
         return
     table = Table(*rows[0].keys()) if rows else Table("id")
@@ -40,6 +45,7 @@ def rows_of(kind: str, library: Library) -> list[Row]:
         "agents": _agents,
         "apps": _apps,
         "checks": _checks,
+        "families": _families,
         "faults": _faults,
         "lessons": _lessons,
         "noises": _noises,
@@ -72,8 +78,31 @@ def _faults(library: Library) -> list[Row]:
 
     specs = [registry.load(fault_id, library) for fault_id in registry.ids(library)]
     return [
-        {"id": one.id, "family": registry.family_of(one.id), "mechanism": one.mechanism, "description": one.description}
-        for one in specs
+        {"id": one.id, "family": one.cause, "mechanism": one.mechanism, "description": one.description} for one in specs
+    ]
+
+
+def _with_sheet(row: Row) -> Row:
+    """A fault with the data sheet of its mechanism."""
+    from simcluster.faults import registry
+
+    mechanism = registry.mechanisms()[row["mechanism"]]
+    return {**mechanism.sheet.to_dict(mechanism.Params), "lasting": mechanism.lasting, **row}
+
+
+def _families(library: Library) -> list[Row]:
+    from simcluster.eval.judge.vocabulary import vocabulary
+    from simcluster.faults.families import CauseFamily, cause_families
+
+    found = {one.id: one for one in cause_families(library)}
+    found |= {
+        name: CauseFamily(name, family.means, (), ())
+        for name, family in vocabulary().families.items()
+        if name not in found
+    }
+    return [
+        {"id": one.id, "means": one.means, "layers": list(one.layers), "faults": list(one.faults)}
+        for _, one in sorted(found.items())
     ]
 
 
