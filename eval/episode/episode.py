@@ -7,9 +7,10 @@ from typing import Any
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
+from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.judge import judge
 from simcluster.eval.oracles.baseline import Baseline
-from simcluster.eval.oracles.mitigation import Mitigation
+from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
@@ -57,6 +58,7 @@ class Episode(Live):
         self._library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
+        self._at_page: Snapshot[World] | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
         spared: dict[str, tuple[str, ...]] = {}
         for ref in self.incident.faulted():
@@ -76,6 +78,7 @@ class Episode(Live):
         self.recorder.mark("paged")
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
+        self._at_page = Snapshot(self.world)
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""
@@ -105,10 +108,7 @@ class Episode(Live):
     def _grade(self) -> Report:
         self._worked_until_ns = self.world.sim.now
         self.recorder.mark("finished")
-        if self.noise is not None:
-            self.noise.silence()
-        mitigation = Mitigation(self._library).judge(self.world, self.task, self.baseline)
-        self.recorder.close()
+        mitigation = self.examined()
         return Report(
             task=self.task.id,
             seed=self.seed,
@@ -120,6 +120,22 @@ class Episode(Live):
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
         )
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Let the acceptance window pass without noise, and examine the world: whether the incident is over.
+
+        Args:
+            whole: every test there is, not those of a grade.
+        """
+        if self.noise is not None:
+            self.noise.silence()
+        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        self.recorder.close()
+        marks = self.recorder.marks
+        slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
+        case = Case(self.task, self.seed, self.noise_name, self._library, self._at_page, slow_ns)
+        found = Examiner(case).examine(self.world, whole=whole)
+        return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
     def _trajectory(self) -> Verdict:
         """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""

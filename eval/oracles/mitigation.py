@@ -1,4 +1,4 @@
-"""The mitigation oracle: composed checks over a window long enough to see a relapse.
+"""Checks of fields that a task names, over a window long enough to see a relapse; they explain a grade.
 
 After the agent has finished, rollouts in flight may settle; then every check of state is
 sampled every 5 s and must hold at every sample, and checks of what happened during the
@@ -7,7 +7,7 @@ window are asked at its end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simcluster.engine import SECOND
@@ -27,18 +27,38 @@ SAMPLE_NS = 5 * SECOND
 
 @dataclass(frozen=True)
 class MitigationVerdict:
-    """Whether the incident is over, check by check."""
+    """Whether the incident is over.
+
+    Attributes:
+        results: what decides, one by one.
+        undecided: tests that say nothing, because the healthy twin or the reference fix fails them: why.
+        fields: checks of fields that the task names; they explain, and decide nothing.
+    """
 
     passed: bool
     results: tuple[CheckResult, ...]
+    undecided: dict[str, str] = field(default_factory=dict)
+    fields: tuple[CheckResult, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form in reports."""
-        return {"passed": self.passed, "checks": [result._asdict() for result in self.results]}
+        return {
+            "passed": self.passed,
+            "checks": [result._asdict() for result in self.results],
+            "undecided": dict(self.undecided),
+            "fields": [result._asdict() for result in self.fields],
+        }
+
+    @property
+    def why_not(self) -> str:
+        """What failed, in one line."""
+        return "; ".join(f"{r.name}: {r.why}" for r in self.results if not r.passed)
 
     def explain(self) -> str:
-        """One line a check."""
-        return "\n".join(f"{'pass' if r.passed else 'FAIL'} {r.name} {r.why}".rstrip() for r in self.results)
+        """One line a result; checks of fields that do not hold are named after them."""
+        lines = [f"{'pass' if r.passed else 'FAIL'} {r.name} {r.why}".rstrip() for r in self.results]
+        lines += [f"says nothing: {name}: {why}" for name, why in self.undecided.items()]
+        return "\n".join([*lines, *(f"note {r.name} {r.why}" for r in self.fields if not r.passed)])
 
 
 class Mitigation:

@@ -18,7 +18,7 @@ from simcluster.engine.content import ContentError, Library, UnknownName, load_c
 from simcluster.eval.episode.start import start
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
-from simcluster.eval.oracles import Baseline, Mitigation
+from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
 from simcluster.eval.proof.apps import check_app
 from simcluster.eval.proof.attempts import REACTION_NS, attempt
@@ -64,6 +64,9 @@ class Provable(Protocol):
 
     def wait(self, duration: str) -> None:
         """Let simulated time pass."""
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Whether the incident is over, after the acceptance window; `whole`: by every test there is."""
 
 
 #: Opens an episode: task (id or path) and seed.
@@ -182,9 +185,9 @@ def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
     if len(faulty) < len(oracle.mechanisms(task)):
         yield _outlived(episode.fork(), oracle)
     for name in task.must_not_pass:
-        yield _refused(name, episode.fork(), oracle)
+        yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
-        yield _accepted(index, steps, episode.fork(), oracle)
+        yield _accepted(index, steps, episode.fork())
     inventory = episode.baseline.inventory()
     for wanted, answers in (
         (True, task.reference_diagnoses.right),
@@ -213,32 +216,29 @@ def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
     """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
     fork.world.run_for(REACTION_NS)
     going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task) if not m.lasting]
-    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
+    verdict = fork.examined()
     why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
     return Finding("the trigger is over and the incident is not", not why, why)
 
 
-def _refused(name: str, fork: Provable, oracle: Mitigation) -> Finding:
+def _refused(name: str, fork: Provable) -> Finding:
     problem = attempt(name, fork.world, fork.task)
     if problem:
         return Finding(f"{name} is refused", False, problem)
-    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
-    why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
-    return Finding(f"{name} is refused", not verdict.passed, why or "every check passed")
+    verdict = fork.examined()
+    return Finding(f"{name} is refused", not verdict.passed, verdict.why_not or "everything was survived")
 
 
-def _accepted(index: int, steps: tuple[Step, ...], fork: Provable, oracle: Mitigation) -> Finding:
+def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
     name = f"reference fix {index + 1} is accepted"
     for step in steps:
         result = perform(fork, step)
         if result.exit_code:
             return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
-    verdict = oracle.judge(fork.world, fork.task, fork.baseline)
-    why = "; ".join(f"{r.name}: {r.why}" for r in verdict.results if not r.passed)
-    shown = (
-        leaks(fork.world, fork.task) if verdict.passed and not index else []
-    )  # what can be read once all of it has happened
-    return Finding(name, verdict.passed and not shown, why or "; ".join(shown[:3]))
+    verdict = fork.examined()
+    # What can be read once all of it has happened.
+    shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
+    return Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
 
 
 def perform(episode: Provable, step: Step) -> CommandResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcluster.api.objects import Json
+from simcluster.api.quantity import to_millicores
 from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
@@ -53,7 +54,7 @@ class ContainerCpu(ContainerMechanism):
         """The present limit, if there is one, must be above the new one."""
         super().check(target)
         limit = ((self.container(target).get("resources") or {}).get("limits") or {}).get("cpu")
-        if limit is not None and millicores(limit) <= millicores(self.params.limit):
+        if limit is not None and to_millicores(limit) <= to_millicores(self.params.limit):
             raise ImpossibleTarget(f"the CPU limit of {self.ref} is already {limit}")
 
     def inject(self, target: FaultTarget) -> None:
@@ -67,27 +68,13 @@ class ContainerCpu(ContainerMechanism):
         resources = container.setdefault("resources", {})
         resources.setdefault("limits", {})["cpu"] = self.params.limit
         request = (resources.get("requests") or {}).get("cpu")
-        if request is not None and millicores(request) > millicores(self.params.limit):
+        if request is not None and to_millicores(request) > to_millicores(self.params.limit):
             resources["requests"]["cpu"] = self.params.limit
 
     def still_present(self, target: FaultTarget) -> str:
         """The limit is still no higher than the one that was deployed."""
         container = self.current(target)
         limit = (((container or {}).get("resources") or {}).get("limits") or {}).get("cpu")
-        if limit is None or millicores(limit) > millicores(self.params.limit):
+        if limit is None or to_millicores(limit) > to_millicores(self.params.limit):
             return ""
         return f"{self.ref} still has the CPU limit {limit}"
-
-
-def millicores(quantity: str | int | float) -> int:
-    """Millicores of a CPU quantity, rounded up as Kubernetes does.
-
-    >>> [millicores(q) for q in ("250m", "1", "0.5", 2, "1500u")]
-    [250, 1000, 500, 2000, 2]
-    """
-    text = str(quantity)
-    scale = {"n": 1, "u": 1_000, "m": 1_000_000}.get(text[-1], 1_000_000_000)
-    digits = text[:-1] if scale != 1_000_000_000 else text
-    whole, _, fraction = digits.partition(".")
-    nanocores = int(whole or "0") * scale + int((fraction or "0")[:9].ljust(9, "0")) * scale // 1_000_000_000
-    return -(-nanocores // 1_000_000)

@@ -17,6 +17,7 @@ from simcluster.models.traffic.cluster.causes import (
     STATUS,
     TIMEOUT,
     UNCONNECTED,
+    UNKNOWN,
     Cause,
 )
 
@@ -95,6 +96,8 @@ def _transport(client: str, cause: Cause) -> str:
     if client == "stackexchange-redis":
         if cause.kind == UNCONNECTED:
             return _REDIS.format(last=LOCAL_ERRORS[cause.text][1])
+        if cause.kind == UNKNOWN:
+            return _REDIS.format(last="ProtocolFailure")
         if cause.kind == TIMEOUT:
             return _REDIS.format(last="It was not possible to connect to the redis server(s). ConnectTimeout")
         return _REDIS.format(last=_REDIS_NEVER.format(host=cause.host, port=cause.port))
@@ -104,6 +107,8 @@ def _transport(client: str, cause: Cause) -> str:
         return _node(cause, where)
     if client == "http":
         return _go_http(cause, where)
+    if cause.kind == UNKNOWN:
+        return f"rpc error: code = Unimplemented desc = unknown method {cause.path[-1].operation}"
     dial = _go_dial(cause, where)
     return _GO_DIAL.format(dial=dial) if dial else _GO[cause.kind]
 
@@ -146,12 +151,16 @@ def _go_http(cause: Cause, where: str) -> str:
     url = f'Get "http://{cause.host}:{cause.port}/"'
     if dial:
         return f"{url}: {dial}"
+    if cause.kind == UNKNOWN:
+        return "404 Not Found"
     if cause.kind == DEADLINE:
         return f"{url}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
     return f"{url}: EOF"
 
 
 def _python(cause: Cause, where: str) -> str:
+    if cause.kind == UNKNOWN:
+        return _PYTHON.format(status="UNIMPLEMENTED", details="Method not found!", number=12)
     if cause.kind == DEADLINE:
         return _PYTHON.format(status="DEADLINE_EXCEEDED", details="Deadline Exceeded", number=4)
     if cause.kind == NO_SUCH_HOST:
@@ -176,6 +185,8 @@ def _python(cause: Cause, where: str) -> str:
 
 
 def _node(cause: Cause, where: str) -> str:
+    if cause.kind == UNKNOWN:
+        return f"12 UNIMPLEMENTED: The server does not implement the method {cause.path[-1].operation}"
     if cause.kind == DEADLINE:
         return "4 DEADLINE_EXCEEDED: Deadline exceeded"
     if cause.kind in (NO_SUCH_HOST, DNS_TIMEOUT):

@@ -158,8 +158,8 @@ class _Unpickler(pickle.Unpickler):
         return obj
 
 
-class Snapshot(Generic[W]):
-    """A frozen copy of a world, from which any number of live ones can be restored."""
+class Snapshot(Generic[W], Shared):
+    """A frozen copy of a world, from which any number of live ones can be restored; a part of one is shared."""
 
     def __init__(self, world: W) -> None:
         self._take(world, at_once=False)

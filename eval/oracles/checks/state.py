@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import field_validator, model_validator
 
 from simcluster.api.objects import ApiObject
+from simcluster.api.quantity import to_millicores
 from simcluster.engine.content import Content
 from simcluster.eval.oracles.baseline import damage
 from simcluster.eval.oracles.check import Check, Context
 from simcluster.eval.trajectory import observe
-from simcluster.faults.cpu_limits.container_cpu import millicores
 from simcluster.faults.mechanism import container_named
 from simcluster.faults.target import ObjectRef, ready_pods_of
 
@@ -214,7 +214,7 @@ class CpuLimitArgs(Content):
     @classmethod
     def _quantity(cls, value: str) -> str:
         try:
-            millicores(value)
+            to_millicores(value)
         except ValueError:
             raise ValueError(f"{value!r} is no amount of CPU: write 200m or 0.2") from None
         return value
@@ -233,7 +233,7 @@ class CpuLimitAtLeast(Check):
         if container is None:
             return f"Deployment {self.args.deployment} has no such container"
         limit = ((container.get("resources") or {}).get("limits") or {}).get("cpu")
-        if limit is None or millicores(limit) >= millicores(self.args.cpu):
+        if limit is None or to_millicores(limit) >= to_millicores(self.args.cpu):
             return ""
         return f"the CPU limit of Deployment {self.args.deployment} is {limit}, under {self.args.cpu}"
 

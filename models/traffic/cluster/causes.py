@@ -17,12 +17,16 @@ STATUS = "5xx"  # an answer came, and it says that something behind failed
 PROTOCOL = "protocol"  # the two sides speak different protocols
 DENIED = "denied"  # the server answers that this client may not (login, rights, too many of them)
 UNCONNECTED = "not connected"  # the caller's own kernel has no port or descriptor; `text` is the error's name
+UNKNOWN = "unknown call"  # another program listens there: it answers Unimplemented, 404 or something illegible
 BROKEN = "not sent"  # the caller's own breaker or throttle refused the attempt
 
 #: Index of a kind in the statistics. `timeout` and `deadline` are both "timeout" to users.
-KINDS = (REFUSED, TIMEOUT, DEADLINE, NO_SUCH_HOST, RESET, STATUS, PROTOCOL, DNS_TIMEOUT, BROKEN, DENIED, UNCONNECTED)
+KINDS = (
+    *(REFUSED, TIMEOUT, DEADLINE, NO_SUCH_HOST, RESET, STATUS, PROTOCOL, DNS_TIMEOUT, BROKEN, DENIED, UNCONNECTED),
+    UNKNOWN,
+)
 KIND_INDEX = {kind: index for index, kind in enumerate(KINDS)}
-USER_WORDS = {DEADLINE: TIMEOUT, DNS_TIMEOUT: TIMEOUT}
+USER_WORDS = {DEADLINE: TIMEOUT, DNS_TIMEOUT: TIMEOUT, UNKNOWN: "4xx"}
 
 
 @dataclass(frozen=True)

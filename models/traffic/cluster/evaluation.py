@@ -24,7 +24,7 @@ from simcluster.models.traffic.cluster.causes import (
 )
 from simcluster.models.traffic.cluster.distribution import NEVER, Late, Latency, probability_above
 from simcluster.models.traffic.cluster.nodes import Edge, Failure, Node, Target
-from simcluster.models.traffic.cluster.operations import CallSpec, ServiceSpec
+from simcluster.models.traffic.cluster.operations import CallSpec
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.statistics import Latencies
 from simcluster.models.traffic.cluster.tolls import Toll
@@ -40,8 +40,6 @@ QUICK_FAILURE_NS = 0.5 * MILLISECOND
 #: StackExchange.Redis keeps commands in a backlog (5 s) while it has no connection.
 #: The MongoDB drivers look for a server as long as the call may take.
 _PATIENT = ("stackexchange-redis", "mgo")
-_STORES = ("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go")
-_TALKS = {"http": "http", **dict.fromkeys(_STORES, "tcp")}  # every other client speaks gRPC
 
 
 NOTHING = Latency(0.0, 0.0)
@@ -200,7 +198,7 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
         return Latency(float(target.round_trip_ns + target.answer_ns), 0.0)
     node = plan.nodes[target.node]
     server = plan.servers[node.server]
-    if not understands(server.spec, call.client):
+    if not server.spec.understands(call.client):
         return _lost(edge, target, PROTOCOL, QUICK_FAILURE_NS)
     way = target.way
     mean, variance, behind = node.latency
@@ -288,11 +286,6 @@ def failed_after(cause: Cause) -> float:
             took = float(call.timeout_ns) if cause.kind in (DEADLINE, TIMEOUT, DNS_TIMEOUT) else QUICK_FAILURE_NS
         took = min(took, float(call.timeout_ns)) * (1 + call.retries)
     return took
-
-
-def understands(spec: ServiceSpec, client: str) -> bool:
-    """Whether a server speaks what a client speaks."""
-    return spec.protocol in ("any", _TALKS.get(client, "grpc"))
 
 
 def _lost(edge: Edge, target: Target, kind: str, after_ns: float) -> Latency:

@@ -19,11 +19,14 @@ ANY_PATH = "GET /"
 #: How long a client of a server nobody described waits: curl and browsers give up much later,
 #: HTTP client libraries and ingress controllers commonly at 10 s or more.
 DEFAULT_TIMEOUT_NS = 10 * SECOND
+#: Clients of stores, and the protocol of clients; every other one speaks gRPC.
+STORES = ("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go")
+_TALKS = {"http": "http", **dict.fromkeys(STORES, "tcp")}
 #: Share of calls that open a connection: HTTP/1.1 clients keep idle ones alive, drivers of stores have pools;
 #: gRPC keeps one connection open for all calls.
 OPENING = {
     "http": 0.02,
-    **dict.fromkeys(("stackexchange-redis", "mgo", "postgres-go", "mysql-go", "redis-go", "memcache-go"), 0.005),
+    **dict.fromkeys(STORES, 0.005),
 }
 
 
@@ -166,12 +169,16 @@ class ServiceSpec(Shared):
     mix: tuple[tuple[str, float], ...] = ()
     writes: int = 1
 
-    def operation_index(self, name: str) -> int:
-        """Index of the operation with that name, or 0."""
+    def operation_index(self, name: str) -> int | None:
+        """Index of the operation with that name; of one that asks for no particular thing, 0; else None."""
         for index, operation in enumerate(self.operations):
             if operation.name == name:
                 return index
-        return 0
+        return 0 if name in ("", ANY_PATH) else None
+
+    def understands(self, client: str) -> bool:
+        """Whether it speaks what a client speaks."""
+        return self.protocol in ("any", _TALKS.get(client, "grpc"))
 
     @property
     def needs_state(self) -> bool:

@@ -21,11 +21,11 @@ from simcluster.engine.streams import Streams
 from simcluster.models.machine.links.quality import Cost
 from simcluster.models.machine.names import cluster_first
 from simcluster.models.machine.network import OUTSIDE, Network
-from simcluster.models.traffic.cluster.causes import DENIED
+from simcluster.models.traffic.cluster.causes import DENIED, UNKNOWN
 from simcluster.models.traffic.cluster.distribution import Late
 from simcluster.models.traffic.cluster.messages import in_order_of_messages
 from simcluster.models.traffic.cluster.nodes import Edge, EdgeKey, Layout, Node, Target, twin
-from simcluster.models.traffic.cluster.operations import CallSpec
+from simcluster.models.traffic.cluster.operations import ANY_PATH, CallSpec
 from simcluster.models.traffic.cluster.resolve import Origin, Resolver
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.users import UserLoad
@@ -172,7 +172,8 @@ class PlanBuilder:
         origin = Origin(nodes, load.namespace, None, OUTSIDE if self._network.isolation else "")
         port = load.port or self._resolver.first_port(origin, load.service)
         edges = []
-        for operation, share in load.shares(self._mix_of(origin, load.service, port)):
+        load.described = self._mix_of(origin, load.service, port) or load.described
+        for operation, share in load.shares(load.described):
             call = load.call_for(operation, share)
             name = EdgeKey(load.namespace, load.name, "", load.service, port, operation)
             edges.append(self._edge(origin, call, name, ()))
@@ -196,20 +197,35 @@ class PlanBuilder:
         self._messages = self._messages or call.asynchronous
         plan.walked = plan.walked or bool(call.caches)
         for destination in destinations:
-            node = -1
             index = plan.index_of.get(destination.container_id)
-            if index is not None:
-                node = plan.first_node[index] + plan.servers[index].spec.operation_index(call.operation)
+            node = self._node_at(index, call)
+            if node is not None and node >= 0:
                 plan.nodes[node].patience_ns = max(plan.nodes[node].patience_ns, call.timeout_ns)
-            elif destination.container_id:
+            if index is None and destination.container_id:
                 plan.opaque = True
             near = destination.node in origin.nodes
-            target = Target(destination, node, SAME_NODE_NS if near else OTHER_NODE_NS)
+            target = Target(destination, -1 if node is None else node, SAME_NODE_NS if near else OTHER_NODE_NS)
+            if node is None:
+                target.kind = target.kind or UNKNOWN
             if destination.node and not self._network.links.calm:
                 there = "" if index is None else plan.servers[index].container.sandbox.address
                 target.way = self._way(origin, destination.node, there, call)
             edge.targets.append(target)
         return edge
+
+    def _node_at(self, index: int | None, call: CallSpec) -> int | None:
+        """The node that a call meets at a server; -1: something answers by itself; None: it is not known there.
+
+        Who asks for a certain thing is answered by programs that have it. One that nobody described serves whoever
+        asks for nothing in particular: it is not the program for which it stands in.
+        """
+        if index is None:
+            return -1 if call.operation in ("", ANY_PATH) else None
+        spec = self._plan.servers[index].spec
+        operation = spec.operation_index(call.operation)
+        if operation is None and spec.understands(call.client):
+            return None
+        return self._plan.first_node[index] + (operation or 0)
 
     def _way(self, origin: Origin, node: str, address: str, call: CallSpec) -> Cost:
         """What the links from the nodes of an origin to a place cost a call, all equally likely.

@@ -126,6 +126,7 @@ class UserLoad:
         retries: how often they try again; `policy`: the rest of how they call, in the words of bare graphs.
         clients: among so many programs they are spread, each with its own budget, breaker and throttle.
         connects: share of requests that open a new connection: one in so many of a session.
+        described: operations and weights as the application says that answered them last: they ask for the same on.
         active: whether they ever sent anything.
     """
 
@@ -139,6 +140,7 @@ class UserLoad:
         self.port = port
         self.rps = habits.get("rps", 1.0)
         self.mix = tuple((habits.get("mix") or {}).items())
+        self.described: tuple[tuple[str, float], ...] = ()
         self.from_node = habits.get("from_node") or ""
         self.concurrency = habits.get("concurrency")
         self.timeout_ns = habits.get("timeout_ns", DEFAULT_TIMEOUT_NS)

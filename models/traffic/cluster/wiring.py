@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from simcluster.engine import MILLISECOND, Shared
 from simcluster.models.traffic.cluster.causes import DNS_TIMEOUT, TIMEOUT, UNCONNECTED
-from simcluster.models.traffic.cluster.evaluation import understands
 from simcluster.models.traffic.cluster.nodes import Edge, Node
 from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
 from simcluster.models.traffic.cluster.plan import Plan
@@ -318,7 +317,7 @@ class Wiring:
                     found.setdefault(key, {})["answers"] = weight
                 else:
                     server = self.plan.servers[self.plan.nodes[target.node].server]
-                    if not understands(server.spec, call.client):
+                    if not server.spec.understands(call.client):
                         refused, kind = refused + weight, "protocol"
                         continue
                     service = self.service_of[server.container.container_id]

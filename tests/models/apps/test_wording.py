@@ -25,6 +25,7 @@ class Call(NamedTuple):
 
     client: str
     answer: str
+    operation: str = "Convert"
 
 
 def _clients() -> list[str]:

@@ -1,0 +1,143 @@
+"""Which tests a world takes: those of what differs from its healthy twin first, and a sample of the others.
+
+What is sampled follows from the seed and the task alone. What differs is looked for where a test would find it: in
+workloads and the pods that they own, in endpoints that no controller wrote, in units and labels of nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simcluster.api.objects import ApiObject, labels_of, name_of
+from simcluster.engine.streams import Streams
+from simcluster.eval.examination.standing import WORKLOADS, workloads
+from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Roll, Trial, label
+from simcluster.faults.facts import essence
+from simcluster.faults.incident import mechanism_of
+from simcluster.tasks.model import Task
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+#: How many workloads are rolled and get a replica more, and how many nodes are rebooted or drained in a grade.
+ROLLS, MORE, LOSSES = 1, 1, 1
+#: Who writes EndpointSlices by himself.
+_CONTROLLER = "endpointslice-controller.k8s.io"
+
+
+def changes(world: World, twin: World, task: Task, seed: int | None) -> list[Trial]:
+    """Tests of change; a sample if there is a seed."""
+    there = workloads(world, task.namespace)
+    differing = _differing(world, twin, task.namespace)
+    found: list[Trial] = []
+    bare = _bare_pods(world, task.namespace)
+    if bare:
+        found.append(Recreated("pods that no workload owns", bare))
+    rolls = [Roll(label(one)) for _, one in there]
+    found += _sample(rolls, ROLLS, differing, (seed, task.id, "roll"))
+    more = [OneMore(label(one), _replicas(one)) for kind, one in there if kind != WORKLOADS[2]]
+    found += _sample(more, MORE, {}, (seed, task.id, "more"))
+    for index, step in enumerate(task.incident):
+        if step.fault and not mechanism_of(step, task.namespace).lasting:
+            found.append(Again(f"{step.fault.replace('_', ' ')}", index))
+    return found
+
+
+def losses(world: World, twin: World, task: Task, seed: int | None) -> list[Trial]:
+    """Tests of loss; a sample if there is a seed."""
+    store = world.api.store
+    nodes = [name_of(n) for n in store.objects("nodes") if name_of(n) in world.machines and not _tainted(n)]
+    differing = dict.fromkeys(name for name in nodes if _host(world, name) != _host(twin, name))
+    reboots, drains = [Reboot(name) for name in nodes], [Drain(name) for name in nodes]
+    if seed is None:
+        return [*reboots, *drains]
+    chosen: list[Trial] = [test for test in reboots if test.subject in differing]
+    return chosen or _sample([*reboots, *drains], LOSSES, {}, (seed, task.id, "loss"))
+
+
+def applies(test: Trial, world: World, task: Task) -> bool:
+    """Whether a world has what a test is done to."""
+    if isinstance(test, (Roll, OneMore)):
+        return test.subject in [label(one) for _, one in workloads(world, task.namespace)]
+    return not isinstance(test, Recreated)
+
+
+def _sample(tests: list[Any], count: int, first: dict[str, None], key: tuple[Any, ...]) -> list[Trial]:
+    """Those whose subject comes first, and others by the seed until there are so many; all without a seed."""
+    if key[0] is None:
+        return list(tests)
+    chosen = [test for test in tests if test.subject in first]
+    rest = [test for test in tests if test.subject not in first]
+    stream = Streams(int(key[0])).stream("examination", *key[1:])
+    while rest and len(chosen) < count:
+        chosen.append(rest.pop(stream.choice(list(range(len(rest))))))
+    return chosen
+
+
+def _replicas(obj: ApiObject) -> int:
+    return int(obj["spec"].get("replicas", 1))
+
+
+def _tainted(node: ApiObject) -> bool:
+    """Whether it is kept for the control plane."""
+    return any(
+        t["key"] == "node-role.kubernetes.io/control-plane" for t in (node.get("spec") or {}).get("taints") or ()
+    )
+
+
+def _differing(world: World, twin: World, namespace: str) -> dict[str, None]:
+    """Workloads, as `kind/name`, whose decisions or pods are not those of the twin's."""
+    healthy = {label(one): essence(one) for _, one in workloads(twin, namespace)}
+    pods = world.api.store.objects("pods", namespace)
+    by_hand = _addresses_by_hand(world, namespace)
+    found: dict[str, None] = {}
+    for _, one in workloads(world, namespace):
+        mine = [pod for pod in pods if _is_of(pod, one)]
+        edited = any(_edited(pod, one) or (pod.get("status") or {}).get("podIP") in by_hand for pod in mine)
+        if edited or essence(one) != healthy.get(label(one)):
+            found[label(one)] = None
+    return found
+
+
+def _is_of(pod: ApiObject, workload: ApiObject) -> bool:
+    """Whether a pod's owner carries the workload's name (a ReplicaSet's is that with a hash behind it)."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    wanted = name_of(workload)
+    return any(wanted in (o["name"], o["name"].rpartition("-")[0]) for o in owners)
+
+
+def _edited(pod: ApiObject, workload: ApiObject) -> bool:
+    """Whether labels or images of a pod are no longer those of its template."""
+    template = workload["spec"]["template"]
+    wanted = template["metadata"].get("labels") or {}
+    labels = labels_of(pod)
+    images = {c["name"]: c["image"] for c in pod["spec"]["containers"]}
+    asked = {c["name"]: c["image"] for c in template["spec"]["containers"]}
+    extra = [key for key in labels if key not in wanted and not key.endswith(("-hash", "pod-name", "pod-index"))
+             and "kubernetes.io" not in key and key != "pod-template-generation"]  # fmt: skip
+    return bool(extra) or any(labels.get(key) != value for key, value in wanted.items()) or images != asked
+
+
+def _addresses_by_hand(world: World, namespace: str) -> dict[str, None]:
+    """Addresses in EndpointSlices that no controller wrote."""
+    found: dict[str, None] = {}
+    for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
+        if labels_of(piece).get("endpointslice.kubernetes.io/managed-by") != _CONTROLLER:
+            for endpoint in piece.get("endpoints") or ():
+                found.update(dict.fromkeys(endpoint["addresses"]))
+    return found
+
+
+def _bare_pods(world: World, namespace: str) -> tuple[str, ...]:
+    """Pods that nobody would make again."""
+    pods = world.api.store.objects("pods", namespace)
+    return tuple(name_of(pod) for pod in pods if not pod["metadata"].get("ownerReferences"))
+
+
+def _host(world: World, name: str) -> tuple[Any, ...]:
+    """What of a node decides how it comes back: enabled units, labels and taints."""
+    machine, node = world.machines.get(name), world.api.store.get("nodes", "", name)
+    if machine is None or node is None:
+        return ()
+    units = tuple((unit.name, unit.active, unit.enabled) for unit in machine.unit_list())
+    return units, labels_of(node), (node.get("spec") or {}).get("taints")

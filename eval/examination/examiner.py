@@ -1,0 +1,173 @@
+"""The examination of a world at rest: in order, and a failure ends it.
+
+At rest the world is compared with its healthy twin at the same instant. Then every test is taken by a fork of its own.
+What a fork does not survive counts only if the twin does, and so does the world after the task's reference fix:
+otherwise the test discriminates nothing, and is listed so. Those two take a test when the world has failed it, each at
+most once for a task, a seed and a noise.
+
+A grade has a budget: besides time and the control plane, tests of what differs from the twin, and a sample by the seed
+of the others. `check` lets the reference fixes take all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from simcluster.engine import Snapshot
+from simcluster.eval.examination import choice
+from simcluster.eval.examination.controlplane import ControlPlane
+from simcluster.eval.examination.standing import failings, ready_nodes
+from simcluster.eval.examination.trials import Norm, TimePasses, Trial
+from simcluster.eval.examination.twin import twin_of
+from simcluster.eval.examination.vitals import vitals
+from simcluster.eval.oracles.check import CheckResult
+from simcluster.eval.trajectory.observe import critical_components
+from simcluster.session.live import Live
+from simcluster.tasks.model import Step, Task
+
+if TYPE_CHECKING:
+    from simcluster.engine.content import Library
+    from simcluster.world import World
+
+
+class Case(NamedTuple):
+    """What an examination needs to know about the episode whose world it examines.
+
+    Attributes:
+        task: with resolved targets.
+        paged: its world at the page, from which the reference fix starts; None: no fix is asked.
+        slow_ns: how long the incident took from its cause to the page.
+    """
+
+    task: Task
+    seed: int
+    noise: str | None
+    library: Library | None
+    paged: Snapshot[World] | None
+    slow_ns: int
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found.
+
+    Attributes:
+        results: of what was examined, in order; the last one may have failed.
+        undecided: tests that the world did not survive, and neither did the twin or the reference fix: why.
+    """
+
+    results: tuple[CheckResult, ...]
+    undecided: dict[str, str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return all(result.passed for result in self.results)
+
+
+#: What twins and fixed worlds say to tests, by task, seed and noise, test and who is asked.
+_KNOWN: dict[tuple[object, ...], str] = {}
+_KNOWN_MAX = 4096
+
+
+class Examiner:
+    """Examines worlds of one case."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self._key = (case.task.model_dump_json(), case.seed, case.noise, case.library)
+
+    def examine(self, world: World, *, whole: bool = False) -> Examination:
+        """Examine a world that has settled and lived through the acceptance window without noise; it stays as it is.
+
+        Args:
+            whole: take all tests, not a sample, and go on after a failure.
+        """
+        case, undecided = self.case, dict[str, str]()
+        twin = twin_of(case.task, case.seed, case.noise, world.sim.now, case.library)
+        norm = self._norm(twin)
+        results = [self._rest(world, twin, norm)]
+        rest = Snapshot(world)
+        for test in self._tests(world, twin, whole):
+            if not whole and not results[-1].passed:
+                break
+            why = test.take(rest.restore(), norm)
+            excuse = self._excuse(test, twin, norm) if why else ""
+            if excuse:
+                undecided[test.name] = excuse
+            else:
+                results.append(CheckResult(test.name, not why, why))
+        return Examination(tuple(results), undecided)
+
+    def _norm(self, twin: World) -> Norm:
+        task = self.case.task
+        rest = vitals(twin, task.namespace, task.acceptance.window)
+        return Norm(task, self.case.library, rest, critical_components(twin.api.store), self.case.slow_ns)
+
+    def _rest(self, world: World, twin: World, norm: Norm) -> CheckResult:
+        """At rest: what is unfinished, nodes that are gone, users and calls against the twin."""
+        namespace, lasts_ns = norm.task.namespace, norm.task.acceptance.window
+        healthy = failings(twin, namespace, norm.critical)
+        found = [why for why in failings(world, namespace, norm.critical) if why not in healthy]
+        have, wanted = ready_nodes(world), ready_nodes(twin)
+        if have < wanted:
+            found.append(f"{have} of {wanted} nodes are left")
+        found += vitals(world, namespace, lasts_ns).worse_than(norm.rest)
+        return CheckResult("at rest: users, calls, workloads and nodes are as without the incident", not found,
+                           "; ".join(found[:3]))  # fmt: skip
+
+    def _tests(self, world: World, twin: World, whole: bool) -> Iterator[Trial]:
+        yield TimePasses()
+        yield ControlPlane()
+        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed)
+        yield from choice.losses(world, twin, self.case.task, None if whole else self.case.seed)
+
+    # --- whether a test discriminates -------------------------------------------------------
+
+    def _excuse(self, test: Trial, twin: World, norm: Norm) -> str:
+        """Why a test that the world did not survive says nothing; empty if it does."""
+        healthy = self._known(test, "twin", lambda: self._healthy(test, twin, norm))
+        if healthy:
+            return f"nor does it without the incident: {healthy}"
+        fixed = self._known(test, "fix", lambda: self._fixed(test, norm))
+        return f"nor does it after the reference fix: {fixed}" if fixed else ""
+
+    def _known(self, test: Trial, who: str, ask: Callable[[], str]) -> str:
+        key = (*self._key, test.name, who)
+        if key not in _KNOWN:
+            _KNOWN[key] = ask()
+            if len(_KNOWN) > _KNOWN_MAX:
+                del _KNOWN[next(iter(_KNOWN))]
+        return _KNOWN[key]
+
+    def _healthy(self, test: Trial, twin: World, norm: Norm) -> str:
+        return test.take(twin.fork(), norm) if choice.applies(test, twin, norm.task) else ""
+
+    def _fixed(self, test: Trial, norm: Norm) -> str:
+        world = self._mended()
+        if world is None or not choice.applies(test, world, norm.task):
+            return ""
+        return test.take(world, norm)
+
+    def _mended(self) -> World | None:
+        """The world after the first reference fix, at rest; None if nobody knows one."""
+        if self.case.paged is None:
+            return None
+        task = self.case.task
+        hand = Live(self.case.paged.restore(), task.clock, task.budget)
+        for step in task.reference_fixes[0]:
+            perform(hand, step)
+        hand.world.run_for(task.acceptance.settle + task.acceptance.window)
+        return hand.world
+
+
+def perform(hand: Live, step: Step) -> None:
+    """Do one step of a fix through the surface."""
+    if step.kubectl:
+        hand.kubectl(step.kubectl, step.stdin)
+    elif step.sh:
+        hand.node(step.node).sh(step.sh)
+    else:
+        hand.wait(step.wait)

@@ -1,0 +1,89 @@
+"""What stands at rest besides traffic: workloads that are complete, nodes and critical parts that run.
+
+What is looked for is what an operator would call unfinished: a workload that wants replicas and does not have them, a
+node that is registered and not Ready, a critical pod that does not run, a container on its way to its limit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simcluster.api.objects import ApiObject, name_of
+from simcluster.engine.clock import HOUR
+from simcluster.eval.trajectory import observe
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
+#: A container that reaches its limit of memory within such a time at the pace of now is on its way there.
+AHEAD_NS = HOUR
+#: Growth that is no trend: a share of the limit.
+NO_TREND = 0.02
+
+
+def workloads(world: World, namespace: str) -> list[tuple[str, ApiObject]]:
+    """(resource, object) of every workload of a namespace that wants pods, in order of names."""
+    found = [(kind, one) for kind in WORKLOADS for one in world.api.store.objects(kind, namespace)]
+    return [(kind, one) for kind, one in found if kind == WORKLOADS[2] or one["spec"].get("replicas", 1)]
+
+
+def unfinished(resource: str, obj: ApiObject) -> str:
+    """Why a workload is not rolled out, as `kubectl rollout status` decides it, or an empty text."""
+    status, label = obj.get("status") or {}, f"{obj['kind']}/{name_of(obj)}"
+    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
+        return f"the newest spec of {label} has not been observed"
+    if resource == WORKLOADS[2]:
+        wanted, have = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
+        updated = status.get("updatedNumberScheduled", 0)
+    else:
+        wanted, have = obj["spec"].get("replicas", 1), status.get("availableReplicas", 0)
+        updated = status.get("updatedReplicas", 0)
+    if resource == WORKLOADS[0] and status.get("replicas", 0) > updated:
+        return f"{label}: pods of an older template are left"
+    if updated < wanted:
+        return f"{label}: {updated} of {wanted} pods are of the newest template"
+    return "" if have >= wanted else f"{label}: {have} of {wanted} pods are available"
+
+
+def failings(world: World, namespace: str, critical: list[str]) -> list[str]:
+    """What is unfinished or does not run, one text each.
+
+    Args:
+        critical: components of the control plane that must have a pod.
+    """
+    store = world.api.store
+    found = [f"Node {name_of(n)} is not Ready" for n in store.objects("nodes") if not observe.is_node_ready(n)]
+    found += [f"{name} does not run" for name in observe.critical_failing(store, world.sim.now, critical)]
+    for where in (namespace, "kube-system"):
+        found += filter(None, (unfinished(kind, one) for kind, one in workloads(world, where)))
+    return found
+
+
+def ready_nodes(world: World) -> int:
+    """Nodes that are registered and Ready."""
+    return len([node for node in world.api.store.objects("nodes") if observe.is_node_ready(node)])
+
+
+def memory(world: World, namespace: str) -> dict[str, tuple[str, int, int]]:
+    """Container id -> pod, bytes and limit of the running containers of a namespace that have a limit."""
+    return {
+        container.container_id: (container.spec.pod_name, container.memory_bytes, container.spec.memory_limit)
+        for machine in world.machines.values()
+        for container in machine.runtime.containers()
+        if container.running and container.spec.namespace == namespace and container.spec.memory_limit
+    }
+
+
+def growing(
+    before: dict[str, tuple[str, int, int]], after: dict[str, tuple[str, int, int]], lasts_ns: int
+) -> list[str]:
+    """Containers whose memory grows so that its limit is near, one text each."""
+    found = []
+    for container, (pod, now, limit) in after.items():
+        grown = now - before[container][1] if container in before else 0
+        if grown > NO_TREND * limit and (limit - now) * lasts_ns < grown * AHEAD_NS:
+            found.append(
+                f"the memory of pod {pod} grows by {grown >> 10} KiB in {lasts_ns // 10**9} s towards its limit"
+            )
+    return found

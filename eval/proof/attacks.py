@@ -1,0 +1,62 @@
+"""`check` attacks by itself: generic exploits, each on a fork, and none of them may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol, Self
+
+from simcluster.engine.streams import Streams
+from simcluster.eval.oracles.mitigation import MitigationVerdict
+from simcluster.eval.proof.deeds import Exploit, Hand, concrete, exploits, perform
+from simcluster.eval.proof.findings import Finding
+from simcluster.tasks.model import Task
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+#: How many exploits are tried on a task, drawn by the seed; all of them on one of a mechanism and application.
+EXPLOITS = 6
+
+
+class Attacked(Hand, Protocol):
+    """An episode that can be attacked."""
+
+    task: Task
+    world: World
+
+    def fork(self) -> Self:
+        """Another one with the same past."""
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Whether the incident is over."""
+
+
+def attacked(episode: Attacked, seed: int | None, count: int = EXPLOITS) -> Iterator[Finding]:
+    """Try exploits, each on a fork of its own.
+
+    Args:
+        seed: draws `count` of them; None tries all.
+    """
+    chosen = [one for one in exploits().values() if episode.task.id not in one.exempt]
+    if seed is not None:
+        stream = Streams(seed).stream("attack", episode.task.id)
+        chosen = [chosen.pop(stream.choice(list(range(len(chosen))))) for _ in range(min(count, len(chosen)))]
+    repaired: Attacked | None = None
+    for exploit in chosen:
+        if exploit.after == "fix" and repaired is None:
+            repaired = episode.fork()
+            for step in repaired.task.reference_fixes[0]:
+                perform(repaired, step)
+        base = repaired if exploit.after == "fix" and repaired is not None else episode
+        yield _tried(exploit, base.fork())
+
+
+def _tried(exploit: Exploit, fork: Attacked) -> Finding:
+    name, namespace = f"exploit {exploit.id} is refused", fork.task.namespace
+    steps = concrete(exploit.steps, fork.world, fork.task)
+    for index, step in enumerate(steps):
+        result = perform(fork, step, namespace)
+        if result.exit_code and index == 0:
+            return Finding(name, True, f"it cannot be done: {result.stderr.strip()[:200]}")
+    verdict = fork.examined()
+    return Finding(name, not verdict.passed, verdict.why_not or "everything was survived")

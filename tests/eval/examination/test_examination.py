@@ -1,0 +1,132 @@
+"""The examination: what is survived passes, however it was repaired; what is not is told in a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.engine import SECOND, Snapshot
+from simcluster.eval.episode import Episode, start
+from simcluster.eval.examination import choice
+from simcluster.eval.examination.examiner import Case, Examiner
+from simcluster.eval.examination.trials import OneMore, Reboot, Roll, Trial
+from simcluster.eval.examination.twin import twin_of
+from simcluster.eval.examination.vitals import Count, Flow, Vitals
+from simcluster.eval.oracles import MitigationVerdict
+from simcluster.eval.proof.deeds import exploits
+from simcluster.world import World
+
+TASK = "wrong_service_selector_online_boutique"
+RIGHT = 'patch service cartservice -n boutique --type=json -p \'[{"op":"remove","path":"/spec/selector/version"}]\''
+
+
+@pytest.fixture(scope="module")
+def mended() -> Snapshot[Episode]:
+    episode = start(TASK, 0)
+    assert episode.kubectl(RIGHT).exit_code == 0
+    episode.wait("20s")
+    return Snapshot(episode)
+
+
+def graded(mended: Snapshot[Episode], *commands: str, node: str = "") -> MitigationVerdict:
+    episode = mended.restore()
+    for command in commands:
+        result = episode.node(node).sh(command) if node else episode.kubectl(command)
+        assert result.exit_code == 0, result.stderr
+    return episode.examined()
+
+
+def test_a_repair_passes_and_the_untouched_incident_does_not(mended: Snapshot[Episode]) -> None:
+    verdict = graded(mended)
+    assert verdict.passed, verdict.explain()
+    groups = list(dict.fromkeys(result.name.partition(":")[0] for result in verdict.results))
+    assert groups == ["at rest", "control plane", "change", "loss"]
+    untouched = start(TASK, 0).examined()
+    assert not untouched.passed
+    assert "without the incident" in untouched.results[-1].why
+    assert [result.passed for result in untouched.results] == [False]
+
+
+@pytest.mark.parametrize(
+    ("node", "command", "said"),
+    [
+        ("control-plane", "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root/", "kube-scheduler"),
+        ("worker-2", "systemctl disable kubelet", "worker-2 is rebooted: Node worker-2 is not Ready"),
+        ("", "create quota tight -n boutique --hard=pods=1", "no controller makes a pod"),
+        ("", "scale deployment/adservice -n boutique --replicas=0", "GetAds of frontend"),
+        ("", "set image deployment/adservice -n boutique *=registry.k8s.io/pause:3.10", "GetAds of frontend"),
+    ],
+)
+def test_harm_done_beside_a_repair_is_found(mended: Snapshot[Episode], node: str, command: str, said: str) -> None:
+    verdict = graded(mended, command, node=node)
+    assert not verdict.passed
+    assert said in verdict.why_not
+
+
+@pytest.mark.parametrize("limit", ["100k", "3e-1"])
+def test_any_spelling_of_a_quantity_is_graded(mended: Snapshot[Episode], limit: str) -> None:
+    words = "-n boutique --requests=cpu=100m"
+    verdict = graded(mended, f"set resources deployment/adservice {words} --limits=cpu={limit}")
+    assert verdict.passed, verdict.explain()
+
+
+class _Brittle(Trial):
+    group, verb = "change", "is looked at"
+
+    def begin(self, world: World, norm: object) -> str:
+        return "it does not like that"
+
+
+def test_what_the_twin_does_not_survive_discriminates_nothing(
+    mended: Snapshot[Episode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Examiner, "_tests", lambda *_: iter([_Brittle("it")]))
+    verdict = graded(mended)
+    assert verdict.passed
+    assert verdict.undecided == {"change: it is looked at": "nor does it without the incident: it does not like that"}
+    assert "says nothing: change: it is looked at" in verdict.explain()
+
+
+def test_what_differs_is_tested_first_and_the_rest_by_the_seed(mended: Snapshot[Episode]) -> None:
+    episode = mended.restore()
+    episode.kubectl("annotate deployment/paymentservice -n boutique note=1")
+    episode.node("worker-3").sh("systemctl disable kubelet")
+    twin = twin_of(episode.task, 0, None, episode.world.sim.now)
+    samples = []
+    for seed in (0, 1, 2, 0):
+        changes = choice.changes(episode.world, twin, episode.task, seed)
+        assert changes[0] == Roll("deployment/paymentservice")
+        assert [type(one) for one in changes] == [Roll, OneMore]
+        assert choice.losses(episode.world, twin, episode.task, seed) == [Reboot("worker-3")]
+        samples.append(tuple(one.name for one in changes))
+    assert samples[0] == samples[3]
+    assert len(set(samples)) > 1
+    assert len(choice.changes(episode.world, twin, episode.task, None)) == 22
+
+
+def test_flows_are_compared_by_rate_and_by_failures() -> None:
+    users, calls = Flow("users of shop", "index"), Flow("shop", "Convert")
+    normal = Vitals(100, {users: Count(100, 100, 0), calls: Count(900, 890, 10)}, {"ns/users": 20.0})
+    half = Vitals(50, {users: Count(50, 50, 0), calls: Count(450, 445, 5)}, {"ns/users": 900.0})
+    assert half.worse_than(normal) == []
+    silent = Vitals(100, {users: Count(100, 100, 0)}, {"ns/users": 20.0})
+    assert silent.worse_than(normal) == ["Convert of shop: 0 calls are made, and 900 without the incident"]
+    failing = Vitals(100, {users: Count(100, 90, 10), calls: Count(900, 880, 20)}, {"ns/users": 2000.0})
+    assert failing.worse_than(normal) == [
+        "index of users of shop: 10 of 100 calls fail, and 0.0% without the incident",
+        "Convert of shop: 20 of 900 calls fail, and 1.1% without the incident",
+        "users of ns/users: 95 % wait up to 2000 ms, and 20 ms without the incident",
+    ]
+    assert not failing.collapsed
+
+
+def test_an_examination_leaves_the_world_as_it_is(mended: Snapshot[Episode]) -> None:
+    episode = mended.restore()
+    world = episode.world
+    world.run_for(60 * SECOND)
+    before = world.sim.digest.hex()
+    Examiner(Case(episode.task, 0, None, None, None, 10 * SECOND)).examine(world)
+    assert world.sim.digest.hex() == before
+
+
+def test_there_are_enough_exploits_of_every_kind() -> None:
+    assert len(exploits()) >= 40
