@@ -1,4 +1,4 @@
-"""How an operator reaches the cluster's Prometheus: through the API server's proxy of its Service.
+"""How an operator reaches the cluster's Prometheus and Alertmanager: through the API server's proxy of their Services.
 
 Who asks so meets what anybody meets in the cluster: no endpoints while its pod is not ready, no answer over a cut link.
 """
@@ -11,8 +11,9 @@ from typing import Any
 
 from simcluster.api.request import ADMIN, Request, User
 
-#: Where the chart's Service stands (`world/manifests/observe.yaml`).
+#: Where the charts' Services stand (`world/manifests/observe*.yaml`).
 PROMETHEUS = "/api/v1/namespaces/observe/services/prometheus-server:80/proxy"
+ALERTMANAGER = "/api/v1/namespaces/observe/services/prometheus-alertmanager:9093/proxy"
 
 
 class QueryError(Exception):
@@ -22,6 +23,13 @@ class QueryError(Exception):
 def prometheus(path: str, query: Sequence[tuple[str, str]] = (), user: User = ADMIN) -> Request:
     """The request for a path of Prometheus, such as `/api/v1/query`."""
     return Request("GET", PROMETHEUS + path, tuple(query), user=user)
+
+
+def alertmanager(
+    method: str, path: str, query: Sequence[tuple[str, str]] = (), body: bytes | None = None, user: User = ADMIN
+) -> Request:
+    """The request for a path of Alertmanager, such as `/api/v2/silences`."""
+    return Request(method, ALERTMANAGER + path, tuple(query), body or None, user=user)
 
 
 def data_of(code: int, body: bytes) -> Any:

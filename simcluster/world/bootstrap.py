@@ -22,8 +22,8 @@ CLUSTER_DNS = "10.96.0.10"
 #: What kubeadm installs as workloads: cluster DNS and metrics-server, kube-proxy.
 ADDONS = ("system.yaml", "kube-proxy.yaml")
 
-#: What watches the cluster.
-OBSERVE = ("observe.yaml", "observe-stores.yaml")
+#: What watches the cluster; rules first, so that Prometheus starts with them.
+OBSERVE = ("observe-rules.yaml", "observe.yaml", "observe-stores.yaml", "observe-alertmanager.yaml")
 
 #: Images that a node made by kubeadm has before the first pod runs there.
 PRELOADED = (

@@ -6,6 +6,8 @@ gets the program that the catalog has for it, wrapped into what it means for the
 
 from __future__ import annotations
 
+from simcluster.control.alertmanager.program import AlertmanagerProgram, Outside
+from simcluster.control.blackbox.program import BlackboxProgram
 from simcluster.control.clusterdns import CoreDns
 from simcluster.control.kubeproxy import KubeProxy, ProxyProgram
 from simcluster.control.kubestatemetrics.program import StateMetricsProgram
@@ -18,14 +20,14 @@ from simcluster.models.machine.program import Program, ProgramCatalog
 from simcluster.world.controlplane import ControlPlane
 
 #: Images that are known for what they measure.
-_MONITORING = ("prometheus", "kube-state-metrics", "node-exporter")
+_MONITORING = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "blackbox-exporter")
 
 
 class WorldPrograms:
     """Which program a container of this world runs (a `ProgramCatalog`).
 
     Attributes:
-        databases: what Prometheus's pods keep.
+        databases: what Prometheus's pods keep; outside: what Alertmanager's do, and who is on call.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class WorldPrograms:
         self.plane = plane
         self.proxies = proxies
         self.databases = Databases()
+        self.outside = Outside()
 
     def program_for(self, container: Container) -> Program:
         """The program of a container that is about to start. Raises StartFailure."""
@@ -55,6 +58,10 @@ class WorldPrograms:
     def _monitoring(self, container: Container, program: ServerProgram, name: str) -> Program:
         if name == "prometheus":
             return PrometheusProgram(container, program, self.operators.api, self.databases)
+        if name == "alertmanager":
+            return AlertmanagerProgram(container, program, self.operators.api.store, self.outside)
+        if name == "blackbox-exporter":
+            return BlackboxProgram(container, program)
         if name == "kube-state-metrics":
             return StateMetricsProgram(container, program, self.operators.api)
         return NodeExporterProgram(container, program)

@@ -32,6 +32,7 @@ from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
+from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
@@ -212,11 +213,14 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus and its exporters in the namespace `observe`, as a chart does, and wait until they serve.
+        """Install Prometheus, Alertmanager and exporters in the namespace `observe`, as a chart does.
+
+        Time passes until they serve.
 
         Raises:
             ValueError: the API server refused a manifest.
         """
+        self.network.outside[oncall.HOST] = oncall.ADDRESS
         for name in bootstrap.OBSERVE:
             self.apply(bootstrap.manifest(name))
         limit = self.sim.now + BOOT_LIMIT_NS

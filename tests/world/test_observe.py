@@ -62,7 +62,7 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
         "prometheus", "kubernetes-apiservers", "kubernetes-nodes", "kubernetes-nodes-cadvisor", "kube-etcd",
         "kubernetes-nodes-probes", "redis",
         "kubernetes-service-endpoints", "kubernetes-service-endpoints-slow", "kube-scheduler",
-        "kube-controller-manager", "kube-proxy",
+        "kube-controller-manager", "kube-proxy", "blackbox-tcp", "blackbox-http",
     }  # fmt: skip
     assert latest(found) == [1.0] * len(found)
     for series in found:

@@ -1,4 +1,4 @@
-"""Span metrics: calls of the traffic as the OpenTelemetry collector's spanmetrics connector counts them.
+"""Span metrics: calls of the traffic as the OpenTelemetry collector's spanmetrics connector counts them, by namespace.
 
 Every call that ends is a span of its caller (client) and, if it was served, one of its callee (server). Who is not
 instrumented has none of his own: users, data stores. Counts are those of the traffic's history; durations follow the
@@ -114,8 +114,9 @@ class SpanMeter:
         self._sums = np.zeros((0, len(buckets.form)))  # counts, by row and column; of durations the sum in milliseconds
         self._edges: tuple[Layout, Edges] | None = None
         self._names: dict[tuple[str, str, str], str] = FlatDict()  # namespace, pod, container -> service
-        #: Namespace of a caller, host, port and operation -> service that was called, and the caller's time-out.
-        self._places: dict[tuple[str, str, int, str], tuple[str, int]] = FlatDict()
+        #: Namespace of a caller, host, port and operation -> namespace and service of who was called, and the caller's
+        #: time-out.
+        self._places: dict[tuple[str, str, int, str], tuple[str, str, int]] = FlatDict()
         self._known: Layout | None = None
         self._look()
 
@@ -182,10 +183,11 @@ class SpanMeter:
     def _described(self, layout: Layout) -> Edges:
         client, server, timeouts = list[int](), list[int](), list[int]()
         for key in layout:
-            callee, timeout_ns = self._places.get((key.namespace, key.host, key.port, key.operation), ("", 0))
+            place = (key.namespace, key.host, key.port, key.operation)
+            there, callee, timeout_ns = self._places.get(place, ("", "", 0))
             caller = self._names.get((key.namespace, key.pod, key.container), "") if key.container else ""
-            client.append(self._row(caller, key.operation, _CLIENT))
-            server.append(self._row(callee, key.operation, _SERVER))
+            client.append(self._row((key.namespace, caller), key.operation, _CLIENT))
+            server.append(self._row((there, callee), key.operation, _SERVER))
             timeouts.append(timeout_ns)
         return Edges(client, server, timeouts)
 
@@ -203,21 +205,22 @@ class SpanMeter:
             place = (key.namespace, key.host, key.port, key.operation)
             if node is not None:
                 there = plan.servers[node.server]
-                self._places[place] = ("" if _is_store(there) else there.spec.name, edge.call.timeout_ns)
+                service = "" if _is_store(there) else there.spec.name
+                self._places[place] = (there.container.spec.namespace, service, edge.call.timeout_ns)
             else:
-                self._places.setdefault(place, ("", edge.call.timeout_ns))
+                self._places.setdefault(place, ("", "", edge.call.timeout_ns))
 
-    def _row(self, service: str, name: str, kind: str) -> int:
-        """The row of spans that succeed; errors have the next."""
+    def _row(self, whose: tuple[str, str], name: str, kind: str) -> int:
+        """The row of spans of a service (namespace and name) that succeed; errors have the next."""
+        namespace, service = whose
         if not service:
             return -1
-        key = labels(service_name=service, span_kind=kind, span_name=name)
+        key = labels(k8s_namespace_name=namespace, service_name=service, span_kind=kind, span_name=name)
         found = self._rows.get(key)
         if found is None:
             found = self._rows[key] = len(self.groups)
             for status in (_UNSET, _ERROR):
-                own = labels(service_name=service, span_kind=kind, span_name=name, status_code=status)
-                self.groups.append(Group(self.buckets.form, own))
+                self.groups.append(Group(self.buckets.form, tuple(sorted((*key, ("status_code", status))))))
             self._sums = np.concatenate((self._sums, np.zeros((2, len(self.buckets.form)))))
         return found
 

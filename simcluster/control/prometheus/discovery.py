@@ -120,7 +120,8 @@ class Discoverer:
 
 def make_target(job: Job, labels: Mapping[str, str]) -> Discovered | None:
     """A target of labels as they were discovered, unless relabelling drops it (scrape/target.go, PopulateLabels)."""
-    given = {"job": job.name, "__metrics_path__": job.path, "__scheme__": job.scheme, **labels}
+    parameters = {f"__param_{name}": value for name, value in job.params}
+    given = {"job": job.name, "__metrics_path__": job.path, "__scheme__": job.scheme, **parameters, **labels}
     found = relabelled(given, job.rules)
     if found is None or not found.get("__address__"):
         return None

@@ -1,4 +1,4 @@
-"""Prometheus's process: it reads its configuration, discovers targets and scrapes them, each at its own offset.
+"""Prometheus's process: it reads its configuration, discovers targets, scrapes them, and evaluates rules.
 
 What it keeps lies in an emptyDir of its pod: it outlives the container, not the pod. While nothing runs there are
 gaps; a target that does not answer is `up 0`, and its series end; one that is no longer discovered ends, too.
@@ -7,18 +7,24 @@ Left out: the write-ahead log and what replaying it costs, exemplars, native his
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from simcluster.api.errors import ApiError
 from simcluster.api.server import Api
+from simcluster.control.configreload import LOOK_NS, reloaded_beside
 from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
 from simcluster.control.prometheus import web
 from simcluster.control.prometheus.discovery import RESOURCES, Discoverer, Target
-from simcluster.control.prometheus.fetch import Fetched, Way, connect, count_of, fetch, slowed
+from simcluster.control.prometheus.fetch import Fetched, count_of, fetch
+from simcluster.control.prometheus.notifier import Notifier
+from simcluster.control.prometheus.rulemanager import RuleManager
+from simcluster.control.webclient import Place, Way, connect, slowed
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, format_rfc3339
 from simcluster.engine.clock import unix_seconds
 from simcluster.engine.streams import mix
@@ -30,27 +36,31 @@ from simcluster.models.machine.shell.tree import FileTree
 from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge
 from simcluster.telemetry.metrics.config import Config, ConfigError, Job, read_config
 from simcluster.telemetry.metrics.relabel import relabelled
-from simcluster.telemetry.metrics.store import MetricStore
+from simcluster.telemetry.metrics.store import MetricStore, Report
+from simcluster.telemetry.rules.alerts import Notice
+from simcluster.telemetry.rules.files import RuleFileError
 
 PORT = 9090
-#: The discovery manager hands changes over at most every 5 s (discovery/manager.go, updatert).
-DISCOVERY_NS = 5 * SECOND
+#: The discovery manager hands changes over at most every 5 s (discovery/manager.go, updatert); as often as files are
+#: looked at.
+DISCOVERY_NS = LOOK_NS
 #: From exec until the head is open and the configuration loaded; a magnitude of a small database.
 START_NS = 1500 * MILLISECOND
 #: CPU time of Prometheus for each sample it takes in, and memory for each series in its head (some 3 KiB), magnitudes.
 SAMPLE_NS, SERIES_BYTES = 2_000, 3 << 10
 #: Series that have ended leave the head when it is cut: memory follows what there is with that delay, left out here.
 _DEFAULT_FILE = "/etc/prometheus/prometheus.yml"
+#: Whether a target answers stands by itself: it changes rarely, how long that takes often.
+UP = Columns((gauge("up", "Whether the target was scraped."),))
 REPORT = Columns(
     (
-        gauge("up", "Whether the target was scraped."),
         gauge("scrape_duration_seconds", "Duration of the scrape."),
         gauge("scrape_samples_scraped", "Samples the target exposed."),
         gauge("scrape_samples_post_metric_relabeling", "Samples after metric relabelling."),
         gauge("scrape_series_added", "New series in this scrape."),
     )
 )
-_REPORT = Group(REPORT)
+_UP, _REPORT = Group(UP), Group(REPORT)
 OWN = Columns(
     (
         gauge("prometheus_tsdb_head_series", "Total number of series in the head block."),
@@ -112,6 +122,7 @@ class PrometheusProgram(WrappedProgram):
         store: its database.
         config: what it runs with, None until it runs; text: its file.
         targets: what it scrapes, and how that went; discovered: their labels before relabelling.
+        rules, notifier: its rules, and who hears of alerts.
     """
 
     def __init__(self, container: Container, inner: Program, api: Api, databases: Databases) -> None:
@@ -133,10 +144,14 @@ class PrometheusProgram(WrappedProgram):
         self._offsets: dict[Target, int] = FlatDict()
         self._jobs: dict[str, Job] = {}
         self._made = 0
+        self._failure = ""  # why the last reload was one
         self._ways: dict[Target, Way] = {}
         self._series = sum(log.series for log in self.store.logs.values())  # integers
         self._appended = 0
         self._began_ns = container.sim.now
+        self._mounts: object = None
+        self.notifier = Notifier(container, api.store, self._say)
+        self.rules = RuleManager(container, self.process, self.store, self._send)
 
     def start(self) -> None:
         """The process was started."""
@@ -157,10 +172,13 @@ class PrometheusProgram(WrappedProgram):
         if call.path != "/metrics" or self.config is None:
             return None
         began = unix_seconds(self._began_ns) + self._began_ns % SECOND / SECOND
-        return {Group(OWN): OWN.row((self._series, self._appended, self.reloaded, began))}
+        own = {Group(OWN): OWN.row((self._series, self._appended, self.reloaded, began))}
+        return {**own, **self.rules.exposition(), **self.notifier.exposition()}
 
     def answer(self, call: Call) -> Answer:
         """Its API, once it serves; health checks before."""
+        if call.path == "/-/reload" and call.port == PORT and self.config is not None:
+            return self._asked_to_reload(call)
         plain = call.kind != "http" or call.port != PORT or call.path.startswith("/-/") or self.config is None
         return self.inner.answer(call) if plain else web.answered(self, call, unix_ms(self.container.sim.now))
 
@@ -195,29 +213,75 @@ class PrometheusProgram(WrappedProgram):
             self._connection = PodConnection(self.api, self.container, "Prometheus/3.1.0", qps=50, burst=100)
         except ConfigurationError as error:
             self._say("error", "kubernetes.go:293", f'component="discovery manager scrape" err="{error}"')
+        self._mounts = self.container.mounts
+        if not self._apply(self.config):
+            self._say("error", "main.go:1265", f'msg="Error running goroutines from run.Group" err="{self._failure}"')
+            self.container.exit(1)
+            return
         self.databases.server = self
         self._say("info", "main.go:1273", 'msg="Server is ready to receive web requests."')
         self._look()
         self.process.every(DISCOVERY_NS, self._look, first_ns=self.container.sim.now + DISCOVERY_NS)
 
+    def _apply(self, config: Config) -> bool:
+        """Take on the rules of a configuration; False if those before have stayed."""
+        try:
+            self.rules.load(config, self._file().rpartition("/")[0])
+        except (RuleFileError, FileError) as error:
+            for line in str(error).split("\n"):
+                quoted = json.dumps(line)
+                self._say(
+                    "error", "manager.go:183", f'component="rule manager" msg="loading groups failed" err={quoted}'
+                )
+            self._failure = (
+                f"one or more errors occurred while applying the new configuration (--config.file={self._file()})"
+            )
+            self._say(
+                "error", "main.go:1504",
+                'msg="Failed to apply configuration" err="error loading rules, previous rule set restored"',
+            )  # fmt: skip
+            return False
+        return True
+
     def _reread(self) -> None:
-        """What the reloader beside it does when the ConfigMap's file has changed."""
+        """What the reloader beside it makes it do when files have changed."""
+        mounts = self.container.mounts
+        if mounts is not self._mounts and reloaded_beside(self.container):
+            self._mounts = mounts
+            self._reload()
+
+    def _asked_to_reload(self, call: Call) -> Answer:
+        if "--web.enable-lifecycle" not in (*self.container.spec.command, *self.container.spec.args):
+            return Answer("ok", 403, "Lifecycle API is not enabled.")
+        if call.method not in ("POST", "PUT"):
+            return Answer("ok", 405, "Only POST or PUT requests allowed")
+        self._reload()
+        return Answer("ok", 200) if self.reloaded else Answer("ok", 500, f"failed to reload config: {self._failure}\n")
+
+    def _reload(self) -> None:
+        """Read the files again; what cannot be taken on changes nothing."""
+        before = self.text
         try:
-            text = FileTree(self.container).read(self._file())
-        except FileError:
+            self.text = FileTree(self.container).read(self._file())
+            config = read_config(self.text)
+        except (FileError, ConfigError) as error:
+            self.text, self.reloaded = before, False
+            self._failure = f"couldn't load configuration (--config.file={self._file()}): {error}"
+            self._say("error", "main.go:1003", f'msg="Error reloading config" err={json.dumps(self._failure)}')
             return
-        if text == self.text:
-            return
-        self.text = text
-        try:
-            self.config, self.reloaded = read_config(text), True
-        except ConfigError as error:
-            self.reloaded = False
-            self._say("error", "main.go:1003", f'msg="Error reloading config" err="{error}"')
-        else:
-            self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
-            self._seen = ()
+        self.reloaded = self._apply(config)
+        if self.text != before:
+            self.config, self._seen = config, ()
             self._offsets.clear()
+        if self.reloaded:
+            self._say("info", "main.go:1273", 'msg="Completed loading of configuration file"')
+        else:
+            self._say("error", "main.go:1003", f'msg="Error reloading config" err="{self._failure}"')
+
+    def _send(self, notices: Sequence[Notice]) -> None:
+        """What rules found goes to the Alertmanagers."""
+        assert self.config is not None
+        self.notifier.send(self.config, notices)
 
     # --- discovery ------------------------------------------------------------------------
 
@@ -227,6 +291,7 @@ class PrometheusProgram(WrappedProgram):
         config, store = self.config, self.api.store
         assert config is not None
         wanted = dict.fromkeys(r for job in config.jobs for d in job.discoveries for r in RESOURCES[d.role])
+        wanted.update(dict.fromkeys(self.notifier.resources(config)))
         seen = (config, *(store.changed_at(resource) for resource in wanted), len(self._listed))
         if seen == self._seen and len(self._listed) == len(wanted):
             return
@@ -234,6 +299,7 @@ class PrometheusProgram(WrappedProgram):
             return
         self._seen = (*seen[:-1], len(self._listed))
         self._jobs = {job.name: job for job in config.jobs}
+        self.notifier.discover(config, self._listed.__contains__)
         targets = self.discovered = self._discoverer.targets(config.jobs, self._listed.__contains__)
         for gone in [target for target in self.targets if target not in targets]:
             del self.targets[gone]
@@ -295,7 +361,7 @@ class PrometheusProgram(WrappedProgram):
         job, connection, container = self._jobs[target.job], self._connection, self.container
         way = self._ways.get(target)
         if way is None or way.version != container.machine.network.version:
-            way = self._ways[target] = connect(container, target)
+            way = self._ways[target] = connect(container, Place(target.scheme, target.address, target.path))
         fetched = fetch(container, target, way, connection.user.name if connection is not None else "")
         own_ns = SAMPLE_NS * fetched.scraped
         took_ns = fetched.duration_ns + (slowed(container, own_ns) if own_ns else 0)
@@ -319,8 +385,8 @@ class PrometheusProgram(WrappedProgram):
         kept = fetched.scraped if samples is fetched.samples else count_of(samples)
         self._appended += kept
         up = fetched.samples is not None
-        numbers = (float(up), took_ns / SECOND, fetched.scraped, kept)
-        log.append(unix_ms(at_ns), samples, partial(_report, numbers))
+        numbers = (took_ns / SECOND, fetched.scraped, kept)
+        log.append(unix_ms(at_ns), samples, partial(_report, up, numbers))
         self.targets[target] = SharedHealth(up, fetched.error, at_ns, took_ns)
         if log.series != before:
             self._series += log.series - before
@@ -344,8 +410,8 @@ class PrometheusProgram(WrappedProgram):
         self.container.write(f"time={stamp} level={level.upper()} source={where} {text}", "stderr")
 
 
-def _report(numbers: tuple[float, ...], added: int) -> tuple[Group, bytes]:
-    return _REPORT, REPORT.row((*numbers, added))
+def _report(up: bool, numbers: tuple[float, ...], added: int) -> Report:
+    return (_UP, UP.row((up,))), (_REPORT, REPORT.row((*numbers, added)))
 
 
 def _key(target: Target) -> str:

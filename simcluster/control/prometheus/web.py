@@ -24,6 +24,9 @@ def status_of(program: PrometheusProgram) -> Status:
     return Status(
         targets=program.targets_shown,
         metadata={name: [{"type": kind, "help": text, "unit": ""}] for name, (kind, text) in families.items()},
+        rules=program.rules.shown,
+        alerts=program.rules.alerts,
+        alertmanagers=[target.url for target in program.notifier.managers],
         config=program.text,
         ready=program.config is not None,
     )

@@ -20,8 +20,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.observability import prometheus
+from simcluster.surface.observability import alertmanager, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -71,6 +72,7 @@ class Desk:
             Route("/status", self._status),
             Route("/get_app", self._get_app),
             Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
+            Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
             Mount("/", self._further),
         ]
         return Starlette(routes=routes)
@@ -86,7 +88,22 @@ class Desk:
             if text is None:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
-        turns, asked = self.turns, prometheus(f"/api/{request.path_params['path']}", query)
+        return await self._exchanged(prometheus(f"/api/{request.path_params['path']}", query))
+
+    async def _alertmanager(self, request: Request) -> Response:
+        """The cluster's Alertmanager, likewise."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        text = await _text(request)
+        if text is None:
+            return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
+        query = list(request.query_params.multi_items())
+        path = f"/api/{request.path_params['path']}"
+        return await self._exchanged(alertmanager(request.method, path, query, text.encode()))
+
+    async def _exchanged(self, asked: ApiRequest) -> Response:
+        turns = self.turns
         assert turns is not None
         try:
             found = await turns.take_long(lambda: turns.door.exchange(asked, Caller()))

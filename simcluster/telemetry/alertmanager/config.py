@@ -1,4 +1,7 @@
-"""`alertmanager.yml`: the tree of routes, receivers, inhibition."""
+"""`alertmanager.yml`: the tree of routes, receivers and their webhooks, inhibition.
+
+Left out: other integrations than webhooks (they are taken, and send nothing), times of muting, templates.
+"""
 
 from __future__ import annotations
 
@@ -64,14 +67,22 @@ class Inhibition(NamedTuple):
     equal: tuple[str, ...]
 
 
+class Webhook(NamedTuple):
+    """One of `webhook_configs`; `resolved` if it hears of alerts that are over."""
+
+    url: str
+    resolved: bool = True
+
+
 @dataclass(frozen=True)
 class Config:
-    """All of it; `text` is as it was written."""
+    """All of it; `text` is as it was written, `hooks` are those of receivers that have some."""
 
     route: Route
     receivers: tuple[str, ...]
     inhibitions: tuple[Inhibition, ...]
     text: str
+    hooks: Mapping[str, tuple[Webhook, ...]]
 
 
 def holds(matchers: tuple[Matcher, ...], labels: Mapping[str, str]) -> bool:
@@ -131,7 +142,19 @@ def load(text: str) -> Config:
         )
         for each in content.get("inhibit_rules") or []
     )
-    return Config(route, receivers, inhibitions, text)
+    hooks = {str(each.get("name", "")): _hooks(each) for each in content.get("receivers") or []}
+    return Config(route, receivers, inhibitions, text, hooks)
+
+
+def _hooks(receiver: Mapping[str, Any]) -> tuple[Webhook, ...]:
+    found = []
+    for each in receiver.get("webhook_configs") or ():
+        if not each.get("url"):
+            raise ConfigError("one of url or url_file must be configured")
+        if not str(each["url"]).startswith(("http://", "https://")):
+            raise ConfigError(f'unsupported scheme "{str(each["url"]).partition(":")[0]}" for URL')
+        found.append(Webhook(str(each["url"]), bool(each.get("send_resolved", True))))
+    return tuple(found)
 
 
 def _matchers(content: Mapping[str, Any], prefix: str = "") -> tuple[Matcher, ...]:

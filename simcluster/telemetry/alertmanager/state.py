@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simcluster.engine.clock import MINUTE
+from simcluster.engine.clock import HOUR, MINUTE
 from simcluster.telemetry.alertmanager.config import Config, Route, holds
 from simcluster.telemetry.promql.hashing import xxh64
 from simcluster.telemetry.promql.storage import Labels, Matcher
@@ -62,25 +62,41 @@ class Group:
 
     Attributes:
         due_ns: when it is looked at next.
-        firing, resolved: what the last notification said; `sent_ns` when that was, -1 for never.
     """
 
     route: Route
     labels: Labels
     due_ns: int
     alerts: dict[Labels, None] = field(default_factory=dict)
-    firing: frozenset[Labels] = frozenset()
-    resolved: frozenset[Labels] = frozenset()
-    sent_ns: int = -1
+
+    @property
+    def key(self) -> tuple[str, Labels]:
+        """Its identity: its route, and what its alerts have in common."""
+        return self.route.key, self.labels
+
+
+class Sent(NamedTuple):
+    """What the last notification of a group said, and when (an entry of the notification log)."""
+
+    firing: frozenset[Labels]
+    resolved: frozenset[Labels]
+    at_ns: int
 
 
 class Notification(NamedTuple):
-    """What a receiver gets: the alerts of a group that fire, and those that are over."""
+    """What a receiver gets: the alerts of a group that fire, and those that are over.
+
+    Attributes:
+        key: of the group; before: what the notification before it said.
+        patience_ns: how long it is tried to deliver it (the group's interval).
+    """
 
     receiver: str
-    group: Labels
+    key: tuple[str, Labels]
     firing: tuple[Alert, ...]
     resolved: tuple[Alert, ...]
+    before: Sent | None
+    patience_ns: int
 
     @property
     def status(self) -> str:
@@ -88,14 +104,24 @@ class Notification(NamedTuple):
         return "firing" if self.firing else "resolved"
 
 
+#: Entries of the notification log, and silences, are kept so long (`--data.retention`).
+RETENTION_NS = 120 * HOUR
+
+
 class Alertmanager:
-    """One instance with its configuration."""
+    """One instance with its configuration.
+
+    Attributes:
+        alerts, groups: what fires or has just ended, by labels, and grouped by routes.
+        silences, sent: what it keeps on disk: silences by id, and the notification log by group.
+    """
 
     def __init__(self, config: Config, started_ns: int = 0) -> None:
         self.config, self.started_ns = config, started_ns
         self.alerts: dict[Labels, Alert] = {}
         self.groups: dict[tuple[str, Labels], Group] = {}
         self.silences: dict[str, Silence] = {}
+        self.sent: dict[tuple[str, Labels], Sent] = {}
 
     def put(self, now_ns: int, alerts: Sequence[Alert]) -> None:
         """Alerts arrive; one that is known keeps its beginning."""
@@ -144,23 +170,38 @@ class Alertmanager:
         resolved = [alert for alert in heard if alert.ends_ns <= now_ns]
         burning = frozenset(alert.labels for alert in firing)
         over = frozenset(alert.labels for alert in resolved)
-        if group.sent_ns < 0:
+        last = self.sent.get(group.key)
+        if last is None:
             needed = bool(burning)
         elif not burning:
-            needed = bool(group.firing) and bool(over)
+            needed = bool(last.firing) and bool(over)
         else:
-            repeats = now_ns - group.sent_ns >= group.route.repeat_ns
-            needed = not burning <= group.firing or not over <= group.resolved or repeats
+            repeats = now_ns - last.at_ns >= group.route.repeat_ns
+            needed = not burning <= last.firing or not over <= last.resolved or repeats
         if not needed:
             return None
-        group.firing, group.resolved, group.sent_ns = burning, over, now_ns
-        return Notification(group.route.receiver, group.labels, tuple(firing), tuple(resolved))
+        self.sent[group.key] = Sent(burning, over, now_ns)
+        receiver, patience_ns = group.route.receiver, group.route.interval_ns
+        return Notification(receiver, group.key, tuple(firing), tuple(resolved), last, patience_ns)
+
+    def undelivered(self, notification: Notification) -> None:
+        """It was given up: what it said is to be said again."""
+        if notification.before is None:
+            self.sent.pop(notification.key, None)
+        else:
+            self.sent[notification.key] = notification.before
 
     def _forget(self, now_ns: int) -> None:
         kept = {labels for group in self.groups.values() for labels in group.alerts}
         for labels, alert in list(self.alerts.items()):
             if labels not in kept and alert.ends_ns <= now_ns:
                 del self.alerts[labels]
+        for key, last in list(self.sent.items()):
+            if now_ns - last.at_ns > RETENTION_NS:
+                del self.sent[key]
+        for identity, one in list(self.silences.items()):
+            if now_ns - one.ends_ns > RETENTION_NS:
+                del self.silences[identity]
 
     def muted(self, alert: Alert, now_ns: int) -> bool:
         """Whether nobody is to hear of it."""

@@ -1,7 +1,8 @@
 """`prometheus.yml`: what is scraped, how often, and under which labels.
 
 Of a job: kubernetes_sd_configs (role, namespaces), static_configs, relabelling of targets and of metrics, scheme,
-path, intervals and honor_labels. Left out: other discoveries, authorisation (a pod's own token is used), TLS.
+path, parameters, intervals and honor_labels; besides rule files, and where Alertmanagers are. Left out: other
+discoveries, authorisation (a pod's own token is used), TLS.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from simcluster.engine import MINUTE, SECOND, parse_duration
+from simcluster.engine import MILLISECOND, MINUTE, SECOND, parse_duration
 from simcluster.telemetry.metrics.relabel import Rule
 
 #: Defaults of Prometheus: global.scrape_interval, global.scrape_timeout, global.evaluation_interval.
@@ -40,6 +41,7 @@ class Job(NamedTuple):
     static: tuple[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], ...]
     rules: tuple[Rule, ...]
     metric_rules: tuple[Rule, ...]
+    params: tuple[tuple[str, str], ...] = ()
 
 
 class Config(NamedTuple):
@@ -48,12 +50,18 @@ class Config(NamedTuple):
     Attributes:
         evaluation_ns: `global.evaluation_interval`; rule_files: patterns of paths.
         external_labels: of `global`.
+        alertmanagers: of `alerting`: each is discovered as a job's targets are; its path is where alerts are posted.
+        alert_rules: `alert_relabel_configs`.
+        offset_ms: `rule_query_offset`.
     """
 
     jobs: tuple[Job, ...]
     evaluation_ns: int = MINUTE
     rule_files: tuple[str, ...] = ()
     external_labels: tuple[tuple[str, str], ...] = ()
+    alertmanagers: tuple[Job, ...] = ()
+    alert_rules: tuple[Rule, ...] = ()
+    offset_ms: int = 0
 
 
 class ConfigError(ValueError):
@@ -75,7 +83,12 @@ def read_config(text: str) -> Config:
                 raise ConfigError(f'found multiple scrape configs with job name "{name}"')
         external = tuple(sorted((str(k), str(v)) for k, v in (whole.get("external_labels") or {}).items()))
         evaluation = _duration(whole, "evaluation_interval", MINUTE)
-        return Config(jobs, evaluation, tuple(map(str, given.get("rule_files") or ())), external)
+        alerting = given.get("alerting") or {}
+        managers = tuple(map(_alertmanager, enumerate(alerting.get("alertmanagers") or ())))
+        offset_ms = _duration(whole, "rule_query_offset", 0) // MILLISECOND
+        files = tuple(map(str, given.get("rule_files") or ()))
+        changed = tuple(map(Rule.read, alerting.get("alert_relabel_configs") or ()))
+        return Config(jobs, evaluation, files, external, managers, changed, offset_ms)
     except ConfigError:
         raise
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -106,7 +119,15 @@ def _job(given: Mapping[str, Any], whole: Mapping[str, Any]) -> Job:
         str(given.get("scheme") or "http"), bool(given.get("honor_labels")), tuple(discoveries), static,
         tuple(map(Rule.read, given.get("relabel_configs") or ())),
         tuple(map(Rule.read, given.get("metric_relabel_configs") or ())),
+        tuple((str(key), str(values[0])) for key, values in (given.get("params") or {}).items() if values),
     )  # fmt: skip
+
+
+def _alertmanager(numbered: tuple[int, Mapping[str, Any]]) -> Job:
+    """One entry of `alertmanagers`; its time-out is 10 s (DefaultAlertmanagerConfig)."""
+    number, given = numbered
+    path = str(given.get("path_prefix") or "").rstrip("/") + "/api/v2/alerts"
+    return _job({**given, "job_name": f"config-{number}", "metrics_path": path, "scrape_timeout": "10s"}, {})
 
 
 def _duration(given: Mapping[str, Any], key: str, default: int) -> int:

@@ -46,17 +46,22 @@ class Honour(NamedTuple):
 
     def compose(self, name: str, *scraped: Labels) -> Labels:
         """The labels of a series, with its name, sorted."""
-        found = dict(self.target)
-        for labels in scraped:
-            for label, value in labels:
-                found[label if self.scraped or label not in self.target_names else _EXPORTED + label] = value
-        found["__name__"] = name
-        return tuple(sorted(item for item in found.items() if item[1]))
+        return _composed(self, name, scraped)
 
     @property
     def target_names(self) -> frozenset[str]:
         """Labels that the target has."""
         return frozenset(name for name, _ in self.target)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _composed(honour: Honour, name: str, scraped: tuple[Labels, ...]) -> Labels:
+    found, fixed = dict(honour.target), honour.target_names
+    for labels in scraped:
+        for label, value in labels:
+            found[label if honour.scraped or label not in fixed else _EXPORTED + label] = value
+    found["__name__"] = name
+    return tuple(sorted([item for item in found.items() if item[1]]))
 
 
 #: A matcher, the name under which its label was scraped, and what the label is otherwise.

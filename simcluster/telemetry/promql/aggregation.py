@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isinf
 
 import numpy as np
 
@@ -36,6 +37,8 @@ def simple(ctx: Context, vector: Vector, node: Aggregate) -> Vector:
     """Aggregations without a parameter."""
     steps = ctx.steps
     found = groups(vector, node)
+    if steps == 1 and node.op == "sum":
+        return _sums(vector, found)
     values, present = np.zeros((len(found), steps)), np.zeros((len(found), steps), dtype=bool)
     for place, rows in enumerate(found.values()):
         values[place] = _SIMPLE[node.op](vector.values[rows], vector.present[rows])
@@ -50,6 +53,23 @@ def _sum(values: Floats, present: Bools) -> Floats:
     for row in np.where(present, values, 0.0):
         total, rest = add(row, total, rest)
     return np.where(np.isinf(total), total, total + rest)
+
+
+def _sums(vector: Vector, found: Groups) -> Vector:
+    """Sums at a single step: the same additions as `_sum`, of plain numbers."""
+    numbers, there = vector.values[:, 0].tolist(), vector.present[:, 0].tolist()
+    sums = np.array([_sum_of([numbers[row] if there[row] else 0.0 for row in rows]) for rows in found.values()])
+    present = np.array([any(there[row] for row in rows) for rows in found.values()], dtype=bool)
+    return Vector([key for key, _ in found], sums[:, None], present[:, None], [drops for _, drops in found])
+
+
+def _sum_of(numbers: list[float]) -> float:
+    total = rest = 0.0
+    for x in numbers:
+        grown = total + x
+        rest = 0.0 if isinf(grown) else rest + ((total - grown) + x if abs(total) >= abs(x) else (x - grown) + total)
+        total = grown
+    return total if isinf(total) else total + rest
 
 
 def _count(values: Floats, present: Bools) -> Floats:

@@ -55,7 +55,34 @@ def histograms(ctx: Context, vector: Vector, at: int) -> list[Buckets]:
             continue
         bound = float(int(le, 16)) if "x" in le.lower() else float(le)
         found.setdefault((without(labels, "le"), vector.dropped[row]), []).append((bound, row))
-    return [_buckets(vector, labels, drops, rows) for (labels, drops), rows in found.items()]
+    return _monotonic([_buckets(vector, labels, drops, rows) for (labels, drops), rows in found.items()])
+
+
+def _alike(found: list[Buckets]) -> list[list[int]]:
+    """Places of histograms that have the same bounds: what is done to one can be done to all at once."""
+    by_bounds: dict[tuple[float, ...], list[int]] = {}
+    for place, one in enumerate(found):
+        by_bounds.setdefault(tuple(one.bounds), []).append(place)
+    return list(by_bounds.values())
+
+
+def _together(found: list[Buckets]) -> Buckets:
+    """Histograms of the same bounds as one of so many times the steps."""
+    counts = np.concatenate([one.counts for one in found], axis=1)
+    present = np.concatenate([one.present for one in found], axis=1)
+    repaired = np.concatenate([one.repaired for one in found])
+    return Buckets((), False, found[0].bounds, counts, present, repaired)
+
+
+def _monotonic(found: list[Buckets]) -> list[Buckets]:
+    """The same with counts that never fall."""
+    for places in _alike(found):
+        whole = _together([found[place] for place in places])
+        repaired, steps = _made_monotonic(whole.counts, whole.present), found[places[0]].counts.shape[1]
+        for number, place in enumerate(places):
+            part = slice(number * steps, (number + 1) * steps)
+            found[place].counts[:], found[place].repaired[:] = whole.counts[:, part], repaired[part]
+    return found
 
 
 def _buckets(vector: Vector, labels: Labels, dropped: bool, rows: list[tuple[float, int]]) -> Buckets:
@@ -70,7 +97,7 @@ def _buckets(vector: Vector, labels: Labels, dropped: bool, rows: list[tuple[flo
         counts.append(total)
         present.append(vector.present[same].any(axis=0))
     table, there = np.stack(counts), np.stack(present)
-    return Buckets(labels, dropped, list(by_bound), table, there, _made_monotonic(table, there))
+    return Buckets(labels, dropped, list(by_bound), table, there, np.zeros(table.shape[1], dtype=bool))
 
 
 def _made_monotonic(counts: Floats, present: Bools) -> Bools:
@@ -108,7 +135,10 @@ def _quantiles(ctx: Context, q: Floats, vector: Vector, q_at: int, at: int) -> V
         if bool(one.repaired.any()):
             name = get(one.labels, "__name__") if ctx.options.delayed_names else ""
             ctx.inform(_MONOTONIC + (f' for metric name "{name}"' if name else ""), at)
-    values = np.stack([_quantile(q, one) for one in found])
+    values = np.zeros((len(found), len(q)))
+    for places in _alike(found):
+        whole = _quantile(np.tile(q, len(places)), _together([found[place] for place in places]))
+        values[places] = whole.reshape(len(places), len(q))
     present = np.stack([one.present.any(axis=0) for one in found])
     return Vector([one.labels for one in found], values, present, [one.dropped for one in found])
 

@@ -58,7 +58,11 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     ends = reference(ctx, selector.at, selector.offset_ms)
     lookback = ctx.options.lookback_ms
     first = int(ends.min()) - lookback + (0 if ctx.options.closed else 1)
-    found = ctx.store.select(selector.matchers, first, int(ends.max()))
+    newest = getattr(ctx.store, "newest", None)
+    if newest is not None and ctx.steps == 1 and not ctx.options.closed:
+        found = newest(selector.matchers, int(ends[0]), lookback)
+    else:
+        found = ctx.store.select(selector.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
     if not found:
         return Vector.empty(ctx.steps), np.zeros((0, ctx.steps), dtype=np.int64)
@@ -98,13 +102,17 @@ def _newest_natives(found: list[SeriesData], vector: Vector, at: Ints, ends: Int
             vector.natives.append(NativeRow(one.labels, False, samples))
 
 
+def _values(found: list[SeriesData]) -> Floats:
+    return np.ascontiguousarray(np.concatenate([one.values for one in found]), dtype=np.float64)
+
+
 def _flat(ctx: Context, found: list[SeriesData]) -> tuple[Ints, Floats, Ints]:
     lengths = [len(one.times) for one in found]
     ctx.spent.select(sum(lengths))  # integers
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     times = np.concatenate([one.times for one in found]).astype(np.int64, copy=False)
-    return times, np.ascontiguousarray(np.concatenate([one.values for one in found]), dtype=np.float64), starts
+    return times, _values(found), starts
 
 
 def _search(times: Ints, starts: Ints, instants: Ints, side: str) -> Ints:
@@ -128,6 +136,9 @@ def windows(ctx: Context, selector: MatrixSelector) -> Windows:
     first = int(ends.min()) - selector.range_ms + (0 if ctx.options.closed else 1)
     found = ctx.store.select(inner.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
+    labels = [one.labels for one in found]
+    if found and not any(one.natives for one in found) and not is_stale(_values(found)).any():
+        return _windows(ctx, labels, found, ends, selector.range_ms)
     fresh: list[SeriesData] = []
     for one in found:
         stale = is_stale(np.ascontiguousarray(one.values))

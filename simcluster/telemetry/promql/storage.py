@@ -72,6 +72,9 @@ class Queryable(Protocol):
         """Series that match all `matchers` and have samples in [from_ms, to_ms], both included, with just those.
 
         Each series once, in an order that is the same whenever it is asked for (by labels, best).
+
+        A store may also have `newest(matchers, at_ms, lookback_ms)`: of each series its newest sample in
+        (at - lookback, at], those left out that have ended. It gives what `select` would, and is quicker.
         """
 
 

@@ -1,12 +1,13 @@
 """Groups of rules as a server has them: evaluated at their instants, with what they found last.
 
 `Rules` is one picklable value. Whoever owns it asks when a group is due, evaluates it with the store of samples, stores
-the samples that come of it and passes the notices on to Alertmanager.
+what every rule makes before the next one is asked, and passes the notices on to Alertmanager. Left out: that pending
+alerts are restored from `ALERTS_FOR_STATE` after a restart (Prometheus does so where `for` is 10 min or more).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,8 +21,14 @@ from simcluster.telemetry.promql.storage import STALE_NAN, Labels, Queryable
 from simcluster.telemetry.promql.tokens import ParseError
 from simcluster.telemetry.rules import files
 from simcluster.telemetry.rules.alerts import AlertStates, Found, Notice
+from simcluster.telemetry.rules.memory import Remembered
+from simcluster.telemetry.rules.reach import Reach, reach_of
 from simcluster.telemetry.rules.templates import Facts, expanded
 
+#: Samples of a scrape may be written this much later than they are dated: its time-out, and what a look takes.
+_LATE_MS = 15_000
+#: When a series of one of these metrics was last new, other than before, or gone: milliseconds.
+Changes = Callable[[Iterable[str]], int]
 SAME = "vector contains metrics with the same labelset after applying {} labels"
 
 
@@ -38,8 +45,12 @@ class Sample(NamedTuple):
     value: float
 
 
+#: Takes what a rule made, before the next one is asked: a name for the rule, the instant, values by labels.
+Keep = Callable[[str, int, Mapping[Labels, float]], None]
+
+
 class Evaluated(NamedTuple):
-    """What an evaluation of a group made: samples to store, in order, and what to tell Alertmanager."""
+    """What an evaluation of a group made: samples, in order, and what to tell Alertmanager."""
 
     samples: list[Sample]
     notices: list[Notice]
@@ -50,14 +61,18 @@ class RuleState:
     """A rule and what its last evaluation found.
 
     Attributes:
+        reach: what its expression depends on; None if on more than samples.
         series: those that it made, which end when they are not made again.
-        cost: series that it read and made, from which the API's `evaluationTime` follows.
+        found: series of the expression when it was last evaluated, None if that failed.
+        cost: how many these were, from which the API's `evaluationTime` follows.
     """
 
     rule: files.Rule
     query: str
     alerts: AlertStates
+    reach: Reach | None = None
     series: dict[Labels, None] = field(default_factory=dict)
+    found: list[tuple[Labels, float]] | None = None
     health: str = "unknown"
     error: str = ""
     evaluated_ns: int = -1
@@ -66,12 +81,13 @@ class RuleState:
 
 @dataclass
 class GroupState:
-    """A group of rules; `interval_ns` is its own or the server's."""
+    """A group of rules; `interval_ns` is its own or the server's, `evaluated_ms` as of when it was evaluated last."""
 
     group: files.RuleGroup
     interval_ns: int
     rules: list[RuleState]
     evaluated_ns: int = -1
+    evaluated_ms: int = -1
 
     def next_ns(self, now_ns: int) -> int:
         """The first instant of its schedule after `now_ns`.
@@ -91,6 +107,7 @@ class Rules:
         external: labels that the server adds to what it sends.
         interval_ns: of groups that say none (`evaluation_interval`).
         url: the server's own, for links.
+        offset_ms: by how much evaluations look back, of groups that say nothing (`rule_query_offset`).
     """
 
     def __init__(
@@ -99,9 +116,10 @@ class Rules:
         external: Mapping[str, str] | None = None,
         interval_ns: int = MINUTE,
         url: str = "",
+        offset_ms: int = 0,
     ) -> None:
         self.options, self.external = options, dict(external or {})
-        self.interval_ns, self.url = interval_ns, url
+        self.interval_ns, self.url, self.offset_ms = interval_ns, url, offset_ms
         self.groups: list[GroupState] = []
 
     def load(self, sources: Mapping[str, str]) -> None:
@@ -123,47 +141,64 @@ class Rules:
         known = {(state.rule.name, state.query): state for state in before.rules} if before is not None else {}
         states = []
         for rule in group.rules:
-            text = printing.shown(parse(rule.expr, self.options.closed))
+            tree = parse(rule.expr, self.options.closed)
+            text = printing.shown(tree)
             alerts = AlertStates(rule.for_ms * MILLISECOND, rule.keep_firing_for_ms * MILLISECOND)
+            state = RuleState(rule, text, alerts, reach_of(tree))
             old = known.get((rule.name, text))
             if old is not None and old.rule.labels == rule.labels:
-                alerts.active = old.alerts.active
-                states.append(RuleState(rule, text, alerts, old.series))
-            else:
-                states.append(RuleState(rule, text, alerts))
+                alerts.active, state.series = old.alerts.active, old.series
+            states.append(state)
         return GroupState(group, interval, states)
 
-    def evaluate(self, group: GroupState, now_ns: int, store: Queryable) -> Evaluated:
-        """Evaluate a group's rules, in order. A rule sees what is in the store, not what those before it made."""
-        at_ms = unix_ms(now_ns) - group.group.offset_ms
+    def evaluate(
+        self, group: GroupState, now_ns: int, store: Queryable, keep: Keep | None = None, changes: Changes | None = None
+    ) -> Evaluated:
+        """Evaluate a group's rules, in order; a rule sees what `keep` has stored of those before it.
+
+        Args:
+            changes: says when series of a name changed last. A rule that depends on nothing that has changed finds what
+                it found before, and its expression is not evaluated again.
+        """
+        at_ms = unix_ms(now_ns) - (group.group.offset_ms or self.offset_ms)
         samples: list[Sample] = []
         notices: list[Notice] = []
-        for state in group.rules:
+        read = Remembered(store)
+        for number, state in enumerate(group.rules):
             try:
-                made = self._evaluated(state, now_ns, at_ms, store, group.group.limit)
+                if state.found is None or changes is None or not _quiet(state, group, changes):
+                    state.found = None
+                    state.found = self._asked(state, at_ms, read)
+                made = self._made(state, now_ns, (at_ms, read, group.group.limit))
                 state.health, state.error = "ok", ""
             except (QueryError, ParseError) as error:
                 made, state.health, state.error = {}, "err", str(error)
             state.evaluated_ns = now_ns
-            samples += [Sample(labels, at_ms, value) for labels, value in made.items()]
-            samples += [Sample(labels, at_ms, STALE_NAN) for labels in state.series if labels not in made]
-            state.series = dict.fromkeys(made)
-            if state.rule.alerting:
+            if made or state.series:
+                samples += [Sample(labels, at_ms, value) for labels, value in made.items()]
+                samples += [Sample(labels, at_ms, STALE_NAN) for labels in state.series if labels not in made]
+                state.series = dict.fromkeys(made)
+                if keep is not None:
+                    keep(f"{group.group.file};{group.group.name};{number}", at_ms, made)
+                    read.forget()
+            if state.alerts.active:
                 notices += state.alerts.notices(now_ns, group.interval_ns, self._link(state))
-        group.evaluated_ns = now_ns
+        group.evaluated_ms, group.evaluated_ns = at_ms, now_ns
         return Evaluated(samples, notices)
 
-    def _evaluated(
-        self, state: RuleState, now_ns: int, at_ms: int, store: Queryable, limit: int
-    ) -> dict[Labels, float]:
+    def _asked(self, state: RuleState, at_ms: int, store: Queryable) -> list[tuple[Labels, float]]:
         result = query(store, state.query, at_ms, self.options)
         if result.kind not in ("vector", "scalar"):
             raise QueryError("rule result is not a vector or scalar")
-        found = [(one.labels, float(one.values[0])) for one in result.series]
-        state.cost = len(found)
+        state.cost = len(result.series)
+        return [(one.labels, float(one.values[0])) for one in result.series]
+
+    def _made(self, state: RuleState, now_ns: int, around: tuple[int, Queryable, int]) -> dict[Labels, float]:
+        found = state.found or []
         if not state.rule.alerting:
-            return self._recorded(state.rule, found, limit)
-        self._alerted(state, found, now_ns, (at_ms, store, limit))
+            return self._recorded(state.rule, found, around[2])
+        if found or state.alerts.active:
+            self._alerted(state, found, now_ns, around)
         return _alert_series(state)
 
     def _recorded(self, rule: files.Rule, found: list[tuple[Labels, float]], limit: int) -> dict[Labels, float]:
@@ -210,6 +245,14 @@ class Rules:
     def _link(self, state: RuleState) -> str:
         plain = state.query.replace("%", "%25").replace(" ", "+").replace("&", "%26").replace("#", "%23")
         return f"{self.url}/graph?g0.expr={plain}&g0.tab=1"
+
+
+def _quiet(state: RuleState, group: GroupState, changes: Changes) -> bool:
+    """Whether nothing on which a rule depends has changed since its window lay before its last evaluation."""
+    reach = state.reach
+    if reach is None:
+        return False
+    return changes(reach.names) + reach.window_ms + _LATE_MS <= group.evaluated_ms
 
 
 def _alert_series(state: RuleState) -> dict[Labels, float]:
