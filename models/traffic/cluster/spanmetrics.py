@@ -59,11 +59,12 @@ def below_bounds(latencies: Latencies, log_bounds: Array) -> Array:
     if lates is not None:  # a mixture of the usual ones and of those far behind, as `Latency.humps`
         share, mean, square = (column[:, None] for column in lates.T)
         usual = np.maximum(0.0, latencies.means - (share * mean)[:, 0])
-        spread = latencies.variances - (share * square)[:, 0] + ((share * mean) ** 2)[:, 0]
+        spread = latencies.variances - (share * square)[:, 0] + (share * mean * (share * mean))[:, 0]
         spread = np.maximum(0.0, spread)
         far = np.maximum(0.0, square - mean * mean)[:, 0]
         late = _below(usual + mean[:, 0], spread + far, log_bounds)
-        return (1.0 - share) * _below(usual, spread, log_bounds) + share * late
+        mixed: Array = (1.0 - share) * _below(usual, spread, log_bounds) + share * late
+        return mixed
     return _below(latencies.means, latencies.variances, log_bounds)
 
 
