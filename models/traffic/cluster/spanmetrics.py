@@ -55,8 +55,22 @@ def below_bounds(latencies: Latencies, log_bounds: Array) -> Array:
     Args:
         log_bounds: logarithms of nanoseconds.
     """
-    means = np.maximum(latencies.means, 1.0)
-    squared = latencies.variances / (means * means)
+    lates = latencies.lates
+    if lates is not None:  # a mixture of the usual ones and of those far behind, as `Latency.humps`
+        share, mean, square = (column[:, None] for column in lates.T)
+        usual = np.maximum(0.0, latencies.means - (share * mean)[:, 0])
+        spread = latencies.variances - (share * square)[:, 0] + (share * mean * (share * mean))[:, 0]
+        spread = np.maximum(0.0, spread)
+        far = np.maximum(0.0, square - mean * mean)[:, 0]
+        late = _below(usual + mean[:, 0], spread + far, log_bounds)
+        mixed: Array = (1.0 - share) * _below(usual, spread, log_bounds) + share * late
+        return mixed
+    return _below(latencies.means, latencies.variances, log_bounds)
+
+
+def _below(means: Array, variances: Array, log_bounds: Array) -> Array:
+    means = np.maximum(means, 1.0)
+    squared = variances / (means * means)
     log_means = arithmetic.log_array(means)
     gamma = squared <= 1.0
     spread = np.sqrt(squared) / 3.0
