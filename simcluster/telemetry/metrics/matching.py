@@ -5,6 +5,7 @@ Scraped labels meet those of the target as Prometheus's `honor_labels` says: the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
