@@ -20,6 +20,7 @@ from simcluster.engine import MILLISECOND
 from simcluster.engine.content import model_of, parsed, read_document
 from simcluster.models.apps.defects import AnyDefect
 from simcluster.models.apps.stores.demand import DataSet, IoModel, Kind
+from simcluster.models.tracing.settings import Tracing
 from simcluster.models.traffic.cluster.compilation import compiled
 from simcluster.models.traffic.cluster.messages import MESSAGE_NS
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
@@ -243,6 +244,7 @@ class Behaviour(Service):
         idle_cpu_ms, probe_cpu_ms: CPU in milliseconds of one core, without a request a second, and of a probe.
         settings: variables that set keys of the program.
         report: what it says of itself from time to time.
+        tracing: the tracing library in it, if there is one.
         warm_up: how slow it is in the beginning, if that is worth telling.
         defects: what it does with its work that it should not.
     """
@@ -269,6 +271,7 @@ class Behaviour(Service):
     request_log: RequestLog = Field(default_factory=RequestLog)
     settings: tuple[Setting, ...] = ()
     report: Report | None = None
+    tracing: Tracing | None = None
     warm_up: WarmUp | None = None
     defects: tuple[AnyDefect, ...] = ()
     operations: Annotated[dict[str, AppOperation], Field(min_length=1)]  # type: ignore[assignment]

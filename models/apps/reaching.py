@@ -31,13 +31,13 @@ class Reached(NamedTuple):
         return f"dial tcp {self.address}:{port}: {why}"
 
 
-def reach(network: Network, container: Container, host: str, port: int) -> Reached:
+def reach(network: Network, container: Container, host: str, port: int, protocol: str = "TCP") -> Reached:
     """Connect from a container; of several places behind a Service the first one that listens."""
     sandbox = container.sandbox
     address = network.resolve_for(sandbox, host).address if host else ""
     if not address:
         return Reached("unknown host")
-    route = network.route(sandbox.node, address, port, sandbox.address)
+    route = network.route(sandbox.node, address, port, sandbox.address, protocol)
     if route.outcome != "ok":
         return Reached(route.outcome, address)
     outcome = "refused"

@@ -23,6 +23,7 @@ from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
+from simcluster.models.tracing.tracer import tracer_of
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Happened, Server
@@ -238,6 +239,7 @@ class ServerProgram(Program):
         self._print(self.behaviour.startup.ready_log)
         self.server = self.build_server()
         self.server.shortage = self
+        self.server.tracer = tracer_of(self.container, self.behaviour, self.environment, self._traffic.network)
         self._traffic.join(self.server)
         if self.behaviour.warm_up is not None:
             self._timer = self.container.sim.after(self.behaviour.warm_up.lasts, self._warm)

@@ -11,8 +11,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 class StartupWords:
     """Times (`{time}`, `{time_ms}`, `{time_redis}`, `{time_pingcap}`, `{time_klog}`, `{epoch_ms}`, `{epoch_s}`),
-    `{hostname}`, `{version}` (of a store), `{port}`, `{name}` (a missing variable) and `{env_NAME}` (the value of the
-    variable NAME).
+    `{hostname}`, `{version}` (of a store), `{port}`, `{name}` (a missing variable), `{env_NAME}` (the value of the
+    variable NAME) and `{switch_NAME}` (`enabled` if that is 1, else `disabled`).
     """
 
     def __init__(self, container: Container, environment: dict[str, str], ports: tuple[int, ...], name: str) -> None:
@@ -26,6 +26,8 @@ class StartupWords:
         now = self._container.sim.now
         if mark.startswith("env_"):
             return self._environment.get(mark[4:], "")
+        if mark.startswith("switch_"):
+            return "enabled" if self._environment.get(mark[7:]) == "1" else "disabled"
         if mark == "time_redis":
             return redis_time(now)
         if mark in ("time_pingcap", "time_klog"):

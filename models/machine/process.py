@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from simcluster.engine import Parted
 from simcluster.telemetry.metrics.columns import Samples
+from simcluster.telemetry.traces.span import Span
 
 #: `Call.trust` of a caller that does not look at certificates.
 ANY_SERVER = "any"
@@ -46,12 +48,14 @@ class Answer(NamedTuple):
         status: HTTP status, or for gRPC health 200 when SERVING.
         body: text of the answer.
         delay_ns: from connecting to the last byte; a client with a shorter timeout sees a timeout.
+        content_type: of the body; empty: what one guesses from it.
     """
 
     outcome: str
     status: int = 0
     body: str = ""
     delay_ns: int = 0
+    content_type: str = ""
 
 
 class ExecResult(NamedTuple):
@@ -143,6 +147,10 @@ class Process(ABC, Parted):
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Its metrics, as a scrape of the path finds them; an answer that refuses, or None if there are none."""
         return None
+
+    def take_spans(self, spans: Sequence[Span]) -> bool:
+        """Spans that a tracing library sends to one of its ports; whether it took them."""
+        return False
 
     def admission_review(self, call: Call, review: dict[str, Any]) -> Answer | None:
         """Answer an AdmissionReview that the API server posts; None if the program knows nothing of such.

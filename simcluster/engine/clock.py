@@ -129,6 +129,11 @@ def unix_seconds(t_ns: int) -> int:
     return t_ns // SECOND + _EPOCH_UNIX_S
 
 
+def unix_us(t_ns: int) -> int:
+    """Microseconds since 1970 of a simulated instant (for wire formats that want them)."""
+    return t_ns // MICROSECOND + _EPOCH_UNIX_S * 1_000_000
+
+
 def weekday(t_ns: int) -> str:
     """Three-letter English weekday, as RFC 1123 and syslog print it."""
     days = (t_ns // SECOND + _EPOCH_UNIX_S) // 86_400

@@ -54,6 +54,11 @@ class SessionDoor:
         self._encoder = Encoder()
         self._commands: dict[str, _Command] = {}  # by session
 
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return self.live.world.sim.now
+
     def exchange(self, request: ApiRequest, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect. Raises BudgetExceeded."""
         if _is_free(request):  # kubectl asks these side by side: their order means nothing, and they leave no trace

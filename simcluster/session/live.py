@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
-from simcluster.engine import AppendLog, Snapshot, fork
+from simcluster.engine import MICROSECOND, AppendLog, Snapshot, fork, parse_duration
+from simcluster.engine.clock import unix_us
 from simcluster.session import http, log, plainjson
 from simcluster.session.clock import UNLIMITED, Budget, Clock
 from simcluster.session.inbox import INTERRUPTED, Inbox
@@ -107,6 +109,34 @@ class Live:
         """Alerts that are pending or firing in the cluster's Prometheus. Raises as `promql`."""
         found: list[dict[str, Any]] = self._prometheus("/api/v1/alerts", [])["alerts"]
         return found
+
+    def traces(
+        self, trace_id: str = "", *, service: str = "", lookback: str = "1h", limit: int = 20, **query: str
+    ) -> list[dict[str, Any]]:
+        """Ask the cluster's Jaeger for traces, as an operator does through the API server; a look like any HTTP look.
+
+        Args:
+            trace_id: of one trace; else those of which a span of `service` began in the last `lookback` (a Go
+                duration), the newest `limit` of them.
+            query: further parameters of Jaeger's `/api/traces`: `operation`, `tags` (JSON), `minDuration`, ...
+
+        Returns:
+            Traces as its HTTP API gives them: `traceID`, `spans`, `processes`.
+
+        Raises:
+            QueryError: it refused the query, knows no such trace, or there is none.
+            ValueError: a lookback that is no duration.
+            BudgetExceeded: as of `kubectl`.
+        """
+        path = f"/api/traces/{quote(trace_id, safe='')}" if trace_id else "/api/traces"
+        end_us = unix_us(self.world.sim.now)
+        asked = {"service": service, "start": str(end_us - parse_duration(lookback) // MICROSECOND)}
+        asked |= {"end": str(end_us), "limit": str(limit), **query}
+        request = observability.jaeger(self.world.api.handle, path, () if trace_id else tuple(asked.items()))
+        answer = self.submit("http", http.written(request, "look", counts=True))
+        if not isinstance(answer, HttpAnswer):
+            raise observability.QueryError(answer.stderr.strip() or "interrupted")
+        return observability.traces_of(answer.wire.code, answer.wire.body)
 
     def _prometheus(self, path: str, query: list[tuple[str, str]]) -> Any:
         """The data of an answer of Prometheus."""

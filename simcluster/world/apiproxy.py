@@ -102,7 +102,9 @@ def _asked(call: ProxyCall, listener: Container, way_ns: int) -> ProxyReply:
 
 
 def _media(answer: Answer) -> str:
-    """The content type, as Go and most servers guess it from the body."""
+    """The content type: as the server says, else as Go and most servers guess it from the body."""
+    if answer.content_type:
+        return answer.content_type
     start = answer.body.lstrip()[:1]
     if start in ("{", "["):
         return "application/json"

@@ -213,7 +213,7 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus, Alertmanager and exporters in the namespace `observe`, as a chart does.
+        """Install Prometheus, Alertmanager, exporters and Jaeger in the namespace `observe`, as charts do.
 
         Time passes until they serve.
 

@@ -1,8 +1,9 @@
 """`make mutants`: changes the program in small wrong ways and counts how many the tests notice.
 
-The suite is run once, one file after the other under `coverage`, to learn which tests execute which line; that is kept
-for the same tree. Each mutant stands in a copy of the tree, in which the tests that execute its line run until one
-fails. A mutant that none of them notices has survived, and so has one on a line that no test executes.
+The suite is run once, one folder after the other under `coverage` of the files that change, to learn which tests
+execute which line; that is kept for the same tree and mutants. Each mutant stands in a copy of the tree, in which the
+tests that execute its line run until one fails. A mutant that none of them notices has survived, and so has one on a
+line that no test executes.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants.reach import Reach
+from tests.mutants.reach import FILES, OUT, Found, Reach
 from tests.mutants.sample import ROOMS, Mutant, drawn
-from tests.mutants.watch import OUT, Found
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What the tests reach is kept here.
@@ -35,8 +35,6 @@ LIMIT_S = 300
 #: Share that has to be killed.
 GOAL = 0.8
 _PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
-#: Bytecode is kept in the copies.
-_ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
 
 
 def main() -> int:
@@ -54,10 +52,15 @@ def main() -> int:
         trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(options.jobs):
             trees.put(_copy(Path(scratch) / str(number)))
-        reach = _reach(trees, pool)
+        reach = _reach(sorted({mutant.path for mutant in mutants}), trees, pool)
         verdicts = pool.map(lambda one: _try(*one, reach, trees), enumerate(mutants))
         killers = list(_shown(verdicts, mutants, options.json))
     return _summary(mutants, killers, sys.stderr if options.json else sys.stdout)
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    """For the tests of a copy: they and their child processes import it, and keep bytecode in it."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": "", "PYTHONPATH": str(tree)}
 
 
 def _names() -> list[str]:
@@ -78,14 +81,16 @@ def _copy(tree: Path) -> Path:
     return tree
 
 
-def _reach(trees: SimpleQueue[Path], pool: ThreadPoolExecutor) -> Reach:
-    """Which tests execute which line of this tree, as was found before or is now."""
-    names = _names()
-    digest = hashlib.sha256(b"".join(name.encode() + (ROOT / name).read_bytes() for name in names)).hexdigest()
+def _reach(paths: list[str], trees: SimpleQueue[Path], pool: ThreadPoolExecutor) -> Reach:
+    """Which tests execute which line of these files of this tree, as was found before or is now."""
+    names, files = _names(), "\n".join(paths)
+    contents = b"".join(name.encode() + (ROOT / name).read_bytes() for name in names)
+    digest = hashlib.sha256(files.encode() + contents).hexdigest()
     kept = KEPT / f"{digest[:16]}.pickle"
     if not kept.exists():
         reach = Reach()
-        for found in pool.map(lambda name: _watched(name, trees), filter(re.compile("tests/.*/test_").match, names)):
+        folders = sorted({name.rpartition("/")[0] for name in names if re.match("tests/.*/test_", name)})
+        for found in pool.map(lambda folder: _watched(folder, names, files, trees), folders):
             reach.add(found)
         shutil.rmtree(KEPT, ignore_errors=True)
         KEPT.mkdir()
@@ -95,14 +100,18 @@ def _reach(trees: SimpleQueue[Path], pool: ThreadPoolExecutor) -> Reach:
     return found
 
 
-def _watched(name: str, trees: SimpleQueue[Path]) -> Found:
+def _watched(folder: str, names: list[str], files: str, trees: SimpleQueue[Path]) -> Found:
+    """What the tests that stand in a folder itself execute of these files."""
+    tests = [name for name in names if re.fullmatch(re.escape(folder) + r"/test_[^/]*\.py", name)]
     tree = trees.get()
     out = tree / "reach.pickle"
     try:
-        command = [*_PYTEST, "-p", "tests.mutants.watch", name]
-        run = subprocess.run(command, cwd=tree, env=_ENVIRONMENT | {OUT: str(out)}, capture_output=True, check=False)
+        command = [*_PYTEST, "-p", "tests.mutants.watch", *tests]
+        run = subprocess.run(
+            command, cwd=tree, env=_environment(tree) | {OUT: str(out), FILES: files}, capture_output=True, check=False
+        )
         if run.returncode:
-            print(f"{name} fails as it is:\n{run.stdout.decode()[-2000:]}", file=sys.stderr)
+            print(f"{folder} fails as it is:\n{run.stdout.decode()[-2000:]}", file=sys.stderr)
         found: Found = pickle.loads(out.read_bytes())
         return found
     finally:
@@ -131,7 +140,9 @@ def _failing(tree: Path, tests: list[str]) -> str:
     (tree / "tests.txt").write_text("\n".join(tests))
     command = [*_PYTEST, "-x", "@tests.txt"]
     try:
-        run = subprocess.run(command, cwd=tree, env=_ENVIRONMENT, capture_output=True, timeout=LIMIT_S, check=False)
+        run = subprocess.run(
+            command, cwd=tree, env=_environment(tree), capture_output=True, timeout=LIMIT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return "a test that hangs"
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout.decode(), re.M)

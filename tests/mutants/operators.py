@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import parso
+from cosmic_ray.operators.exception_replacer import ExceptionReplacer
 from cosmic_ray.operators.operator import Example, Operator
 from parso.python.tree import Keyword, Number, String
 
@@ -182,3 +183,15 @@ def _silent_parts(node: ast.AST) -> list[ast.expr | ast.stmt]:
 def tree_of(source: str) -> Any:
     """The parse tree in which positions are looked for."""
     return parso.parse(source)
+
+
+class WrongException(ExceptionReplacer):  # type: ignore[misc]
+    """Another exception is caught than the one named; `except module.Error` is named as a whole, and left alone."""
+
+    @staticmethod
+    def _name_nodes(node: Any) -> list[Any]:
+        caught = node.children[1]
+        if caught.type == "atom":
+            caught = caught.children[1]
+        parts = caught.children[::2] if caught.type == "testlist_comp" else [caught]
+        return [part for part in parts if part.type == "name"]

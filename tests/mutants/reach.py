@@ -9,10 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
-from tests.mutants.watch import Found
-
-#: CPU time of the tests that are tried on a mutant, as the run under coverage took it (2.5 times as long as others).
-BUDGET_S = 60.0
+#: In the environment of `tests.mutants.watch`: the file to write.
+OUT = "SIMCLUSTER_MUTANTS_OUT"
+#: In its environment: the files to watch, divided by line ends. Few of them are watched at little cost.
+FILES = "SIMCLUSTER_MUTANTS_FILES"
+#: What it writes: the tests with their seconds of CPU, those that fail, and the names of each file's lines.
+Found = tuple[dict[str, float], set[str], dict[str, dict[int, list[str]]]]
+#: CPU time of the tests that are tried on a mutant, as the run under coverage took it.
+BUDGET_S = 40.0
 
 
 @dataclass
@@ -81,7 +85,9 @@ def _union(bits: Iterable[int]) -> int:
 def _statement(tree: ast.Module, line: int) -> set[int]:
     """Lines of the statement on a line (of a compound one without what it holds); none outside of functions."""
     around = [one for one in ast.walk(tree) if isinstance(one, ast.stmt) and line in _lines(one)]
-    if not any(isinstance(one, ast.FunctionDef) and line >= one.body[0].lineno for one in around):
+    if not any(
+        isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and line >= one.body[0].lineno for one in around
+    ):
         return set()
     inner = min(around, key=lambda one: (len(_lines(one)), -one.col_offset))
     held = [one for one in ast.walk(inner) if isinstance(one, ast.stmt) and one is not inner]

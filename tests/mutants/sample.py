@@ -16,14 +16,13 @@ from cosmic_ray.operators import (
     boolean_replacer,
     break_continue,
     comparison_operator_replacement,
-    exception_replacer,
     number_replacer,
     unary_operator_replacement,
     zero_iteration_for_loop,
 )
 from cosmic_ray.operators.operator import Operator
 
-from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines, tree_of
+from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongException, WrongWord, silent_lines, tree_of
 
 #: Folders of the rooms' sources.
 ROOMS = {
@@ -55,7 +54,7 @@ KINDS: dict[str, tuple[type[Operator], ...]] = {
         if one.__name__.rpartition("Operator_")[2] not in _SAME
     ),
     "event": (DropEvent,),
-    "exception": (exception_replacer.ExceptionReplacer,),
+    "exception": (WrongException,),
     "loop": (
         break_continue.ReplaceBreakWithContinue,
         break_continue.ReplaceContinueWithBreak,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("coverage")
 
 from cosmic_ray.mutating import mutate_code
 
-from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongWord, silent_lines
+from tests.mutants.operators import DropCall, DropEvent, WrongCode, WrongException, WrongWord, silent_lines
 from tests.mutants.reach import Reach
 from tests.mutants.sample import ROOMS, _is_another_program, drawn
 
@@ -23,6 +24,16 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_an_operator_does_what_its_examples_say(operator) -> None:
     for example in operator.examples():
         assert mutate_code(example.pre_mutation_code, operator(), example.occurrence) == example.post_mutation_code
+
+
+def test_an_exception_of_a_module_is_left_alone() -> None:
+    source = "try:\n    f()\nexcept (a.B, C):\n    pass\nexcept a.B as e:\n    pass\nexcept D:\n    pass\n"
+    changed = [mutate_code(source, WrongException(), number) for number in range(3)]
+    assert [re.findall("except (.*):", str(one)) for one in changed[:2]] == [
+        ["(a.B, CosmicRayTestingException)", "a.B as e", "D"],
+        ["(a.B, C)", "a.B as e", "CosmicRayTestingException"],
+    ]
+    assert changed[2] is None
 
 
 def test_a_seed_draws_the_same_sample_and_every_mutant_is_another_program() -> None:

@@ -1,36 +1,51 @@
 """A plugin of pytest that writes which test executes which line: `pytest -p tests.mutants.watch FILE`.
 
 Lines carry the name of a test, `shared` for what is made for several, and nothing for what only an import executes.
+What a test starts as processes of its own counts as the test's, too.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import coverage
 import pytest
 
-#: In the environment: the file to write.
-OUT = "SIMCLUSTER_MUTANTS_OUT"
-#: The tests with their seconds of CPU, those that fail, and the names of each file's lines.
-Found = tuple[dict[str, float], set[str], dict[str, dict[int, list[str]]]]
+from tests.mutants.reach import FILES, OUT
 
-_COVER = coverage.Coverage(data_file=None, source=["."], omit=["tests/*"], branch=False, config_file=False)
+#: In the environment: the test that runs, for its child processes.
+TEST = "SIMCLUSTER_MUTANTS_TEST"
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="reach-")
+_CONFIGURATION = Path(_FOLDER.name) / "coveragerc"
+_CONFIGURATION.write_text(
+    f"[run]\nparallel = true\ndata_file = {_FOLDER.name}/lines\ncontext = ${{{TEST}-}}\npatch = _exit\ninclude =\n"
+    + "".join(f"    {Path.cwd() / name}\n" for name in os.environ[FILES].splitlines())
+)
+os.environ[TEST] = ""
+_COVER = coverage.Coverage(config_file=str(_CONFIGURATION))
+os.environ["COVERAGE_PROCESS_START"] = str(_CONFIGURATION)
 _SECONDS: dict[str, float] = {}
 _FAILED: set[str] = set()
 _COVER.start()
 
 
+def _switch(test: str) -> None:
+    _COVER.switch_context(test)
+    os.environ[TEST] = test
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Any:
-    _COVER.switch_context(item.nodeid)
+    _switch(item.nodeid)
     began = sum(os.times()[:4])
     result = yield
     _SECONDS[item.nodeid] = sum(os.times()[:4]) - began
-    _COVER.switch_context("")
+    _switch("")
     return result
 
 
@@ -38,9 +53,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Any:
     if fixturedef.scope == "function":
         return (yield)
-    _COVER.switch_context("shared")
+    _switch("shared")
     result = yield
-    _COVER.switch_context(request.session.items[len(_SECONDS)].nodeid)
+    _switch(request.session.items[len(_SECONDS)].nodeid)
     return result
 
 
@@ -51,6 +66,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_unconfigure() -> None:
     _COVER.stop()
+    _COVER.save()
+    _COVER.combine(strict=False)
     data = _COVER.get_data()
     lines = {os.path.relpath(path): data.contexts_by_lineno(path) for path in data.measured_files()}
     Path(os.environ[OUT]).write_bytes(pickle.dumps((_SECONDS, _FAILED, lines)))
+    _FOLDER.cleanup()

@@ -95,3 +95,34 @@ def test_the_desk_and_the_tools_answer_the_same(watched: Sandbox) -> None:
     assert '"alertname": "Watchdog"' in asyncio.run(tools.get_alerts()).replace('":"', '": "')
     with pytest.raises(Refused, match="parse error"):
         asyncio.run(tools.get_metrics("up{"))
+
+
+def test_jaeger_answers_in_python_at_the_desk_and_by_the_tools(watched: Sandbox) -> None:
+    box = watched.fork()
+    assert box.traces(service="nobody") == []
+    with pytest.raises(QueryError, match="404: trace not found"):
+        box.traces("abc")
+    with pytest.raises(QueryError, match="400: parameter 'service' is required"):
+        box.traces()
+
+    door = SessionDoor(box)
+    desk = Desk("secret")
+    desk.turns, desk.incident = Turns(door), ServedIncident(box)
+    with TestClient(desk.application(), headers={"Authorization": "Bearer secret"}) as client:
+        assert client.get("/jaeger/api/services").json()["data"] == []
+        refused = client.get("/jaeger/api/traces", params={"service": "x", "limit": "y"})
+        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (400, 400)
+        assert client.get("/jaeger/api/services", headers={"Authorization": ""}).status_code == 401
+
+    async def run() -> None:
+        tools = Toolbox(Turns(door), ServedIncident(box))
+        assert await tools.get_services() == await tools.get_operations("x") == await tools.get_traces("x", 5) == "[]"
+        assert await tools.get_dependency_graph() == "[]"
+        with pytest.raises(Refused, match="must be positive"):
+            await tools.get_traces("x", 0)
+
+    asyncio.run(run())
+    box.kubectl("scale -n observe deployment jaeger --replicas=0")
+    box.wait("10s")
+    with pytest.raises(QueryError, match="503: no endpoints available"):
+        box.traces(service="x")

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import MILLISECOND, Simulation
-from simcluster.engine.streams import mix
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import Answer
 from simcluster.models.traffic.cluster.accounts import Accounts, Ended, Requests
@@ -47,11 +46,10 @@ from simcluster.models.traffic.cluster.statistics import (
 )
 from simcluster.models.traffic.cluster.tables import Tables
 from simcluster.models.traffic.cluster.tension import CALM_EXPONENT, fragile_edges, margin_of
-from simcluster.models.traffic.cluster.trace import trace
 from simcluster.models.traffic.cluster.users import Habits, UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring
+from simcluster.models.traffic.exemplars.exemplars import Exemplars
 from simcluster.models.traffic.strategies import possible
-from simcluster.telemetry.traces import Span
 
 #: Length of a tick. Fine enough for probes (1 s) and observation windows (5 s).
 TICK_NS = 500 * MILLISECOND
@@ -82,6 +80,7 @@ class TrafficEngine:
         users: user loads by `namespace/name`.
         history: what happened on every edge, tick by tick.
         accounts: calls under way; requests: those of users.
+        exemplars: single requests that are followed for the sake of traces.
         hot: the engine of fine ticks, while deadlines can be missed; None while all is calm.
     """
 
@@ -119,10 +118,13 @@ class TrafficEngine:
         self._unlooked = 0  # ticks since kernels were told of connections
         self._printing: list[Server] = []  # those whose requests will print something later
         sim.every(TICK_NS, self._tick)
+        self.exemplars = Exemplars(sim, self, TICK_NS)
 
     def join(self, server: Server) -> None:
         """A server starts to answer."""
         self.servers[server.container.container_id] = server
+        if server.tracer is not None:
+            self.exemplars.watch()
         self._version += 1
 
     def leave(self, server: Server) -> None:
@@ -173,17 +175,6 @@ class TrafficEngine:
         """How requests of an operation fared at the last tick; None before its first one."""
         return self._plan.node_of(server.container.container_id, operation)
 
-    def trace(self, load: UserLoad, number: int = 0) -> list[Span]:
-        """How a request of these users would fare now, call by call; another number is another request.
-
-        Raises:
-            ValueError: these users are not in the cluster.
-        """
-        if load not in self._planned:
-            raise ValueError(f"users {load.namespace}/{load.name} have not sent anything yet")
-        key = mix(self._sim.streams.key("trace", load.namespace, load.name, number), self._sim.now)
-        return trace(self._plan, self._planned.index(load), key)
-
     def schedule_rate(self, load: UserLoad, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
         """Let users send so many requests a second from an instant on, for a time or for good: a spike."""
         self._sim.after(after_ns, self._change_rate, load, rps, lasts_ns)
@@ -205,6 +196,11 @@ class TrafficEngine:
     def plan(self) -> Plan:
         """Who calls whom now; not to be changed."""
         return self._plan
+
+    @property
+    def planned(self) -> list[UserLoad]:
+        """Users of the plan, in the order of its roots."""
+        return self._planned
 
     @property
     def is_hot(self) -> bool:

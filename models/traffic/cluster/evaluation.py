@@ -192,7 +192,7 @@ def _evaluate_target(plan: Plan, edge: Edge, target: Target) -> Latency:
     """Sets what fails at the target; returns the latency of what succeeds."""
     call, timeout = edge.call, float(edge.call.timeout_ns)
     if target.kind:
-        return _lost(edge, target, target.kind, _failure_ns(target, call))
+        return _lost(edge, target, target.kind, failure_ns(target, call))
     if target.node < 0:
         target.fail, target.failures = 0.0, []
         return Latency(float(target.round_trip_ns + target.answer_ns), 0.0)
@@ -269,7 +269,7 @@ def late_share(latency: Latency, timeout: float) -> float:
     return late if late > RARE else 0.0
 
 
-def _failure_ns(target: Target, call: CallSpec) -> float:
+def failure_ns(target: Target, call: CallSpec) -> float:
     """How long a caller waits before it knows that its call has failed."""
     if target.kind == STATUS:
         return float(target.answer_ns)

@@ -30,6 +30,7 @@ from simcluster.models.traffic.cluster.queueing import (
 if TYPE_CHECKING:
     from simcluster.models.traffic.cluster.demand import Expected
     from simcluster.models.traffic.cluster.distribution import Durations, Latency
+    from simcluster.models.traffic.exemplars.spans import Tracer
 
 #: Ticks that the moving average of what arrives remembers at least (it forgets half in 4), the number of
 #: requests that it remembers where so many do not come in that time, and the most ticks.
@@ -159,7 +160,7 @@ class Server(Parted):
         rejected: share of requests refused because the queue is full, as last published.
         published: how often `wait` or `rejected` changed.
         counts: requests by operation since its owner last took them; None if nobody wants to know.
-        gate: who may ask; None is everybody.
+        gate: who may ask; None is everybody. tracer: its tracing library, if it has one.
         shortage: who words that it cannot accept connections, if anybody; `starved`: share of them.
     """
 
@@ -177,6 +178,7 @@ class Server(Parted):
         self.published = 0
         self.counts: list[int] | None = None
         self.gate: Gate | None = None
+        self.tracer: Tracer | None = None
         self.shortage: Complaint | None = None
         self.starved = 0.0
         self.cores = container.cpu_cores()
@@ -411,6 +413,11 @@ class Server(Parted):
     def _known_cores(self) -> float:
         """`cores`, whoever keeps them."""
         return self.cores if self._lender is None else self._lender[0].cores(self._lender[1])
+
+    @property
+    def wait_alone(self) -> Wait:
+        """The closed form of its wait: what `wait` is beyond it, is a queue that is followed."""
+        return self._judged_wait
 
     @property
     def said(self) -> tuple[int, float]:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.observability import alertmanager, prometheus
+from simcluster.surface.observability import QueryError, alertmanager, jaeger, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -72,6 +72,7 @@ class Desk:
             Route("/status", self._status),
             Route("/get_app", self._get_app),
             Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
+            Route("/jaeger/api/{path:path}", self._jaeger),
             Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
             Mount("/", self._further),
         ]
@@ -89,6 +90,19 @@ class Desk:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
         return await self._exchanged(prometheus(f"/api/{request.path_params['path']}", query))
+
+    async def _jaeger(self, request: Request) -> Response:
+        """The cluster's Jaeger, likewise."""
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        assert self.turns is not None
+        query = list(request.query_params.multi_items())
+        try:
+            asked = jaeger(self.turns.door.look, f"/api/{request.path_params['path']}", query)
+        except QueryError as missing:
+            return JSONResponse({"detail": str(missing)}, 503)
+        return await self._exchanged(asked)
 
     async def _alertmanager(self, request: Request) -> Response:
         """The cluster's Alertmanager, likewise."""

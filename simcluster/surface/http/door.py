@@ -27,6 +27,10 @@ class Caller(NamedTuple):
 class Door(Protocol):
     """One session, as whoever listens on sockets uses it. Not for two at a time."""
 
+    @property
+    def now_ns(self) -> int:
+        """Simulated nanoseconds since the cluster was started."""
+
     def exchange(self, request: Request, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect.
 

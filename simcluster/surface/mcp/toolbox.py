@@ -6,17 +6,21 @@ import json
 import shlex
 from collections.abc import Callable
 from typing import TypeVar
+from urllib.parse import quote
 
+from simcluster.engine.clock import unix_us
 from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
 from simcluster.surface.mcp.undo import Undo
-from simcluster.surface.observability import QueryError, data_of, prometheus
+from simcluster.surface.observability import QueryError, data_of, jaeger, prometheus, traces_of
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 Found = TypeVar("Found")
 #: Seconds that one `wait` takes at most, as agents of SREGym know it.
 LONGEST_WAIT_S = 120
+#: Traces of one answer.
+MOST_TRACES = 20
 
 
 class Refused(Exception):
@@ -83,6 +87,40 @@ class Toolbox:
     async def get_alerts(self) -> str:
         """Alerts that are pending or firing in Prometheus (JSON)."""
         return await self._prometheus("/api/v1/alerts", [])
+
+    async def get_services(self) -> str:
+        """Names of the services that have sent traces to Jaeger (JSON)."""
+        return await self._jaeger("/api/services", {})
+
+    async def get_operations(self, service: str) -> str:
+        """Names of a service's operations in Jaeger (JSON)."""
+        return await self._jaeger(f"/api/services/{quote(service, safe='')}/operations", {})
+
+    async def get_traces(self, service: str, last_n_minutes: int) -> str:
+        """The newest traces of a service in the last minutes, at most 20, as Jaeger answers them (JSON)."""
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be positive: {last_n_minutes}")
+        end_us = unix_us(self._turns.door.now_ns)
+        start_us = end_us - last_n_minutes * 60_000_000
+        return await self._jaeger(
+            "/api/traces", {"service": service, "limit": MOST_TRACES, "start": max(0, start_us), "end": end_us}
+        )
+
+    async def get_dependency_graph(self, last_n_minutes: int = 30) -> str:
+        """Which service called which how often in the last minutes, by the traces in Jaeger (JSON)."""
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be positive: {last_n_minutes}")
+        return await self._jaeger("/api/dependencies", {"lookback": last_n_minutes * 60_000})
+
+    async def _jaeger(self, path: str, query: dict[str, str | int]) -> str:
+        """The data of an answer of Jaeger."""
+        door = self._turns.door
+        try:
+            asked = jaeger(door.look, path, [(key, str(value)) for key, value in query.items()])
+            answer = await self._take(lambda: door.exchange(asked, Caller()))
+            return rules.shown(json.dumps(traces_of(answer.wire.code, answer.wire.body)))
+        except QueryError as problem:
+            raise Refused(str(problem)) from None
 
     async def _prometheus(self, path: str, query: list[tuple[str, str]]) -> str:
         asked = prometheus(path, query)

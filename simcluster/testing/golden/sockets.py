@@ -47,6 +47,11 @@ class WallDoor:
         self._encoder = Encoder()
         self._since: int | None = None  # when the world was last up to date, by the machine's clock
 
+    @property
+    def now_ns(self) -> int:
+        """The simulated instant."""
+        return self.world.sim.now
+
     def exchange(self, request: Request, caller: Caller) -> HttpAnswer:
         """Let one exchange take effect."""
         if self._since is None:

@@ -15,21 +15,6 @@ from simcluster.world import World
 NAMESPACE = "hotel-reservation"
 
 
-@pytest.fixture(scope="module")
-def served() -> Snapshot[World]:
-    """A healthy application with 100 requests a second, caches filled."""
-    world = World(workers=3)
-    world.deploy("hotel-reservation", NAMESPACE)
-    for _ in range(60):
-        world.run_for(SECOND)
-        if world.available(NAMESPACE):
-            break
-    world.run_for(10 * SECOND)
-    world.add_users(NAMESPACE, "frontend", 100)
-    world.run_for(40 * SECOND)
-    return Snapshot(world)
-
-
 def kubectl(world: World, command: str, stdin: str = "") -> str:
     result = world.kubectl(namespace=NAMESPACE).run(command, stdin)
     assert result.exit_code == 0, result.stderr

@@ -271,31 +271,6 @@ def test_hash_seeds_do_not_matter(seeds: tuple[str, ...]) -> None:
     assert next(iter(found)).startswith("True")
 
 
-def test_a_trace_of_a_storm_shows_four_attempts_that_time_out(collapsed: Snapshot[HandmadeCluster]) -> None:
-    cluster = collapsed.restore()
-    users = cluster.traffic.users["shop/people"]
-
-    spans = cluster.traffic.trace(users)
-
-    database = [span for span in spans if span.host == "db"]
-    assert [span.attempt for span in database] == [1, 2, 3, 4]
-    assert all(span.error in ("deadline", "reset") for span in database)
-    assert spans[0].parent == -1
-    assert spans[0].error
-    assert spans == cluster.traffic.trace(users)
-    assert spans != cluster.traffic.trace(users, 1)
-
-
-def test_a_trace_of_a_healthy_chain_goes_through_every_service_once() -> None:
-    cluster = chain(0.3 * MU)
-
-    spans = cluster.traffic.trace(cluster.traffic.users["shop/people"])
-
-    assert [(span.host, span.attempt, span.error) for span in spans] == [("web", 1, ""), ("mid", 1, ""), ("db", 1, "")]
-    assert [span.parent for span in spans] == [-1, 0, 1]
-    assert spans[0].duration_ns > spans[1].duration_ns > spans[2].duration_ns > 0
-
-
 def test_a_spike_of_users_ends_by_itself() -> None:
     cluster = chain(0.2 * MU)
     users = cluster.traffic.users["shop/people"]

@@ -1,0 +1,1 @@
+"""Spans of traced requests: what is kept of them, and Jaeger's query API over it."""
