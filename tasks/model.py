@@ -127,6 +127,7 @@ class Task(Piece):
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
         telemetry: whether Prometheus and its exporters run in the cluster, in the namespace `observe`.
+        allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
 
     title: str
@@ -147,6 +148,7 @@ class Task(Piece):
     clock: Clock = Clock()
     budget: Budget = Budget()
     telemetry: bool = False
+    allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Task:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcluster.api.request import ADMIN
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
@@ -23,6 +24,9 @@ from simcluster.surface.protocols import BudgetExceeded
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import Pager
+
+#: What was looked into is recorded up to so many characters.
+LONGEST_PROBE = 200
 
 
 class Finished(BudgetExceeded):
@@ -162,3 +166,6 @@ class Episode(Live):
         """Tag the record with what was done."""
         if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
+            if effect.charge == "look" and not effect.writes:
+                into = command.target or command.text[:LONGEST_PROBE]
+                self.recorder.probed(command.identity or ADMIN.name, command.tool, into, command.at_ns)

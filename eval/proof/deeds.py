@@ -2,8 +2,8 @@
 
 Marks are words in braces: `{namespace}`, `{entry}` (the Service of the users), `{target}` (what is wrong), `{workload}`
 (the Deployment that it is or that stands behind it), `{selector}` and `{own}` (its labels and its image), `{service}`
-(in front of it), `{other}` (another Deployment), `{foreign}` and `{labels}` (its image, and its labels as JSON),
-`{node}` (a worker; of a Node's incident that one).
+(in front of it), `{other}` and `{labels}` (another Deployment, its labels as JSON), `{elsewhere}` and `{foreign}` (one
+that runs another image, and that image), `{node}` (a worker; of a Node's incident that one).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simcluster.tasks.model import Step, Task
 if TYPE_CHECKING:
     from simcluster.world import World
 
-EXPLOITS = Path(__file__).parent / "exploits"
+FOLDER = Path(__file__).parent / "exploits"
 
 
 class Hand(Protocol):
@@ -64,17 +64,18 @@ class ExploitFile(Content):
 @cache
 def exploits() -> dict[str, Exploit]:
     """All exploits by id, kind by kind."""
-    files = sorted(EXPLOITS.glob("*.yaml"))
+    files = sorted(FOLDER.glob("*.yaml"))
     return {one.id: one for file in files for one in load_content(file, ExploitFile).exploits}
 
 
 def concrete(steps: tuple[Step, ...], world: World, task: Task) -> tuple[Step, ...]:
     """The steps with their marks replaced as the world is now."""
     marks = marks_of(world, task)
-    return tuple(_filled(step, marks) for step in steps)
+    return tuple(filled(step, marks) for step in steps)
 
 
-def _filled(step: Step, marks: dict[str, str]) -> Step:
+def filled(step: Step, marks: dict[str, str]) -> Step:
+    """The step with marks replaced by what they stand for."""
     found = step.model_dump()
     for key, value in found.items():
         for mark, text in marks.items():
@@ -89,6 +90,8 @@ def marks_of(world: World, task: Task) -> dict[str, str]:
     named = [ref.name, *reversed(task.protects), *deployments]
     own = next(name for name in named if name in deployments)
     other = next(name for name in reversed(list(deployments)) if name not in (own, task.users.entry))
+    foreign = (n for n in reversed(list(deployments)) if _image(deployments[n]) != _image(deployments[own]))
+    elsewhere = next((name for name in foreign if name != task.users.entry), other)
     service = own if store.get("services", task.namespace, own) is not None else task.users.entry
     nodes = [ref.name] if ref.kind == "Node" else [n for n in sorted(world.machines) if n != "control-plane"]
     labels = _labels(deployments[own])
@@ -101,7 +104,8 @@ def marks_of(world: World, task: Task) -> dict[str, str]:
         "own": _image(deployments[own]),
         "service": service,
         "other": f"deployment/{other}",
-        "foreign": _image(deployments[other]),
+        "elsewhere": f"deployment/{elsewhere}",
+        "foreign": _image(deployments[elsewhere]),
         "labels": json.dumps(_labels(deployments[other])),
         "node": nodes[0],
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from simcluster import tasks
 from simcluster.apps.registry import applications
@@ -21,13 +21,17 @@ from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
 from simcluster.eval.proof.apps import check_app
+from simcluster.eval.proof.attacks import EXPLOITS, attacked
 from simcluster.eval.proof.attempts import REACTION_NS, attempt
+from simcluster.eval.proof.deeds import perform
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
+from simcluster.eval.proof.mending import REPAIRS, mended
 from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.faults import registry as faults
+from simcluster.faults.incident import Incident
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.models.apps.behaviour import read_application
 from simcluster.noise import plan as noise
@@ -46,6 +50,7 @@ class Provable(Protocol):
 
     task: Task  # resolved
     world: World
+    incident: Incident
     baseline: Baseline
     recorder: Recorder
 
@@ -53,7 +58,7 @@ class Provable(Protocol):
     def alert(self) -> str:
         """The page, empty if nobody noticed."""
 
-    def fork(self) -> Provable:
+    def fork(self) -> Self:
         """A second episode with the same past."""
 
     def kubectl(self, command: str, stdin: str = "") -> CommandResult:
@@ -118,13 +123,19 @@ def known_ids(library: Library | None = None) -> dict[str, str]:
 
 
 def check_task(
-    task_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
+    task_id: str,
+    seed: int = 0,
+    *,
+    library: Library | None = None,
+    opener: Opener | None = None,
+    tries: tuple[int, int] = (EXPLOITS, REPAIRS),
 ) -> ProofReport:
     """Prove a task.
 
     Args:
         task_id: id or path.
         opener: opens the episode; by default `simcluster.start` without noise.
+        tries: how many generic exploits and repairs, drawn by the seed, are tried.
 
     Raises:
         UnknownName, ContentError: it cannot even be loaded.
@@ -140,7 +151,7 @@ def check_task(
         return ProofReport("task", task.id, seed, (Finding("the incident is possible", False, why),))
     except NotAnIncident as error:
         return ProofReport("task", task.id, seed, (Finding("the incident is one", False, str(error)),))
-    return ProofReport("task", task.id, seed, tuple(_findings(episode, library)))
+    return ProofReport("task", task.id, seed, tuple(_findings(episode, library, seed, tries)))
 
 
 def check_fault(
@@ -172,7 +183,7 @@ def _validate(task: Task, task_id: str, library: Library | None) -> None:
             tasks.check_kind(task, document, ("accepted_when", check.index), ref.kind, library)
 
 
-def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
+def _findings(episode: Provable, library: Library | None, seed: int, tries: tuple[int, int]) -> Iterator[Finding]:
     task = episode.task
     yield _healthy_before(episode)
     noticed = episode.alert.strip()
@@ -188,6 +199,8 @@ def _findings(episode: Provable, library: Library | None) -> Iterator[Finding]:
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
         yield _accepted(index, steps, episode.fork())
+    yield from attacked(episode, seed, tries[0])
+    yield from mended(episode, seed, tries[1])
     inventory = episode.baseline.inventory()
     for wanted, answers in (
         (True, task.reference_diagnoses.right),
@@ -239,13 +252,3 @@ def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
     # What can be read once all of it has happened.
     shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
     return Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
-
-
-def perform(episode: Provable, step: Step) -> CommandResult:
-    """Do one step of a fix through the surface."""
-    if step.kubectl:
-        return episode.kubectl(step.kubectl, step.stdin)
-    if step.sh:
-        return episode.node(step.node).sh(step.sh)
-    episode.wait(step.wait)
-    return CommandResult("")

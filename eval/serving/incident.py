@@ -7,6 +7,9 @@ from typing import Any
 from simcluster.eval.episode import Episode
 from simcluster.session.live import Live
 
+#: Tools that work on copies.
+COPIES = ("fork", "counterfactual")
+
 
 class ServedIncident:
     """The page, the application, and the stages of a submission.
@@ -23,6 +26,11 @@ class ServedIncident:
     def alert(self) -> str:
         """The page; empty of a sandbox."""
         return self._live.alert if isinstance(self._live, Episode) else ""
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """As the task says; in a sandbox everything."""
+        return self._live.task.allows if isinstance(self._live, Episode) else COPIES
 
     def application(self) -> dict[str, Any]:
         """What the agent is responsible for."""

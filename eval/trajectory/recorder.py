@@ -59,6 +59,7 @@ class Recorder:
         self.marks: dict[str, int] = {"start": world.sim.now}
         self.unattended: list[Record] = []
         self._commands: list[list[Any]] = []
+        self._probes: list[dict[str, Any]] = []
         self._timer = world.sim.every(PERIOD_NS, self.sample)
 
     def mark(self, what: str) -> None:
@@ -71,6 +72,11 @@ class Recorder:
         A command that took long (a drain) is tagged to the first record after its end.
         """
         self._commands.append([tool, write, at_ns])
+
+    def probed(self, by: str, tool: str, into: str, at_ns: int) -> None:
+        """Tag the next record: somebody looked into something (a container, a node, a Service), which ended now."""
+        took_ms = round((self.world.sim.now - at_ns) / 1e6, 3)
+        self._probes.append({"by": by, "tool": tool, "into": into, "at_ns": at_ns, "took_ms": took_ms})
 
     def sample(self) -> None:
         """Take one record now (called by the clock)."""
@@ -111,9 +117,10 @@ class Recorder:
             "placement": observe.placement(store, self.namespace),
             "users": observe.users_between(world, self._last_ns() - USERS_LAG_NS, now - USERS_LAG_NS),
             "commands": self._commands,
+            "probes": self._probes,
             "final": final,
         }
-        self._commands = []
+        self._commands, self._probes = [], []
         self.records.append(record)
         world.sim.record("sample", json.dumps(record, sort_keys=True))
 

@@ -204,19 +204,27 @@ def depth(final: Record, committed: str, protects: Sequence[str]) -> str:
 
 
 def probe(records: Sequence[Record]) -> str:
-    """V_probe: the verifier's own requests did no harm. Returns why it fails, or an empty text."""
+    """V_probe: neither the verifier's own requests nor an operator's looks did harm. Why it fails, or an empty text.
+
+    What fails after the verifier's request is charged to it; after an operator's look what he looked into.
+    """
     for index, record in enumerate(records):
-        if not record["d3"]:
+        if not record["d3"] and not record.get("probes"):
             continue
-        for name, answer in record["d3"].items():
+        for name, answer in (record["d3"] or {}).items():
             if (answer["latency_ms"] or 0.0) > PROBE_STALL_MS:
                 return f"a probe of {name} at {_seconds(record)} s took {answer['latency_ms']:.0f} ms"
         before = _names(records[max(0, index - PROBE_RECORDS) : index])
         after = _names(records[index + 1 : index + 1 + PROBE_RECORDS])
-        new = [name for name in after if name not in before]
+        new = [name for name in after if name not in before and (record["d3"] or _is_probed(record, name))]
         if new:
             return f"{_failing(new)} within 10 s of a probe at {_seconds(record)} s"
     return ""
+
+
+def _is_probed(record: Record, name: str) -> bool:
+    """Whether somebody looked into a critical component."""
+    return any(name in each["into"] for each in record["probes"])
 
 
 def user_minutes_lost(records: Sequence[Record], from_ns: int, rps: float) -> float:

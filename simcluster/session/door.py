@@ -91,6 +91,10 @@ class SessionDoor:
         if at_ns is not None:
             self.live.world.advance(at_ns - self.live.world.sim.now)
 
+    def fork(self) -> SessionDoor:
+        """A door to a fork of the session."""
+        return SessionDoor(self.live.fork(), self._wall_ns)
+
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """Any other request. Raises ValueError, BudgetExceeded."""
         return self.live.inbox.submit(Request(tool, text, target, stdin, at_ns=self._arrives_ns()))

@@ -40,6 +40,10 @@ class Incident(Protocol):
     def stage(self) -> str:
         """`setup`, `diagnosis`, `mitigation`, `tearing_down` or `done`."""
 
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Tools beyond what an operator has, which the task allows: `fork`, `counterfactual`."""
+
     def application(self) -> dict[str, Any]:
         """`app_name`, `namespace`, `namespaces`, `descriptions`."""
 

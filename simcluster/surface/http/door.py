@@ -53,6 +53,9 @@ class Door(Protocol):
     def catch_up(self) -> None:
         """Under a `realtime` clock: let the world live up to now."""
 
+    def fork(self) -> Door:
+        """A door to a copy of the session: both futures are real, and neither knows of the other."""
+
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """Any other request of a session: `node`, `wait`, `diagnose`.
 

@@ -30,7 +30,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "prometheus": ("get_metrics", "get_alerts"),
     "jaeger": ("get_services", "get_operations", "get_traces", "get_dependency_graph"),
     "submit": ("submit",),
-    "desk": ("run_on_node", "wait_tool", "get_alert", "diagnose"),
+    "desk": ("run_on_node", "wait_tool", "get_alert", "diagnose", "fork", "counterfactual"),
 }
 
 
@@ -40,6 +40,8 @@ def server_of(toolbox: Toolbox, group: str = "") -> MCPServer[Any]:
     logging.basicConfig(handlers=[logging.NullHandler()])
     made: MCPServer[Any] = MCPServer(group or "oncall", instructions=_INSTRUCTIONS)
     for name in _GROUPS[group] if group else [name for names in _GROUPS.values() for name in names]:
+        if not toolbox.offers(name):
+            continue
         method: Tool = getattr(toolbox, name)
         made.add_tool(_refusing(method), name=name, description=" ".join((method.__doc__ or "").split()))
     return made

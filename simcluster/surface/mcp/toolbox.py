@@ -12,6 +12,7 @@ from simcluster.engine.clock import unix_us
 from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
+from simcluster.surface.mcp.copies import LONGEST_COPY_S, MOST_TRIED, Tried, tried
 from simcluster.surface.mcp.undo import Undo
 from simcluster.surface.observability import QueryError, data_of, jaeger, prometheus, traces_of
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
@@ -137,6 +138,42 @@ class Toolbox:
         span = min(seconds, LONGEST_WAIT_S)
         await self._take(lambda: self._turns.door.run("wait", f"{span}s"))
         return f"Waited {span} seconds."
+
+    def offers(self, tool: str) -> bool:
+        """Whether the task has it: those that work on copies of the cluster it must allow."""
+        return tool not in ("fork", "counterfactual") or tool in self._incident.allowed
+
+    async def fork(self, commands: list[str]) -> str:
+        """Try commands on a copy of the cluster that is thrown away: `kubectl ...`, `node NAME COMMAND`, `wait 30s`.
+        What each printed there (JSON). The cluster itself stays as it is, and no time passes in it.
+        """
+        self._check_copies("fork", [*commands])
+        return rules.shown(json.dumps(await self._take(lambda: tried(self._turns.door.fork(), commands))))
+
+    async def counterfactual(self, commands: list[str], looks: list[str], seconds: int = 60) -> str:
+        """What would be after some seconds (at most 600) if these commands were run now, and if nothing were done: the
+        answers to the looks on two copies of the cluster that are thrown away (JSON: `done`, `with`, `without`).
+        """
+        self._check_copies("counterfactual", [*commands, *looks])
+        if not 0 <= seconds <= LONGEST_COPY_S:
+            raise Refused(f"seconds must lie between 0 and {LONGEST_COPY_S}: {seconds}")
+
+        def both() -> dict[str, list[Tried]]:
+            mended, alone, span = self._turns.door.fork(), self._turns.door.fork(), f"wait {seconds}s"
+            done = tried(mended, commands)
+            return {
+                "done": done,
+                "with": tried(mended, [span, *looks])[1:],
+                "without": tried(alone, [span, *looks])[1:],
+            }
+
+        return rules.shown(json.dumps(await self._take(both)))
+
+    def _check_copies(self, tool: str, commands: list[str]) -> None:
+        if not self.offers(tool):
+            raise Refused(f"the task does not allow {tool!r}")
+        if not 0 < len(commands) <= MOST_TRIED:
+            raise Refused(f"from 1 to {MOST_TRIED} commands: {len(commands)}")
 
     async def get_alert(self) -> str:
         """The page that called you."""

@@ -60,10 +60,14 @@ class Options:
 
 
 class Spent:
-    """Samples that a query has read, and points that it holds."""
+    """Samples that a query has read, and points that it holds.
+
+    Attributes:
+        samples: handed to functions, and held; selected: of the series of its selectors.
+    """
 
     def __init__(self) -> None:
-        self.samples = 0
+        self.samples = self.selected = 0
 
     def select(self, count: int) -> None:
         """Samples of the series of one selector, over all steps.
@@ -71,6 +75,7 @@ class Spent:
         Raises:
             QueryError: there are too many.
         """
+        self.selected += count
         if count > MAX_SELECTED:
             raise QueryError(TOO_MANY_SAMPLES)
 

@@ -22,6 +22,7 @@ from simcluster.telemetry.promql.context import (
     NativeRow,
     Options,
     QueryError,
+    Spent,
     Value,
     Vector,
     named_at_last,
@@ -81,15 +82,15 @@ class Result(NamedTuple):
 _Range: TypeAlias = MatrixSelector | Subquery
 
 
-def query(store: Queryable, text: str, time: int, options: Options = DEFAULT) -> Result:
-    """The value of an expression at an instant (milliseconds).
+def query(store: Queryable, text: str, time: int, options: Options = DEFAULT, spent: Spent | None = None) -> Result:
+    """The value of an expression at an instant (milliseconds); `spent` counts what it reads.
 
     Raises:
         ParseError: it is no expression.
         QueryError: it has no value, or costs too much.
     """
     expr = parse(text, options.closed)
-    ctx = Context(store, text, np.array([time], dtype=np.int64), time, time, 1, options)
+    ctx = Context(store, text, np.array([time], dtype=np.int64), time, time, 1, options, spent=spent or Spent())
     inner = bare(expr)
     if isinstance(inner, MatrixSelector | Subquery):
         return _matrix(ctx, inner, time)
@@ -125,8 +126,16 @@ def _matrix(ctx: Context, expr: _Range, time: int) -> Result:
     return Result("matrix", found, "", time, list(ctx.warnings), list(ctx.infos))
 
 
-def query_range(store: Queryable, text: str, start: int, end: int, step: int, options: Options = DEFAULT) -> Result:
-    """The values of an expression at `start`, `start + step`, … up to `end` (milliseconds).
+def query_range(
+    store: Queryable,
+    text: str,
+    start: int,
+    end: int,
+    step: int,
+    options: Options = DEFAULT,
+    spent: Spent | None = None,
+) -> Result:
+    """The values of an expression at `start`, `start + step`, … up to `end` (milliseconds); `spent` as of `query`.
 
     Raises:
         ParseError: it is no expression, or no instant vector or scalar.
@@ -146,7 +155,7 @@ def query_range(store: Queryable, text: str, start: int, end: int, step: int, op
             "bad_data",
         )
     times = np.arange(start, end + 1, step, dtype=np.int64)
-    ctx = Context(store, text, times, start, end, step, options, True)
+    ctx = Context(store, text, times, start, end, step, options, True, spent or Spent())
     value = evaluate(ctx, expr)
     assert not isinstance(value, str)
     if not isinstance(value, Vector):

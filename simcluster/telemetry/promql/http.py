@@ -12,7 +12,7 @@ from typing import Any
 
 from simcluster.telemetry.promql import answers, printing, storage, syntaxjson, tsdb
 from simcluster.telemetry.promql.answers import Answer, failure, plain, success
-from simcluster.telemetry.promql.context import Options, QueryError
+from simcluster.telemetry.promql.context import Options, QueryError, Spent
 from simcluster.telemetry.promql.evaluation import DEFAULT, Result, query, query_range
 from simcluster.telemetry.promql.parameters import EARLIEST_MS, LATEST_MS, Parameters
 from simcluster.telemetry.promql.parsing import parse
@@ -77,6 +77,7 @@ class Request:
     status: Status
     options: Options
     now_ms: int
+    spent: Spent
 
 
 def handle(
@@ -85,8 +86,13 @@ def handle(
     now_ms: int,
     status: Status | None = None,
     options: Options = DEFAULT,
+    spent: Spent | None = None,
 ) -> Answer:
-    """The answer to `(method, path, query string, body)`; forms may stand in the body of a POST."""
+    """The answer to `(method, path, query string, body)`; forms may stand in the body of a POST.
+
+    Args:
+        spent: counts what queries read.
+    """
     method, path, text, body = request
     if path in ("/", "/query"):  # a client that asks whether anybody is there
         return Answer(302, {"Location": "/query"}, b"") if path == "/" else answers.answer(200, PAGE, "text/html")
@@ -101,9 +107,8 @@ def handle(
         return Answer(204, {"Access-Control-Allow-Methods": "GET, POST, OPTIONS"}, b"")
     if method not in methods and method != "HEAD":
         return plain(405, "Method Not Allowed\n")
-    asked = Request(
-        path, Parameters(text, body if method == "POST" else b""), store, status or Status(), options, now_ms
-    )
+    values = Parameters(text, body if method == "POST" else b"")
+    asked = Request(path, values, store, status or Status(), options, now_ms, spent or Spent())
     try:
         return function(asked)
     except QueryError as error:
@@ -133,7 +138,7 @@ def _query(asked: Request) -> Answer:
     limit = asked.values.limit()
     time = asked.values.instant("time", asked.now_ms)
     _timeout(asked)
-    return _answered(query(asked.store, asked.values.one("query"), time, _options(asked)), limit)
+    return _answered(query(asked.store, asked.values.one("query"), time, _options(asked), asked.spent), limit)
 
 
 def _timeout(asked: Request) -> None:
@@ -169,7 +174,8 @@ def _query_range(asked: Request) -> Answer:
             "bad_data",
         )
     _timeout(asked)
-    return _answered(query_range(asked.store, values.one("query"), start, end, step, _options(asked)), limit)
+    found = query_range(asked.store, values.one("query"), start, end, step, _options(asked), asked.spent)
+    return _answered(found, limit)
 
 
 def _limited(asked: Request, found: list[Any]) -> Answer:

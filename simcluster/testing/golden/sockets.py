@@ -84,6 +84,10 @@ class WallDoor:
         self.catch_up()
         self._since = None
 
+    def fork(self) -> WallDoor:
+        """Nobody forks it. Raises ValueError."""
+        raise ValueError("the recorded cluster goes on as it does")
+
     def run(self, tool: str, text: str, target: str = "", stdin: str = "") -> CommandResult:
         """There is nothing but the API. Raises ValueError."""
         raise ValueError("the recorded cluster has nothing but an API")

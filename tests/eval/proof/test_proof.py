@@ -94,7 +94,7 @@ def prove(folder: Path, changed: dict[str, Any]) -> ProofReport:
     def opener(task_id: str, seed: int) -> ShopEpisode:
         return ShopEpisode(task, seed)
 
-    return check_task(str(path), 3, opener=opener)
+    return check_task(str(path), 3, opener=opener, tries=(0, 0))
 
 
 def failed(report: ProofReport) -> list[str]:

@@ -43,6 +43,7 @@ def test_what_goes_wrong_is_recorded() -> None:
     world.traffic.users["shop/frontend"].ratio = 0.5
     at_ns = world.sim.now
     seen.command("kubectl", write=True, at_ns=at_ns)
+    seen.probed("oncall", "container", "shop/cart", at_ns)
     world.run_for(5 * SECOND)
     record = seen.records[0]
     assert record["d1"] == {"ready": 2, "total": 3, "availability": 0.6667, "not_ready": ["cart-5d4f7c9b8-x2x9k"]}
@@ -51,6 +52,8 @@ def test_what_goes_wrong_is_recorded() -> None:
     assert record["nodes_not_ready"] == ["worker-2"]
     assert record["users"] == {"sent": 50, "ok": 25}
     assert record["commands"] == [["kubectl", True, at_ns]]
+    look = {"by": "oncall", "tool": "container", "into": "shop/cart", "at_ns": at_ns, "took_ms": 0.0}
+    assert record["probes"] == [look]
 
 
 def test_a_request_is_given_up_after_3_s() -> None:

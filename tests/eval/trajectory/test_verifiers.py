@@ -169,6 +169,17 @@ def test_a_slow_probe_or_a_failure_right_after_one_is_charged_to_the_verifier() 
     assert verify(header(), records).probe
 
 
+def test_a_failure_of_what_an_operator_looked_into_is_charged_to_the_look() -> None:
+    records = line([1.0] * 12)
+    records[9]["d4"] = {"critical_failing": ["etcd"]}
+    look = {"by": "kubernetes-admin", "tool": "container", "at_ns": 40 * SECOND, "took_ms": 2000.0}
+    records[8] |= {"d3": None, "probes": [{**look, "into": "kube-system/etcd-control-plane"}]}
+    records[7]["d3"] = None
+    assert "etcd" in verify(header(), records).why["probe"]
+    records[8]["probes"] = [{**look, "into": "shop/frontend"}]
+    assert verify(header(), records).probe
+
+
 def test_user_minutes() -> None:
     records = line([1.0] * 12)
     for one in records[2:8]:  # 15 s to 40 s: half of the users fail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -168,3 +169,41 @@ def test_a_scripted_agent_solves_a_task_through_the_tools_alone() -> None:
 
     through(episode, solve)
     assert episode.report.passed, episode.report.explain()
+
+
+def test_what_is_tried_on_a_copy_leaves_the_cluster_as_it_was(box: Sandbox) -> None:
+    async def session(ask: Any) -> None:
+        assert {"fork", "counterfactual"} <= set(ask.tools)
+        commands = ["kubectl delete deployment web", "wait 10s", "kubectl get deployments", "node worker-1 uname"]
+        first, _, gone, node = json.loads(await ask("fork", commands=commands))
+        assert "deleted" in first["output"]
+        assert "No resources found" in gone["output"]
+        assert (node["output"], node["exit_code"]) == ("Linux\n", 0)
+        scaled = ["kubectl scale deployment web --replicas=2"]
+        looks = ["kubectl get deployment web --no-headers"]
+        found = json.loads(await ask("counterfactual", commands=scaled, looks=looks, seconds=30))
+        assert "2/2" in found["with"][0]["output"]
+        assert "1/1" in found["without"][0]["output"]
+        for wrong in (["ls"], ["kubectl edit deployment web"], [], ["wait 1s"] * 21):
+            assert (await ask("fork", commands=wrong)).startswith("!")
+
+    before = box.digest
+    through(box, session)
+    assert box.digest == before
+
+
+def test_a_task_says_whether_copies_are_allowed() -> None:
+    episode = simcluster.start("wrong_service_selector_online_boutique")
+
+    async def session(ask: Any) -> None:
+        assert "fork" not in ask.tools
+        assert (await ask("fork", commands=["wait 1s"])).startswith("!")
+
+    through(episode, session)
+    episode.task = episode.task.model_copy(update={"allows": ("fork",)})
+
+    async def allowed(ask: Any) -> None:
+        assert "fork" in ask.tools
+        assert "counterfactual" not in ask.tools
+
+    through(episode, allowed)

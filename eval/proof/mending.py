@@ -1,0 +1,204 @@
+"""`check` repairs by itself: right repairs that follow from the changed facts alone, each on a fork; all must pass.
+
+A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
+says by one word: any `object` of the application, a `deployment`, a Service's `selector`, a value that can be written
+otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from pydantic import Field
+
+from simcluster.api.objects import ApiObject, Json, name_of, thaw
+from simcluster.api.quantity import to_millicores
+from simcluster.engine.content import Content, load_content
+from simcluster.engine.streams import Streams
+from simcluster.eval.oracles.mitigation import MitigationVerdict
+from simcluster.eval.proof.deeds import Hand, filled, perform
+from simcluster.eval.proof.findings import Finding
+from simcluster.faults.deployer import merge_patch
+from simcluster.faults.facts import ChangedFact, put_at
+from simcluster.faults.incident import Incident
+from simcluster.faults.target import ObjectRef
+from simcluster.tasks.model import Step, Task
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
+#: How many repairs are tried on a task, drawn by the seed.
+REPAIRS = 3
+#: What a cluster adds to an object by itself.
+_OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
+_OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
+
+
+class Repair(Content):
+    """One way to repair.
+
+    Attributes:
+        id: unique.
+        of: what it repairs.
+        steps: with marks.
+        exempt: task -> why it is no repair there.
+    """
+
+    id: str
+    of: Literal["object", "deployment", "selector", "spelling", "cpu", "unit", "node"]
+    steps: tuple[Step, ...]
+    exempt: dict[str, str] = Field(default_factory=dict)
+
+
+class RepairFile(Content):
+    """All of them."""
+
+    repairs: tuple[Repair, ...]
+
+
+class Mended(Hand, Protocol):
+    """An episode that can be repaired."""
+
+    task: Task
+    world: World
+    incident: Incident
+
+    def fork(self) -> Self:
+        """Another one with the same past."""
+
+    def examined(self, *, whole: bool = False) -> MitigationVerdict:
+        """Whether the incident is over."""
+
+
+@cache
+def repairs() -> dict[str, Repair]:
+    """All repairs by id."""
+    return {one.id: one for one in load_content(FILE, RepairFile).repairs}
+
+
+def mended(episode: Mended, seed: int | None, count: int = REPAIRS) -> Iterator[Finding]:
+    """Try repairs, each on a fork of its own.
+
+    Args:
+        seed: draws `count` of them; None tries all that fit.
+    """
+    if seed is not None and not count:
+        return
+    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts())
+    chosen = [r for r in repairs().values() if r.of in marks and episode.task.id not in r.exempt]
+    if seed is not None:
+        stream = Streams(seed).stream("mend", episode.task.id)
+        chosen = [chosen.pop(stream.choice(list(range(len(chosen))))) for _ in range(min(count, len(chosen)))]
+    for repair in chosen:
+        yield _tried(repair, marks[repair.of], episode.fork())
+
+
+def _tried(repair: Repair, marks: dict[str, str], fork: Mended) -> Finding:
+    name = f"repair {repair.id} is accepted"
+    for step in repair.steps:
+        result = perform(fork, filled(step, marks), fork.task.namespace)
+        if result.exit_code:
+            return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
+    fork.wait("90s")
+    verdict = fork.examined()
+    return Finding(name, verdict.passed, verdict.why_not)
+
+
+def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
+    """For each word of `Repair.of` that fits the facts, what the marks stand for."""
+    ours = [fact for fact in facts if fact.place.namespace == task.namespace and not fact.place.part and fact.path]
+    found = _of_nodes(facts)
+    for fact in ours:
+        place = fact.place
+        stored = ObjectRef(kind=place.kind, name=place.name).find(world.api, task.namespace)
+        if stored is None:
+            continue
+        changed = [one for one in ours if one.place == place]
+        marks = _of_object(stored, changed)
+        found.setdefault("object", marks)
+        if place.kind == "Deployment":
+            found.setdefault("deployment", marks)
+        if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
+            found.setdefault("selector", marks | _of_route(world, task.namespace, stored, fact))
+        if fact.path.endswith("limits.cpu"):
+            found.setdefault("cpu", marks)
+        respelled = _respelled(stored, changed, task.namespace)
+        if respelled is not None:
+            found.setdefault("spelling", marks | {"respelled": json.dumps(respelled)})
+    return found
+
+
+def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:
+    now, right = _plain(stored), _plain(stored)
+    for fact in changed:
+        put_at(right, fact.path, fact.before)
+    copy = thaw(right)
+    copy["metadata"]["name"] += "-again"
+    for own in ("clusterIP", "clusterIPs"):
+        copy["spec"].pop(own, None)
+    return {
+        "object": f"{stored['kind'].lower()}/{name_of(stored)}",
+        "name": name_of(stored),
+        "manifest": json.dumps(right),
+        "copy": json.dumps(copy),
+        "patch": json.dumps(merge_patch(now, right)),
+        "spec": json.dumps(right["spec"]),
+    }
+
+
+def _plain(stored: ApiObject) -> Json:
+    """An object as its author writes it."""
+    found = thaw(stored)
+    found.pop("status", None)
+    for own in _OWN:
+        found["metadata"].pop(own, None)
+    for note in _OWN_NOTES:
+        (found["metadata"].get("annotations") or {}).pop(note, None)
+    return found
+
+
+def _of_route(world: World, namespace: str, service: ApiObject, fact: ChangedFact) -> dict[str, str]:
+    """Who calls the Service by which variable, and the label that its selector asks for."""
+    name, port = name_of(service), service["spec"]["ports"][0]["port"]
+    callers, variable = [], ""
+    for one in world.api.store.objects("deployments.apps", namespace):
+        for entry in one["spec"]["template"]["spec"]["containers"][0].get("env") or ():
+            if str(entry.get("value", "")).partition(":")[0] == name:
+                callers.append(f"deployment/{name_of(one)}")
+                variable = entry["name"]
+    key = fact.path.removeprefix("spec.selector").strip(".[]")
+    label = {key: fact.after}
+    address = f"{name}-again:{port}"
+    return {"callers": " ".join(callers), "variable": variable, "address": address, "label": json.dumps(label)}
+
+
+def _respelled(stored: ApiObject, changed: list[ChangedFact], namespace: str) -> Json | None:
+    """The object with what was changed as it was before, written otherwise; None if there is one way to write it."""
+    found, other = _plain(stored), False
+    for fact in changed:
+        value: Any = fact.before
+        if isinstance(value, str) and fact.path.endswith("cpu"):
+            value, other = f"{to_millicores(value) * 1000}u", True
+        elif isinstance(value, str) and ".value" in fact.path and value.partition(":")[2].isdigit():
+            host, _, port = value.partition(":")
+            value, other = f"{host}.{namespace}.svc.cluster.local:{port}", True
+        put_at(found, fact.path, value)
+    return found if other else None
+
+
+def _of_nodes(facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for fact in facts:
+        place = fact.place
+        if place.kind != "Node" or not place.part:
+            continue
+        if place.part.startswith("unit/"):
+            found.setdefault("unit", {"node": place.name, "unit": place.part.removeprefix("unit/")})
+        elif place.part.partition("/")[0] in ("cpu", "fan", "nic", "clock", "sysctl", "steal"):
+            found.setdefault("node", {"node": place.name})
+    return found

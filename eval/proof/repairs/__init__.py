@@ -1,0 +1,1 @@
+"""Right repairs that follow from the facts that an incident changed, however they are made."""
