@@ -9,7 +9,7 @@ from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
-from simcluster.eval.judge import judge
+from simcluster.eval.judge import judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
 from simcluster.eval.trajectory.recorder import Recorder
@@ -83,6 +83,16 @@ class Episode(Live):
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
         self._at_page = Snapshot(self.world)
+
+    def diagnose(self, answer: str | dict[str, Any]) -> None:
+        """Submit the diagnosis: claims (`docs/add/agent.md`), or a free text. The last one counts.
+
+        Raises:
+            ValueError: nothing that JSON can carry, or a field of a claim that is wrong; tells what is right.
+        """
+        if isinstance(answer, dict):
+            parse_claims(answer)
+        super().diagnose(answer)
 
     def finish(self) -> Report:
         """End the work: let the acceptance window pass and grade everything. Repeated calls give the same."""

@@ -2,27 +2,30 @@
 
 Three dimensions of three questions; seven of nine pass. Dimensions, weights and questions
 follow the checklist of SREGym (facts, section 5a), whose arithmetic makes seven of nine the
-effective threshold. The judge reads words (`reading`, `vocabulary.yaml`); it does not
-understand sentences, and it says on what it decided.
+effective threshold. Localization and characterization each have a core without which
+nothing passes. A free text is reduced to claims first (`reading`); where that cannot be
+done, the outcome is *unclear*, which does not pass.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from simcluster.eval.judge.reading import Reading, mentions, read
-from simcluster.eval.judge.vocabulary import claimed, vocabulary
+from simcluster.eval.judge.claims import read_claims
+from simcluster.eval.judge.reading import Reading, read
+from simcluster.eval.judge.sentence import claimed
+from simcluster.eval.judge.values import contradicts, says_value
+from simcluster.eval.judge.vocabulary import vocabulary
 from simcluster.tasks.model import Truth
 
 #: Yes answers that pass (of nine).
 PASSING = 7
 #: Dimension -> weight in the composite score.
 WEIGHTS = {"localization": 0.33, "characterization": 0.33, "scope": 0.34}
-#: Components blamed besides the right one from which on an answer no longer tells origin from victims.
-BLAMED_BESIDES_MAX = 2
+#: Questions, counted from nought, that have to be answered with yes.
+CORE = (0, 1, 2, 3, 5)
 
 QUESTIONS = (
     ("localization", "names the component that is wrong"),
@@ -36,6 +39,8 @@ QUESTIONS = (
     ("scope", "describes effects that fit"),
 )
 
+Outcome = Literal["right", "wrong", "unclear"]
+
 
 class QuestionAnswer(NamedTuple):
     """One question, its answer and what it was decided on."""
@@ -48,9 +53,15 @@ class QuestionAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class DiagnosisVerdict:
-    """The grade of one diagnosis."""
+    """The grade of one diagnosis.
+
+    Attributes:
+        answers: the nine, in the order of `QUESTIONS`.
+        unclear: why nobody can tell by rule whether it is right; empty if it can be told.
+    """
 
     answers: tuple[QuestionAnswer, ...]
+    unclear: str = ""
 
     @property
     def yes(self) -> int:
@@ -59,8 +70,13 @@ class DiagnosisVerdict:
 
     @property
     def passed(self) -> bool:
-        """Whether enough were."""
-        return self.yes >= PASSING
+        """Whether enough were, the core among them, and nothing is unclear."""
+        return self.yes >= PASSING and all(self.answers[i].yes for i in CORE) and not self.unclear
+
+    @property
+    def outcome(self) -> Outcome:
+        """`right`, `wrong` or `unclear`; only the first passes."""
+        return "unclear" if self.unclear else "right" if self.passed else "wrong"
 
     @property
     def score(self) -> float:
@@ -75,6 +91,8 @@ class DiagnosisVerdict:
         """The wire form in reports."""
         return {
             "passed": self.passed,
+            "outcome": self.outcome,
+            "unclear": self.unclear,
             "score": self.score,
             "yes": self.yes,
             "dimensions": {name: self.dimension(name) for name in WEIGHTS},
@@ -82,8 +100,9 @@ class DiagnosisVerdict:
         }
 
     def explain(self) -> str:
-        """One line a question."""
-        return "\n".join(f"{'yes' if a.yes else 'no ':3} {a.dimension}: {a.question}: {a.why}" for a in self.answers)
+        """One line a question, and one for what is unclear."""
+        lines = [f"{'yes' if a.yes else 'no ':3} {a.dimension}: {a.question}: {a.why}" for a in self.answers]
+        return "\n".join([*lines, *([f"unclear: {self.unclear}"] if self.unclear else [])])
 
 
 def family_of(truth: Truth) -> str:
@@ -92,6 +111,8 @@ def family_of(truth: Truth) -> str:
     Raises:
         ValueError: its text names none of the vocabulary, or several.
     """
+    if truth.mechanism in vocabulary().families:
+        return truth.mechanism
     found = claimed(truth.mechanism.lower())
     if len(found) != 1:
         known = ", ".join(sorted(vocabulary().families))
@@ -101,36 +122,41 @@ def family_of(truth: Truth) -> str:
 
 
 def judge(answer: str | Mapping[str, Any] | None, truth: Truth, inventory: Sequence[str]) -> DiagnosisVerdict:
-    """Grade an answer.
+    """Grade an answer of any form; none is an error.
 
     Args:
-        answer: free text, a mapping with `component`, `mechanism`, `details`, `scope`, or None.
+        answer: free text, or a structured one (`claims`), or None.
         truth: of the resolved task.
         inventory: `Kind/name` of the components there are (`Baseline.inventory`).
     """
-    inventory = list(dict.fromkeys([*inventory, truth.component]))
-    reading = read(answer or "", inventory)
+    there = tuple(dict.fromkeys([*inventory, truth.component]))
+    reading = read_claims(answer, there) if isinstance(answer, Mapping) else None
+    reading = reading or read(answer or "", there)
     if reading.empty:
         decided = [(False, "nothing was answered")] * len(QUESTIONS)
     else:
         decided = [*_localization(reading, truth), *_characterization(reading, truth), *_scope(reading, truth)]
-    return DiagnosisVerdict(
-        tuple(QuestionAnswer(*question, *result) for question, result in zip(QUESTIONS, decided, strict=True))
-    )
+    answers = tuple(QuestionAnswer(*question, *result) for question, result in zip(QUESTIONS, decided, strict=True))
+    return DiagnosisVerdict(answers, _unclear(reading, truth))
 
 
 _Decided = list[tuple[bool, str]]
 
 
+def _own(truth: Truth) -> set[str]:
+    return {truth.ref.name, *truth.scope}
+
+
 def _localization(reading: Reading, truth: Truth) -> _Decided:
-    name = truth.ref.name
+    own, family = _own(truth), family_of(truth)
     besides = _besides(reading, truth)
     blamed = ", ".join(reading.blamed) or "no component"
-    first = bool(reading.blamed) and reading.blamed[0] in (name, *truth.scope)
-    separated = first and len(besides) <= BLAMED_BESIDES_MAX
+    first = bool(reading.blamed) and reading.blamed[0] in own
+    given = [one.owners for one in reading.stated if one.family == family]
+    apart = first and all(own & set(owners) or not owners for owners in given)
     return [
-        (name in reading.blamed, f"blames {blamed}"),
-        (separated, f"blames {blamed}" + ("" if first else f"; {name} is not the first")),
+        (bool(own & set(reading.blamed)), f"blames {blamed}"),
+        (apart, f"blames {blamed}" + ("" if first else f"; {truth.ref.name} is not the first")),
         (
             bool(reading.blamed) and not besides,
             f"blames besides: {', '.join(besides)}" if besides else f"blames {blamed}",
@@ -140,13 +166,14 @@ def _localization(reading: Reading, truth: Truth) -> _Decided:
 
 def _characterization(reading: Reading, truth: Truth) -> _Decided:
     family = family_of(truth)
-    allowed = (family, *vocabulary().families[family].consequences)
-    others = [name for name in reading.families if name not in allowed]
+    others = _others(reading, family)
     heard = ", ".join(reading.families) or "no known mechanism"
-    missing = [f"{key}={value}" for key, value in truth.details.items() if not _has_detail(reading.text, value)]
+    missing = [f"{key}={value}" for key, value in truth.details.items() if not says_value(reading.text, key, value)]
     enough = 2 * len(missing) < len(truth.details) or not truth.details
+    elsewhere = contradicts(reading.text, truth.details)
+    named = family in reading.families and not elsewhere
     return [
-        (family in reading.families and len(others) <= 1, f"claims {heard}"),
+        (named, f"claims {heard}" + (f", but of {elsewhere}" if elsewhere else "")),
         (enough, f"lacks {', '.join(missing)}" if missing else "has every changed value"),
         (
             bool(reading.families) and not others,
@@ -159,8 +186,10 @@ def _scope(reading: Reading, truth: Truth) -> _Decided:
     besides = _besides(reading, truth)
     missing = [name for name in truth.scope if name not in reading.mentioned]
     family = family_of(truth)
-    allowed = (family, *vocabulary().families[family].consequences)
-    unfit = [name for name in (*reading.families, *reading.aside) if name not in allowed]
+    allowed = {family, *vocabulary().families[family].consequences}
+    unfit = [
+        name for name in (*reading.families, *reading.follows) if name not in allowed and not _may_follow(name, family)
+    ]
     return [
         (bool(reading.blamed) and not besides, f"blames {len(reading.blamed)} of {len(truth.scope)} components"),
         (not missing, f"does not mention {', '.join(missing)}" if missing else "mentions all"),
@@ -168,24 +197,38 @@ def _scope(reading: Reading, truth: Truth) -> _Decided:
     ]
 
 
+def _may_follow(name: str, family: str) -> bool:
+    """Whether a kind of cause may follow from another by way of a third."""
+    families = vocabulary().families
+    return any(name in families[step].consequences for step in families[family].consequences if step in families)
+
+
+def _others(reading: Reading, family: str) -> list[str]:
+    """Kinds of cause claimed that are neither the right one nor follow from it."""
+    allowed = {family, *vocabulary().families[family].consequences}
+    return [name for name in reading.families if name not in allowed]
+
+
 def _besides(reading: Reading, truth: Truth) -> list[str]:
     """Blamed components that are not wrong."""
-    return [name for name in reading.blamed if name != truth.ref.name and name not in truth.scope]
+    return [name for name in reading.blamed if name not in _own(truth)]
 
 
-def _has_detail(text: str, value: str) -> bool:
-    """Whether a changed value stands in the text: whole, or its distinguishing last part."""
-    return any(re.search(rf"(?<![\w.]){re.escape(form)}(?![\w])", text) for form in _forms(value.lower()))
-
-
-def _forms(value: str) -> list[str]:
-    """A value as people quote it: an image without its registry, a tag or a port alone.
-
-    >>> _forms("repo/app/cart:v2"), _forms("12m")
-    (['repo/app/cart:v2', 'cart:v2', 'v2'], ['12m'])
-    """
-    last = value.rpartition("/")[2]
-    return list(dict.fromkeys([value, last, last.rpartition(":")[2]]))
-
-
-__all__ = ["DiagnosisVerdict", "QuestionAnswer", "family_of", "judge", "mentions"]
+def _unclear(reading: Reading, truth: Truth) -> str:
+    """Why it cannot be told by rule whether an answer is right, if it may be."""
+    family = family_of(truth)
+    if reading.empty or _besides(reading, truth) or _others(reading, family):
+        return ""
+    if reading.unread:
+        return "it is longer than what is read"
+    if reading.maybe:
+        return "it only says what might be the cause"
+    if reading.unknown:
+        return "it calls something the cause that is no known kind of cause"
+    if family in reading.denied:
+        return ""
+    if not reading.families and _own(truth) & set(reading.mentioned):
+        return f"it names {truth.ref.name} and no known kind of cause"
+    if family in reading.families and not _own(truth) & set(reading.blamed):
+        return "it names a kind of cause and not what it belongs to"
+    return ""

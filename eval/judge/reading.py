@@ -1,77 +1,64 @@
-"""Reads a diagnosis: who is blamed, for what, and what is only said to suffer.
+"""Reads a diagnosis: which causes it claims, of which components, and how sure it is of them.
 
-A free text is cut into clauses, and each clause is a cause, an effect, an acquittal, an
-action or neutral. A structured answer says so itself.
+A text is taken sentence by sentence (`sentence`): parts are said, causes, effects, denied, supposed, taken back. A
+kind of cause that is named in a part belongs to the component that the part gives it to, or to the one spoken of
+before. What is not said but denied, asked, supposed, reported or long over is no claim; what only follows from a cause
+earns nothing. The reader knows no truth.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+import functools
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from simcluster.eval.judge.vocabulary import claimed
+import re2
 
-_SENTENCE = re.compile(r"(?:[.!?;]+(?=\s|$)|\n+)")
-_EFFECT_FOLLOWS = re.compile(
-    r"[,;:]?\s+(?:and\s+)?(?:so|therefore|hence|thus|consequently|thereby|as a result|"
-    r"which (?:causes?|makes?|leads?|means?|results?|breaks?)|causing|leading to|resulting in|making)\b(?! of)"
-)
-_CAUSE_FOLLOWS = re.compile(
-    r"\b(?:because(?: of)?|due to|caused by|owing to|as a result of|stems? from|results? from)\b"
-)
-_TURN = re.compile(
-    r"[,;]?\s+(?:but|however|while|whereas|although|though)\b|\s+-\s+|"
-    r",\s+and\s+(?=(?:the |its |all )?[\w\s-]{0,40}?\b(?:get|see|fail|run|time|return|receive|answer)s?\b)"
-)
-_EFFECT_LABEL = re.compile(
-    r"^\W*(?:impact|symptoms?|effects?|consequences?|victims?|affected|blast radius)\b[^:]{0,30}:"
-)
-_CAUSE_LABEL = re.compile(
-    r"^\W*(?:root cause|(?:faulty |affected |broken )?component|origin|culprit|mechanism|fault|location|scope|"
-    r"details?)\b[^:]{0,30}:"
-)
-#: A line that is only a heading says what the lines below it are.
-_HEADINGS = (
-    (
-        "effect",
-        re.compile(r"^\W*(?:\d+\W+)?(?:impact|symptoms?|effects?|consequences?|victims?|blast radius)\b[^.]{0,40}$"),
-    ),
-    (
-        "aside",
-        re.compile(r"^\W*(?:\d+\W+)?(?:evidence|observations?|investigation|timeline|verification)\b[^.]{0,40}$"),
-    ),
-    (
-        "action",
-        re.compile(r"^\W*(?:\d+\W+)?(?:fix|remediation|mitigation|solution|next steps?|recommend\w*)\b[^.]{0,40}$"),
-    ),
-    (
-        "",
-        re.compile(
-            r"^\W*(?:\d+\W+)?(?:root cause|diagnosis|cause|summary|conclusion|component|mechanism|scope)\b"
-            r"[^.:]{0,40}:?\W*$"
-        ),
-    ),
-)
-_ACTION = re.compile(
-    r"^\W*(?:fix|remediation|mitigation|solution|next steps?|restart|raise|increase|set|change|patch|roll ?back|"
-    r"scale|delete|remove|restore|correct|recreate|start)\b"
-)
-_ACQUITTAL = re.compile(
-    r"\b(?:healthy|is fine|are fine|not the (?:root )?cause|not at fault|victims?|unaffected|works? (?:fine|normally)|"
-    r"running (?:fine|normally)|ruled out|(?:is|are) (?:all )?(?:ready|ok|running)|no problem|stay ready|listens on)\b"
-)
-_EFFECT_WORDS = re.compile(
-    r"\b(?:gets?|got|sees?|receives?|returns?|answers?|fail(?:s|ed|ing)?|times? out|timed out|timeouts?|suffers?|"
-    r"affected|impact(?:s|ed)?|errors?|5\d\d|unavailable|unreachable|cannot reach|can't reach|refused|no endpoints|"
-    r"endpoints? (?:is|are) empty|asks?)\b"
-)
-_CAUSE_WORDS = re.compile(
-    r"\b(?:root cause|culprit|origin|misconfigur\w*|wrong|incorrect|broken|(?:is|are) down|at fault|the fault|"
-    r"problem is)\b"
-)
-_POD_SUFFIX = r"(?:-[a-z0-9]{5,10}-[a-z0-9]{5})?"
+from simcluster.eval.judge.entities import Mention, Roster, roster
+from simcluster.eval.judge.lexicon import telling
+from simcluster.eval.judge.sentence import Evidence, Sentence
+from simcluster.eval.judge.tokens import normal, sentences
+from simcluster.eval.judge.vocabulary import cues, patterns_of, vocabulary, words
+
+#: Sentences with something in them that are read; nobody needs as many to name a cause.
+SENTENCES_MAX = 150
+#: Characters in which values are looked for.
+TEXT_MAX = 60_000
+#: Values of a dictionary that are read.
+VALUES_MAX = 20_000
+#: Longer integers are no values of anything.
+_BITS_MAX = 64
+#: Characters of a sentence that are read.
+SENTENCE_MAX = 1_500
+#: Words that an owner which nothing links counts as farther away.
+_FAR = 4
+#: Words of a line that only says where.
+_PLACE_MAX = 14
+#: From so many words on a name is no owner if there is one spoken of before.
+_TOO_FAR = 9
+#: Up to so many words from it a name is right beside a kind of cause.
+_CLOSE = 3
+
+
+class Stated(NamedTuple):
+    """A kind of cause that is claimed.
+
+    Attributes:
+        family: of the vocabulary.
+        owners: names of the components to which it is given, the likeliest first.
+        role: `cause` if the text says so, else `said`; `aside` in a section of evidence.
+        maybe: whether it is one of several possibilities, or only possible.
+        sentence: its number.
+    """
+
+    family: str
+    owners: tuple[str, ...]
+    role: str
+    maybe: bool
+    sentence: int
 
 
 @dataclass
@@ -79,174 +66,250 @@ class Reading:
     """What an answer says.
 
     Attributes:
-        blamed: names of components named as a cause, in order.
+        stated: causes claimed, consequences of others left out.
+        accused: components that are called the cause without a kind of cause.
         mentioned: names of all components named anywhere.
-        families: mechanisms claimed as a cause, in order.
-        aside: mechanisms whose words only appear among the effects.
-        text: everything, normalised.
+        denied: kinds of cause that are denied, and not claimed elsewhere.
+        follows: kinds that only follow from others.
+        unknown: whether something is called the cause that is no known kind of cause.
+        unread: whether there was more than is read.
+        empty: whether nothing was answered.
+        text: what was read, normalised.
     """
 
-    blamed: list[str] = field(default_factory=list)
+    stated: list[Stated] = field(default_factory=list)
+    accused: list[str] = field(default_factory=list)
     mentioned: list[str] = field(default_factory=list)
-    families: list[str] = field(default_factory=list)
-    aside: list[str] = field(default_factory=list)
+    denied: list[str] = field(default_factory=list)
+    follows: list[str] = field(default_factory=list)
+    unknown: bool = False
+    unread: bool = False
+    empty: bool = False
     text: str = ""
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing was answered."""
-        return not self.text
+    def families(self) -> list[str]:
+        """Kinds of cause claimed, in order."""
+        return list(dict.fromkeys(one.family for one in self.stated))
 
+    @property
+    def blamed(self) -> list[str]:
+        """Components claimed to be wrong, in order."""
+        return list(dict.fromkeys([*(name for one in self.stated for name in one.owners), *self.accused]))
 
-@dataclass(frozen=True)
-class _Clause:
-    role: str  # cause, effect, acquittal, action, aside or neutral
-    text: str
+    @property
+    def maybe(self) -> bool:
+        """Whether no cause is claimed for sure."""
+        return bool(self.stated) and all(one.maybe for one in self.stated)
 
 
 def read(answer: str | Mapping[str, Any], inventory: Sequence[str]) -> Reading:
-    """Read an answer.
+    """Read a free text, or a mapping as if its lines were `key: value`.
 
     Args:
-        answer: free text, or a mapping with `component`, `mechanism`, `details` and `scope`.
+        answer: of any size and depth.
         inventory: `Kind/name` of the components there are.
     """
-    names = list(dict.fromkeys(entry.partition("/")[2] for entry in inventory))
-    return _read_text(answer, names) if isinstance(answer, str) else _read_fields(answer, names)
-
-
-def _read_fields(answer: Mapping[str, Any], names: Sequence[str]) -> Reading:
-    component = _flat(answer.get("component"))
-    scope = answer.get("scope") or ()
-    scope_text = ", ".join(map(str, scope)) if isinstance(scope, (list, tuple)) else _flat(scope)
-    mechanism, details = _flat(answer.get("mechanism")), _flat(answer.get("details"))
-    reading = Reading(text=_normal(f"{component} {mechanism} {details} {scope_text}"))
-    reading.blamed = list(dict.fromkeys([*mentions(_normal(component), names), *mentions(_normal(scope_text), names)]))
-    reading.mentioned = mentions(reading.text, names, addresses=True)
-    clauses = [clause for sentence in _SENTENCE.split(_normal(mechanism)) for clause in _clauses(sentence)]
-    reading.families = _families(clauses, ("cause", "neutral", "effect"))
+    text = normal(as_text(answer))
+    known = roster(tuple(inventory))
+    reading = Reading(empty=not text.strip())
+    parsed = _parsed(text, known, reading)
+    reading.text = "\n".join(one.text for one in parsed)[:TEXT_MAX]
+    reading.mentioned = list(dict.fromkeys(m.name for one in parsed for m in one.mentions))
+    stated = _Claims(parsed, known).stated()
+    _settle(reading, parsed, stated)
     return reading
 
 
-def _read_text(answer: str, names: Sequence[str]) -> Reading:
-    reading = Reading(text=_normal(answer))
-    clauses: list[_Clause] = []
+def as_text(answer: object) -> str:
+    """A text as it is, unless it is JSON; anything else flattened to lines, without recursion."""
+    if isinstance(answer, str):
+        bare = answer.strip()
+        if bare[:1] not in ("{", "["):
+            return answer
+        try:
+            answer = json.loads(bare)
+        except (ValueError, RecursionError):
+            return str(answer)
+    lines: list[str] = []
+    stack: list[tuple[str, object]] = [("", answer)]
+    left = VALUES_MAX  # which also ends what contains itself
+    while stack:
+        key, value = stack.pop()
+        if isinstance(value, (Mapping, list, tuple)):
+            pairs = value.items() if isinstance(value, Mapping) else ((key, item) for item in value)
+            inner = [(str(name).replace("_", " "), item) for name, item in itertools.islice(pairs, left)]
+            stack.extend(reversed(inner))
+            left -= len(inner)
+        elif isinstance(value, (str, int, float)) and not (isinstance(value, int) and value.bit_length() > _BITS_MAX):
+            if isinstance(value, str) and not value.strip():
+                continue
+            lines.append(f"{key}: {value}" if key else str(value))
+    return "\n".join(lines)
+
+
+def _parsed(text: str, known: Roster, reading: Reading) -> list[Sentence]:
+    """The sentences that are read, each with the section in which it stands."""
+    parsed: list[Sentence] = []
     section = ""
-    for sentence in _SENTENCE.split(answer.lower()):
-        sentence = _normal(sentence)
-        heading = next((role for role, form in _HEADINGS if form.match(sentence)), None)
-        if heading is not None and not mentions(sentence, names, addresses=True):
-            section = heading
+    for sentence in _read(sentences(text), known):
+        if len(parsed) == SENTENCES_MAX:
+            reading.unread = True
+            break
+        one = Sentence(sentence[:SENTENCE_MAX], known, section)
+        reading.unread |= len(sentence) > SENTENCE_MAX
+        if one.heading:
+            section = one.label
             continue
-        found = [_Clause(section, sentence)] if section else _clauses(sentence)
-        if any(c.role == "cause" and not mentions(c.text, names, addresses=True) for c in found):
-            # "it fails because its image is wrong": the subject stands in the other clause.
-            found = [
-                _Clause("cause", c.text) if c.role in ("neutral", "effect") and i == 0 else c
-                for i, c in enumerate(found)
-            ]
-        clauses.extend(found)
-    causes = [c for c in clauses if c.role == "cause"] or [c for c in clauses if c.role == "neutral"]
-    for clause in causes:
-        for name in mentions(clause.text, names):
-            if name not in reading.blamed:
-                reading.blamed.append(name)
-    reading.mentioned = mentions(reading.text, names, addresses=True)
-    reading.families = _families(causes, ("cause", "neutral"))
-    aside = _families([c for c in clauses if c.role == "effect"], ("effect",))
-    reading.aside = [name for name in aside if name not in reading.families]
-    return reading
+        if one.hits or one.mentions:
+            parsed.append(one)
+    return parsed
 
 
-def _families(clauses: Sequence[_Clause], roles: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(name for c in clauses if c.role in roles for name in claimed(c.text)))
+def _read(said: Iterable[str], known: Roster) -> Iterator[str]:
+    """Sentences that may name a component or a kind of cause, or are labels: found in one pass over all of them."""
+    for match in _telling(known).finditer("\n".join(said)):
+        yield match.group()
 
 
-def _clauses(sentence: str) -> list[_Clause]:
-    """The clauses of one normalised sentence with their roles."""
-    if not sentence:
-        return []
-    if _EFFECT_LABEL.match(sentence):
-        return [_Clause("effect", sentence)]
-    if _ACTION.match(sentence):
-        return [_Clause("action", sentence)]
-    if _CAUSE_LABEL.match(sentence):
-        return [
-            _Clause("cause", part) if i == 0 else _Clause("effect", part) for i, part in enumerate(_parts(sentence))
-        ]
-    found: list[_Clause] = []
-    for part in _TURN.split(sentence):
-        effect = _EFFECT_FOLLOWS.search(part)
-        head, tail = (part[: effect.start()], part[effect.end() :]) if effect else (part, "")
-        cause = _CAUSE_FOLLOWS.search(head)
-        if cause:
-            found.append(_Clause(_role(head[: cause.start()], "effect"), head[: cause.start()]))
-            found.append(_Clause("cause", head[cause.end() :]))
-        else:
-            found.append(_Clause(_role(head, "neutral"), head))
-        if tail:
-            found.append(_Clause("effect", tail))
-    return found
+@functools.lru_cache(maxsize=16)
+def _telling(known: Roster) -> re2._Regexp[str]:
+    anywhere = telling([*patterns_of(), *cues().blames]) | set(map(re2.escape, known.begun))
+    heads = telling(phrase for phrases in cues().labels.values() for phrase in phrases)
+    some, first = ("|".join(sorted(parts)) for parts in (anywhere, heads))
+    return re2.compile(rf"(?m)^(?:\W*(?:{first})|.*(?:{some})).*$")
 
 
-def _parts(sentence: str) -> list[str]:
-    """A sentence cut in two where an effect follows."""
-    effect = _EFFECT_FOLLOWS.search(sentence)
-    return [sentence[: effect.start()], sentence[effect.end() :]] if effect else [sentence]
+class _Claims:
+    """Gives each kind of cause to the components that have it."""
+
+    def __init__(self, parsed: Sequence[Sentence], known: Roster) -> None:
+        self._parsed = parsed
+        self._known = known
+
+    def stated(self) -> list[Stated]:
+        found, first = [], dict[str, tuple[str, ...]]()
+        for number, sentence in enumerate(self._parsed):
+            for one in sentence.evidence:
+                owners, close = self._owners(number, one)
+                if one.role in ("cause", "said"):
+                    owners = owners if close else first.get(one.family, owners)
+                    if owners:
+                        first.setdefault(one.family, owners)
+                found.append(Stated(one.family, owners, one.role, sentence.maybe, number))
+        return found
+
+    def _owners(self, number: int, one: Evidence) -> tuple[tuple[str, ...], bool]:
+        """Names of the components that have it, and whether it stands right beside them."""
+        sentence = self._parsed[number]
+        span = next(span for span in sentence.spans if span.start <= one.anchor < span.end)
+        inside = [m for m in sentence.mentions if span.start <= m.start < span.end and not m.address]
+        own = self._fitting(inside, one.family)
+        if any(m.start == one.anchor for m in own) and "Node" in vocabulary().families[one.family].kinds:
+            own = [m for m in own if "Node" in self._known.kinds[m.name]]  # a component of nodes, such as kube-proxy
+        active = [m for m in own if not _done_to(sentence, m)]
+        nearest = min((self._distance(sentence, m, one) for m in active), default=_TOO_FAR)
+        if nearest < _TOO_FAR:
+            return self._nearest(sentence, active, one), nearest <= _CLOSE
+        before = [m for m in sentence.mentions if m.start < span.start and not m.address]
+        behind = [m for m in sentence.mentions if m.start >= span.end and not m.address]
+        for mentions in (before, *self._earlier(number), active, own, behind, *self._later(number)):
+            fitting = self._fitting(mentions, one.family)
+            if fitting:
+                return (fitting[0].name,), False
+        return (), False
+
+    def _earlier(self, number: int) -> list[list[Mention]]:
+        """Names in sentences before, the last first; those of victims after all others."""
+        before = [self._parsed[i] for i in range(number - 1, -1, -1)]
+        kept = [s for s in before if s.spans[0].role not in ("effect", "denied", "void")]
+        rest = [s for s in before if s not in kept]
+        return [[m for m in s.mentions if not m.address] for s in (*kept, *rest)]
+
+    def _later(self, number: int) -> list[list[Mention]]:
+        """Names in lines behind that only say where: "Node: worker-2"."""
+        behind = [s for s in self._parsed[number + 1 :] if s.spans[0].role not in ("effect", "denied", "void")]
+        behind = [s for s in behind if s.blames or (":" in s.text and len(s.found) <= _PLACE_MAX)]
+        return [[m for m in s.mentions if not m.address] for s in behind]
+
+    def _fitting(self, mentions: Sequence[Mention], family: str) -> list[Mention]:
+        """Those whose kind can have such a cause; sure ones before names that are everyday words."""
+        kinds = set(vocabulary().families[family].kinds)
+        fitting = [m for m in mentions if not kinds or kinds & self._known.kinds[m.name]]
+        return [m for m in fitting if m.sure] or fitting
+
+    def _nearest(self, sentence: Sentence, own: Sequence[Mention], one: Evidence) -> tuple[str, ...]:
+        first = min(own, key=lambda mention: self._distance(sentence, mention, one))
+        start = end = own.index(first)
+        while start > 0 and _listed(sentence, own[start - 1], own[start]):
+            start -= 1
+        while end + 1 < len(own) and _listed(sentence, own[end], own[end + 1]):
+            end += 1
+        return tuple(dict.fromkeys(mention.name for mention in own[start : end + 1]))
+
+    @staticmethod
+    def _distance(sentence: Sentence, mention: Mention, one: Evidence) -> int:
+        if (
+            mention.start == 0
+            and sentence.found[mention.end : mention.end + 1]
+            and sentence.found[mention.end].text == ":"
+        ):
+            return 0  # what the sentence is about
+        if mention.end <= one.anchor:
+            return one.anchor - mention.end - (3 if mention.own else 0)
+        before = mention.start - 1
+        while before >= 0 and sentence.found[before].text in words("skipped"):
+            before -= 1
+        linked = before >= 0 and sentence.found[before].text in words("links")
+        return max(0, mention.start - one.end) + (0 if linked else _FAR)
 
 
-def _role(clause: str, default: str) -> str:
-    if _ACQUITTAL.search(clause) and not claimed(clause):
-        return "acquittal"
-    if default == "effect":
-        return default
-    if claimed(clause) or _CAUSE_WORDS.search(clause):
-        return "cause"
-    return "effect" if _EFFECT_WORDS.search(clause) else default
+def _done_to(sentence: Sentence, mention: Mention) -> bool:
+    """Whether a component is the object of what another does."""
+    before = mention.start - 1
+    while before >= 0 and sentence.found[before].text in words("skipped"):
+        before -= 1
+    return before >= 0 and sentence.found[before].text.startswith(tuple(words("done_to")))
+
+
+def _listed(sentence: Sentence, one: Mention, other: Mention) -> bool:
+    """Whether two names are members of one list."""
+    between = sentence.found[one.end : other.start]
+    return (
+        bool(between)
+        and all(token.text in words("lists") for token in between)
+        and {",", "and", "or", "/"} & {t.text for t in between} != set()
+    )
+
+
+def _settle(reading: Reading, parsed: Sequence[Sentence], stated: Sequence[Stated]) -> None:
+    """What is claimed in the end: the causes, without what follows from them."""
+    said = [one for one in stated if one.role in ("cause", "said")]
+    said = said or [one for one in stated if one.role == "aside"]
+    families = vocabulary().families
+    follows = {
+        c
+        for one in said
+        for c in families[one.family].consequences
+        if one.family not in families.get(c, families[one.family]).consequences
+    }
+    reading.stated = [one for one in said if one.family not in follows]
+    claimed = {one.family for one in stated if one.role in ("cause", "said")}
+    reading.denied = sorted({one.family for one in stated if one.role == "denied"} - claimed)
+    reading.follows = sorted(
+        {one.family for one in stated if one.role == "effect" or one.family in follows} - set(reading.families)
+    )
+    for sentence in parsed:
+        if sentence.blames and not any(one.role in ("cause", "said") for one in sentence.evidence):
+            named = [m.name for m in sentence.mentions if not m.address and m.sure]
+            if not named:
+                reading.unknown = True
+            elif not any(one.role == "denied" for one in sentence.evidence):
+                reading.accused += [name for name in named[:1] if name not in reading.accused]
 
 
 def mentions(text: str, names: Sequence[str], *, addresses: bool = False) -> list[str]:
-    """Components named in normalised text, in order of first mention.
-
-    Spellings: `cartservice`, `cart-service`, `cart service`, `svc/cartservice`, and names of
-    its pods. A name inside an address or an image (`cartservice:7070`) says nothing about
-    the component itself and counts only if `addresses`.
-    """
-    found: list[tuple[int, str]] = []
-    for name in names:
-        end = r"(?![\w-])" if addresses else r"(?![\w-])(?!:\S)(?!\.[a-z])"
-        match = re.search(rf"(?<![\w-]){_spelling(name)}{_POD_SUFFIX}{end}", text)
-        if match:
-            found.append((match.start(), name))
-    return [name for _, name in sorted(found)]
-
-
-def _spelling(name: str) -> str:
-    """The regular expression of a name in its usual spellings.
-
-    Words may be written apart (`product catalog service`), and `service` may be left out
-    where a kind stands beside the name (`the checkout deployment`, `svc/cart`).
-    """
-    letters = [re.escape(letter) for letter in name if letter.isalnum()]
-    whole = r"[\s_-]?".join(letters)
-    stem = name.removesuffix("service").rstrip("-")
-    if stem == name or not stem:
-        return whole
-    short = r"[\s_-]?".join(re.escape(letter) for letter in stem if letter.isalnum())
-    beside = rf"{short}(?=\s+(?:deployments?|pods?|containers?|workload)\b)"
-    behind = rf"(?<=deployment/){short}|(?<=deploy/){short}|(?<=svc/){short}|(?<=service/){short}"
-    return rf"(?:{whole}|{beside}|{behind})"
-
-
-def _normal(text: str) -> str:
-    return re.sub(r"[\s`\"*]+", " ", text.lower()).strip()
-
-
-def _flat(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}={_flat(item)}" for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(_flat, value))
-    return str(value)
+    """Components named in a text, in order of first mention; within addresses only if `addresses`."""
+    known = roster(tuple(f"Component/{name}" for name in names))
+    found = [m for sentence in sentences(normal(text)) for m in Sentence(sentence, known).mentions]
+    return list(dict.fromkeys(m.name for m in found if addresses or not m.address))

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import functools
-import re
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import Field
 
 from simcluster.engine.content import Content, ContentError, UnknownName, load_content, read_document
+from simcluster.eval.judge.lexicon import Lexicon
 from simcluster.faults import registry
 
 
 class Pattern(Content):
-    """Every phrase of `all`, and one of `any` if there are any."""
+    """Every phrase of `all`, and one of `any` if there are any. `a|b` in `all` is either of them."""
 
     all: tuple[str, ...]
     any: tuple[str, ...] = ()
+
+    def plain(self) -> Iterator[Pattern]:
+        """The patterns without `|` that it stands for."""
+        for chosen in itertools.product(*(text.split("|") for text in self.all)):
+            yield Pattern(all=chosen, any=self.any)
 
 
 class Family(Content):
@@ -24,11 +31,13 @@ class Family(Content):
 
     Attributes:
         means: it in a few words.
+        kinds: of objects that can have it; any if empty.
         consequences: what may follow from it without being a cause of its own.
         patterns: ways to say it.
     """
 
     means: str
+    kinds: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
     patterns: tuple[Pattern, ...]
 
@@ -66,29 +75,68 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(families=dict(sorted(families.items())), symptoms=symptoms)
 
 
+class Cues(Content):
+    """Words that say what a clause is: `cues.yaml`."""
+
+    denies: tuple[str, ...]
+    acquits: tuple[str, ...]
+    because: tuple[str, ...]
+    therefore: tuple[str, ...]
+    turns: tuple[str, ...]
+    reported: tuple[str, ...]
+    withdrawn: tuple[str, ...]
+    questioned: tuple[str, ...]
+    supposed: tuple[str, ...]
+    would: tuple[str, ...]
+    ended: tuple[str, ...]
+    maybe: tuple[str, ...]
+    blames: tuple[str, ...]
+    suffers: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    words: dict[str, tuple[str, ...]]
+
+
 @functools.cache
-def phrase(text: str) -> re.Pattern[str]:
-    """The regular expression of a phrase in normalised (lower-case) text."""
-    words = [r"[\w']*".join(re.escape(part) for part in word.split("*")) for word in text.split(" ")]
-    return re.compile(r"(?<![\w'])" + r"[\s_-]+".join(words) + r"(?![\w'])")
+def cues() -> Cues:
+    """The words of `cues.yaml`. Raises ContentError."""
+    return load_content(Path(__file__).with_name("cues.yaml"), Cues)
 
 
-#: What in front of a mechanism's word takes it back: "not a selector problem", "no OOM kill".
-_DENIAL = re.compile(
-    r"(?:\bnot|\bno|n't|\bnever|\bneither|\bnor|\bwithout|\brather than|\binstead of|\bruled out)\s+"
-    r"(?:(?:an?|the|any|about|due|to|caused|by|because|of|related)\s+)*$"
-)
+@functools.cache
+def words(use: str) -> frozenset[str]:
+    """Single words of a use."""
+    return frozenset(cues().words[use])
 
 
-def claimed(clause: str) -> list[str]:
-    """Families that a clause claims, in the order of the vocabulary."""
-    return [name for name, family in vocabulary().families.items() if any(_says(p, clause) for p in family.patterns)]
+@functools.cache
+def lexicon() -> Lexicon:
+    """Every phrase of every family, and every cue."""
+    patterns = [pattern for known in patterns_of().values() for _, pattern in known]
+    return Lexicon([*(phrase for pattern in patterns for phrase in (*pattern.all, *pattern.any)), *cue_of()])
 
 
-def _says(pattern: Pattern, clause: str) -> bool:
-    anchor = phrase(pattern.all[0])
-    if not any(_DENIAL.search(clause[: match.start()]) is None for match in anchor.finditer(clause)):
-        return False
-    if not all(phrase(text).search(clause) for text in pattern.all[1:]):
-        return False
-    return not pattern.any or any(phrase(text).search(clause) for text in pattern.any)
+@functools.cache
+def labels() -> dict[str, Lexicon]:
+    """Labels and headings by what they make of what follows."""
+    return {role: Lexicon(words) for role, words in cues().labels.items()}
+
+
+@functools.cache
+def cue_of() -> dict[str, tuple[str, ...]]:
+    """What each phrase is a cue of."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, phrases in cues():
+        if name not in ("labels", "words"):
+            for phrase in phrases:
+                found[phrase] = (*found.get(phrase, ()), name)
+    return found
+
+
+@functools.cache
+def patterns_of() -> dict[str, tuple[tuple[str, Pattern], ...]]:
+    """Patterns with their families by the phrase that they begin with."""
+    found: dict[str, tuple[tuple[str, Pattern], ...]] = {}
+    for name, family in vocabulary().families.items():
+        for pattern in itertools.chain.from_iterable(each.plain() for each in family.patterns):
+            found[pattern.all[0]] = (*found.get(pattern.all[0], ()), (name, pattern))
+    return found

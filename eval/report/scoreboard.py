@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simcluster.eval.report.summary import summarize
+from simcluster.eval.statistics import wilson
 
 Record = dict[str, Any]
 _GRADES = (("diagnosis", "D"), ("mitigation", "M"), ("trajectory", "T"))
@@ -31,6 +32,8 @@ def scoreboard(records: Sequence[Record]) -> Table:
     summary = summarize(records)
     for label, key in (("passed", "passed"), *((grade, grade) for grade, _ in _GRADES)):
         table.add_row(label, *(f"{summary[agent][key]}/{summary[agent]['runs']}" for agent in agents))
+    shares = (wilson(summary[agent]["passed"], summary[agent]["runs"]) for agent in agents)
+    table.add_row("95 % interval", *(f"{share.low:.0%}-{share.high:.0%}" for share in shares))
     table.add_row("seconds a run", *(f"{summary[a]['seconds'] / summary[a]['runs']:.1f}" for a in agents))
     return table
 

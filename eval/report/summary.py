@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
+
+from simcluster.eval.statistics import pass_any, pass_every, wilson
 
 Record = dict[str, Any]
 
 
 def summarize(records: Sequence[Record]) -> dict[str, Record]:
-    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds."""
+    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is."""
     found: dict[str, Record] = {}
     for record in records:
         entry = found.setdefault(
@@ -22,9 +25,27 @@ def summarize(records: Sequence[Record]) -> dict[str, Record]:
             entry[grade] += bool(record[grade]["passed"])
         entry["seconds"] = round(entry["seconds"] + record["seconds"], 3)
         entry["outcomes"][record["outcome"]] = entry["outcomes"].get(record["outcome"], 0) + 1
-    for entry in found.values():
-        entry["pass_rate"] = round(entry["passed"] / entry["runs"], 4)
+    for agent, entry in found.items():
+        share = wilson(entry["passed"], entry["runs"])
+        entry["pass_rate"] = round(share.value, 4)
+        entry["pass_interval"] = [round(share.low, 4), round(share.high, 4)]
+        entry |= _repeats([record for record in records if record["agent"] == agent])
     return found
+
+
+def _repeats(records: Sequence[Record]) -> Record:
+    """`pass_any` and `pass_every`: mean over tasks, for k up to the repetitions that every task has."""
+    passed: dict[str, list[bool]] = {}
+    for record in records:
+        passed.setdefault(record["task"], []).append(bool(record["passed"]))
+    most = min(map(len, passed.values()))
+    return {
+        name: {
+            str(k): round(fmean(chance(len(each), each.count(True), k) for each in passed.values()), 4)
+            for k in range(1, most + 1)
+        }
+        for name, chance in (("pass_any", pass_any), ("pass_every", pass_every))
+    }
 
 
 def evaluation_object(records: Sequence[Record]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Endpoints:
             "SIMCLUSTER_DESK": self.desk,
             "SIMCLUSTER_MCP": f"{self.desk}/mcp",
             "PROMETHEUS_URL": f"{self.desk}/prometheus",
+            "LOKI_URL": self.desk,
             "JAEGER_URL": f"{self.desk}/jaeger",
             "ALERTMANAGER_URL": f"{self.desk}/alertmanager",
             "SIMCLUSTER_TOKEN": self.token,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from simcluster.engine import Shared
 from simcluster.engine.arithmetic import exp
 from simcluster.engine.streams import mix, uniform_at
-from simcluster.models.apps.marks import Spoken, fill, value_of
+from simcluster.models.apps.marks import Spoken, fill, may_contain, value_of
 from simcluster.models.traffic.cluster.causes import Cause
 from simcluster.models.traffic.cluster.distribution import Latency, draw, humps_of
 from simcluster.models.traffic.cluster.operations import LogTemplate
@@ -87,6 +87,11 @@ class Began(NamedTuple):
         took += [longest(each.before) + each.after_ns for each in self.failed]
         return self.t_ns + math.ceil(max(took, default=0.0))
 
+    def logs(self) -> Iterator[tuple[LogTemplate, ...]]:
+        """What its requests print."""
+        yield from (each.log for each in self.served)
+        yield from (each.call.log for each in self.failed)
+
     def groups(self) -> Iterator[_Group]:
         """Those that print something."""
         for s in self.served:
@@ -152,35 +157,60 @@ class RequestLines(LazyLines):
     @property
     def size_bytes(self) -> int:
         """Of the requests whose ends are not known those that begin now stand for those that end."""
-        size = sum(_size_of(each.templates) * (len(each.numbers) // 8) for each in self._passed)  # integers
+        return sum(requests * _size_of(log) for requests, log in self._counted())  # integers
+
+    @property
+    def count(self) -> int:
+        """In the same way."""
+        return sum(requests * len(log) for requests, log in self._counted())  # integers
+
+    def _counted(self) -> Iterator[tuple[int, tuple[LogTemplate, ...]]]:
+        for each in self._passed:
+            yield len(each.numbers) // 8, each.templates
         newest = self._began[-1] if self._began and self._began[-1].t_ns == self._t_ns else None
         if newest is not None:
-            size += sum(each.requests * _size_of(each.log) for each in newest.served)  # integers
-            size += sum(each.calls * _size_of(each.call.log) for each in newest.failed)  # integers
-        return size
+            for served in newest.served:
+                yield served.requests, served.log
+            for failed in newest.failed:
+                yield failed.calls, failed.call.log
 
-    def lines(self, last: int | None = None) -> list[LogLine]:
-        """The lines, in order of time; or at least the `last` ones."""
-        moments = sorted(chain(self._drawn(), self._known()), key=_instant)
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its tick."""
+        return self._since_ns, self._t_ns
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Where its requests may print."""
+        logs = chain(
+            (log for began in self._began for log in began.logs()), (passed.templates for passed in self._passed)
+        )
+        return tuple(dict.fromkeys(template.stream for log in logs for template in log))
+
+    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
+        """The lines, in order of time; or at least the `last` ones, and those that contain `needle`."""
+        moments = sorted(chain(self._drawn(needle), self._known(needle)), key=_instant)
         if last is not None:
             moments = moments[max(0, len(moments) - last) :]
         return [
             LogLine(moment.t_ns, moment.template.stream, text)
             for moment in moments
-            for text in self._wording.text(moment.template, moment.spoken._replace(t_ns=moment.t_ns)).split("\n")
+            for text in self._wording.text(moment.template, moment.spoken).split("\n")
         ]
 
-    def _drawn(self) -> Iterator[Moment]:
-        """Every request is drawn; what it prints in this tick counts."""
+    def _drawn(self, needle: str) -> Iterator[Moment]:
+        """Every request that might print what is looked for is drawn; what it prints in this tick counts."""
         for began in self._began:
             position = 0
             for group in began.groups():
-                yield from self._of(began, group, position)
+                if any(may_contain(template.text, needle) for template in group.templates):
+                    yield from self._of(began, group, position, needle)
                 position += group.requests
 
-    def _of(self, began: Began, group: _Group, position: int) -> Iterator[Moment]:
+    def _of(self, began: Began, group: _Group, position: int, needle: str) -> Iterator[Moment]:
         law, limit = group.law, longest(group.law)
-        lasts = humps_of(law) if law.mean > 0.0 else None
+        plain = len(group.templates) == 1 and group.templates[0].begins and group.templates[0].above_ns < 0
+        lasts = humps_of(law) if law.mean > 0.0 and not plain else None
         since_ns, t_ns, pod = self._since_ns, self._t_ns, self._wording.pod
         first = began.t_ns - began.span_ns
         for number in range(position + 1, position + 1 + group.requests):
@@ -191,18 +221,21 @@ class RequestLines(LazyLines):
                 took += int(min(exp(draw(lasts, uniform_at(key, 50))), limit))
             for place, template in enumerate(group.templates):
                 at = start + (min(place * STEP_NS, took) if template.begins else took)
-                if since_ns < at <= t_ns and took > template.above_ns:
+                if since_ns < at <= t_ns and took > template.above_ns and may_contain(template.text, needle):
                     yield Moment(at, template, Spoken(at, took, key, group.status, group.cause, pod))
 
-    def _known(self) -> Iterator[Moment]:
+    def _known(self, needle: str) -> Iterator[Moment]:
         """Lines of the begin of those that began, lines of the end of those that ended."""
         for group in self._passed:
             starts, numbers = array("q", group.starts), array("q", group.numbers)
             ends = array("q", group.ends) if group.ends else starts
             for start, end, number in zip(starts, ends, numbers, strict=True):
-                spoken = Spoken(end, end - start, mix(self._key, number), group.status, group.cause, self._wording.pod)
+                key, took = mix(self._key, number), end - start
                 for place, template in enumerate(group.templates):
-                    yield Moment(end if group.ends else min(start + place * STEP_NS, self._t_ns), template, spoken)
+                    if may_contain(template.text, needle):
+                        at = end if group.ends else min(start + place * STEP_NS, self._t_ns)
+                        spoken = Spoken(at, took, key, group.status, group.cause, self._wording.pod)
+                        yield Moment(at, template, spoken)
 
 
 def _size_of(templates: Sequence[LogTemplate]) -> int:

@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from simcluster.engine import MILLISECOND, SECOND, format_rfc3339, parse_rfc3339
@@ -53,23 +55,33 @@ class Spoken(NamedTuple):
     pod: str
 
 
-def fill(text: str, value: Callable[[str], str]) -> str:
-    """Replace every `{mark}` for which `value(mark)` gives something."""
-    if "{" not in text:
-        return text
-    parts, rest = [], text
+@functools.lru_cache(maxsize=4096)
+def _pieces(text: str) -> tuple[str, ...]:
+    """Texts, and between every two of them the name of a mark."""
+    pieces, rest = [""], text
     while True:
         before, opening, after = rest.partition("{")
-        parts.append(before)
+        pieces[-1] += before
         if not opening:
-            return "".join(parts)
+            return tuple(pieces)
         mark, closing, tail = after.partition("}")
         if closing and mark.isidentifier():
-            parts.append(value(mark))
+            pieces += [mark, ""]
             rest = tail
         else:
-            parts.append("{")
+            pieces[-1] += "{"
             rest = after
+
+
+def fill(text: str, value: Callable[[str], str]) -> str:
+    """Replace every `{mark}` by `value(mark)`.
+
+    >>> fill('{"at":{t}, "x":{}}', {"t": "9"}.__getitem__)
+    '{"at":9, "x":{}}'
+    """
+    found = list(_pieces(text))
+    found[1::2] = map(value, found[1::2])
+    return "".join(found)
 
 
 def _pick(spoken: Spoken, counter: int, items: Sequence[str]) -> str:
@@ -101,82 +113,167 @@ def _reason(spoken: Spoken) -> str:
     return fill(describe(spoken.cause), partial(value_of, spoken)) if spoken.cause is not None else ""
 
 
-def _stamp(t_ns: int, mark: str) -> str:
-    """An instant as a mark wants it; "" if it is no mark of instants."""
-    match mark:
-        case "time":
-            return format_rfc3339(t_ns, digits=9)
-        case "time_ms":
-            return format_rfc3339(t_ns, digits=3)
-        case "time_mongo":
-            return format_rfc3339(t_ns, digits=3).replace("Z", "+00:00")
-        case "time_pg":
-            return format_rfc3339(t_ns, digits=3).replace("T", " ").replace("Z", " UTC")
-        case "time_s":
-            return format_rfc3339(t_ns)
-        case "epoch_ms":
-            return str((t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
-        case "epoch_s":
-            whole, fraction = divmod((t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
-            return f"{whole}.{fraction:06d}"
-        case "time_clf":
-            stamp = format_rfc3339(t_ns)
-            return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
-        case _:
-            return ""
+def _clf(t_ns: int) -> str:
+    stamp = format_rfc3339(t_ns)
+    return f"{stamp[8:10]}/{_MONTHS[int(stamp[5:7]) - 1]}/{stamp[:4]}:{stamp[11:19]} +0000"
+
+
+def _epoch_s(t_ns: int) -> str:
+    whole, fraction = divmod((t_ns + _UNIX_EPOCH_NS) // 1000, 1_000_000)
+    return f"{whole}.{fraction:06d}"
+
+
+def _hotels(spoken: Spoken) -> str:
+    first = 1 + int(uniform_at(spoken.key, 72) * 76)
+    return " ".join(str(first + n) for n in range(5))
+
+
+def _products(spoken: Spoken) -> str:
+    return ", ".join(f"'{_PRODUCTS[(mix(spoken.key, 23) + 2 * i) % len(_PRODUCTS)]}'" for i in range(5))
+
+
+def _bytes(spoken: Spoken) -> str:
+    return str(2_000 + int(uniform_at(spoken.key, 70) * 9_000)) if spoken.status == 200 else "2354"
+
+
+def _mongo(t_ns: int) -> str:
+    return format_rfc3339(t_ns, digits=3)[:-1] + "+00:00"
+
+
+def _pg(t_ns: int) -> str:
+    return format_rfc3339(t_ns, digits=3).replace("T", " ")[:-1] + " UTC"
+
+
+def _epoch_ms(t_ns: int) -> str:
+    return str((t_ns + _UNIX_EPOCH_NS) // MILLISECOND)
+
+
+def _took(spoken: Spoken, whole_ns: int, thousandth_ns: int) -> str:
+    """A duration with three digits of a unit's fraction."""
+    return f"{spoken.took_ns // whole_ns}.{spoken.took_ns // thousandth_ns % 1000:03d}"
+
+
+def _took_us(spoken: Spoken) -> str:
+    return str(spoken.took_ns // 1000)
+
+
+def _took_ms(spoken: Spoken) -> str:
+    return str(max(1, spoken.took_ns // MILLISECOND))
+
+
+def _random_id(spoken: Spoken, counter: int) -> str:
+    return _uuid(spoken.key, counter)
+
+
+def _hex_id(spoken: Spoken, counter: int) -> str:
+    return f"{mix(spoken.key, counter):016x}{mix(spoken.key, counter + 1):016x}"
+
+
+def _whole_amount(spoken: Spoken) -> str:
+    return _amount(spoken).partition(".")[0]
+
+
+def _reason_json(spoken: Spoken) -> str:
+    return json_text(_reason(spoken))
+
+
+def _grpc_code(spoken: Spoken) -> str:
+    return _reason(spoken).partition("code = ")[2].partition(" ")[0] or "Unknown"
+
+
+def _hotel(spoken: Spoken) -> str:
+    return str(1 + int(uniform_at(spoken.key, 72) * 80))
+
+
+def _status(spoken: Spoken) -> str:
+    return str(spoken.status)
+
+
+#: Marks of instants.
+_STAMPS: dict[str, Callable[[int], str]] = {
+    "time": partial(format_rfc3339, digits=9),
+    "time_ms": partial(format_rfc3339, digits=3),
+    "time_mongo": _mongo,
+    "time_pg": _pg,
+    "time_s": format_rfc3339,
+    "epoch_ms": _epoch_ms,
+    "epoch_s": _epoch_s,
+    "time_clf": _clf,
+}
+_VALUES: dict[str, Callable[[Spoken], str]] = {
+    "latency_us": _took_us,
+    "latency_pg": partial(_took, whole_ns=MILLISECOND, thousandth_ns=1000),
+    "latency_ms": _took_ms,
+    "latency_s": partial(_took, whole_ns=SECOND, thousandth_ns=MILLISECOND),
+    "request_id": partial(_random_id, counter=10),
+    "session": partial(_random_id, counter=14),
+    "user": partial(_random_id, counter=14),
+    "order": partial(_random_id, counter=18),
+    "request_hex": partial(_hex_id, counter=90),
+    "product": partial(_pick, counter=22, items=_PRODUCTS),
+    "products": _products,
+    "currency": partial(_pick, counter=29, items=_CURRENCIES),
+    "category": partial(_pick, counter=71, items=_CATEGORIES),
+    "email": _email,
+    "tracking": _tracking,
+    "amount": _amount,
+    "whole_amount": _whole_amount,
+    "bytes": _bytes,
+    "status": _status,
+    "cause": _reason,
+    "cause_json": _reason_json,
+    "grpc_code": _grpc_code,
+    "hotel": _hotel,
+    "hotels": _hotels,
+    "pod": attrgetter("pod"),
+}
+
+
+_DIGITS, _HEX = frozenset("0123456789"), frozenset("0123456789abcdef-")
+_INSTANT = frozenset("0123456789-:.+/ TZUC")
+#: Of which characters values are made, where that is known.
+_ALPHABETS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_STAMPS, _INSTANT),
+    "time_clf": _INSTANT | frozenset("".join(_MONTHS)),
+    **dict.fromkeys(("request_id", "session", "user", "order", "request_hex"), _HEX),
+    **dict.fromkeys(("latency_us", "latency_ms", "bytes", "status", "hotel", "whole_amount"), _DIGITS),
+    **dict.fromkeys(("latency_pg", "latency_s", "amount"), _DIGITS | {"."}),
+    "hotels": _DIGITS | {" "},
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def may_contain(text: str, needle: str) -> bool:
+    """Whether a template's lines can contain a text at all, by the characters of which its values are made.
+
+    >>> may_contain("{time} GET /cart {status}", "error"), may_contain("{time} {cause}", "error")
+    (False, True)
+    """
+    if not needle:
+        return True
+    tokens: list[str | frozenset[str] | None] = []  # a character, or any number of some, or of whatever
+    for place, piece in enumerate(_pieces(text)):
+        tokens += [_ALPHABETS.get(piece)] if place % 2 else list(piece)
+    here = set(range(len(tokens)))
+    for character in needle:
+        there: set[int] = set()
+        for at in here:
+            token = tokens[at] if at < len(tokens) else ""
+            while token is None or isinstance(token, frozenset):
+                if token is None or character in token:
+                    there.add(at)
+                at += 1
+                token = tokens[at] if at < len(tokens) else ""
+            if token == character:
+                there.add(at + 1)
+        here = there
+    return bool(here)
 
 
 def value_of(spoken: Spoken, mark: str) -> str:
     """What a mark stands for in one request."""
-    match mark:
-        case "latency_us":
-            return str(spoken.took_ns // 1000)
-        case "latency_pg":
-            return f"{spoken.took_ns // MILLISECOND}.{spoken.took_ns // 1000 % 1000:03d}"
-        case "request_id":
-            return _uuid(spoken.key, 10)
-        case "session" | "user":
-            return _uuid(spoken.key, 14)
-        case "order":
-            return _uuid(spoken.key, 18)
-        case "product":
-            return _pick(spoken, 22, _PRODUCTS)
-        case "products":
-            return ", ".join(f"'{_PRODUCTS[(mix(spoken.key, 23) + 2 * i) % len(_PRODUCTS)]}'" for i in range(5))
-        case "currency":
-            return _pick(spoken, 29, _CURRENCIES)
-        case "email":
-            return _email(spoken)
-        case "tracking":
-            return _tracking(spoken)
-        case "amount":
-            return _amount(spoken)
-        case "whole_amount":
-            return _amount(spoken).partition(".")[0]
-        case "bytes":
-            return str(2_000 + int(uniform_at(spoken.key, 70) * 9_000)) if spoken.status == 200 else "2354"
-        case "category":
-            return _pick(spoken, 71, _CATEGORIES)
-        case "latency_ms":
-            return str(max(1, spoken.took_ns // MILLISECOND))
-        case "status":
-            return str(spoken.status)
-        case "cause":
-            return _reason(spoken)
-        case "cause_json":
-            return json_text(_reason(spoken))
-        case "grpc_code":
-            return _reason(spoken).partition("code = ")[2].partition(" ")[0] or "Unknown"
-        case "hotel":
-            return str(1 + int(uniform_at(spoken.key, 72) * 80))
-        case "hotels":
-            first = 1 + int(uniform_at(spoken.key, 72) * 76)
-            return " ".join(str(first + n) for n in range(5))
-        case "pod":
-            return spoken.pod
-        case "latency_s":
-            return f"{spoken.took_ns // SECOND}.{spoken.took_ns // MILLISECOND % 1000:03d}"
-        case "request_hex":
-            return f"{mix(spoken.key, 90):016x}{mix(spoken.key, 91):016x}"
-        case _:
-            return _stamp(spoken.t_ns, mark) or "{" + mark + "}"
+    value = _VALUES.get(mark)
+    if value is not None:
+        return value(spoken)
+    stamp = _STAMPS.get(mark)
+    return "{" + mark + "}" if stamp is None else stamp(spoken.t_ns)

@@ -168,6 +168,12 @@ class Container(Parted):
         return f"{self.sandbox.group.path(self.spec.pod_uid)}/{scope_of(self.container_id)}"
 
     @property
+    def log_path(self) -> str:
+        """Where its log lies on the node."""
+        spec = self.spec
+        return f"/var/log/pods/{spec.namespace}_{spec.pod_name}_{spec.pod_uid}/{spec.name}/{self.attempt}.log"
+
+    @property
     def running(self) -> bool:
         """Whether the main process lives."""
         return self.state == "running"

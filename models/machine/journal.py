@@ -52,3 +52,12 @@ class Journal:
 
     def __len__(self) -> int:
         return len(self._lines)
+
+    @property
+    def end(self) -> int:
+        """Position after the last line, counting lost ones."""
+        return self._lines.end
+
+    def since(self, position: int) -> Iterator[JournalLine]:
+        """Lines from a position on that are still there."""
+        return self._lines.since(position)

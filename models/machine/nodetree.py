@@ -1,8 +1,9 @@
 """One view of a node's files: whatever lies at a path, whoever keeps it.
 
 Texts that people and agents wrote (`hostfiles`), what stores keep on drives (`storage.filesystem`), what pods wrote to
-their volumes, files that the kernel makes up (`virtualfiles`), and what is bound to another place: every tool of
-the node, the kubelet's checks and `mount` look through this one. Left out: links, owners and permissions.
+their volumes, what containers print (`containerlogs`), files that the kernel makes up (`virtualfiles`), and what is
+bound to another place: every tool of the node, the kubelet's checks and `mount` look through this one. Left out: links,
+owners and permissions.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import NamedTuple
 
+from simcluster.models.machine import containerlogs
 from simcluster.models.machine.containerspec import Renewed
 from simcluster.models.machine.hosttools.blockdevices import disk_of, numbers_of, part_of
 from simcluster.models.machine.hosttools.virtualfiles import virtual_file, virtual_names
@@ -87,6 +89,9 @@ class NodeTree:
         written = self._written(path)
         if written is not None:
             return Entry(False, bytes_of(written), machine.sim.now)
+        logged = containerlogs.find(machine, path)
+        if logged is not None:
+            return Entry(False, logged.size, logged.changed_ns)
         drive = disk_of(machine, path)
         if drive is not None:
             return Entry(False, 0, machine.booted_ns, numbers_of(drive, path))
@@ -119,7 +124,8 @@ class NodeTree:
         names = dict.fromkeys(virtual_names(self.machine, folder) or ())
         if self.machine.files.is_folder(folder):
             names.update(dict.fromkeys(self.machine.files.entries(folder)))
-        inner = [path[len(prefix) :] for path in (*self._stored_below(folder), *self._written_below(folder))]
+        held = (*self._stored_below(folder), *self._written_below(folder), *containerlogs.below(self.machine, folder))
+        inner = [path[len(prefix) :] for path in held]
         names.update(dict.fromkeys(path.partition("/")[0] for path in inner))
         return sorted(names)
 
@@ -127,7 +133,8 @@ class NodeTree:
         """Paths of all files in a folder and its folders, sorted; none that the kernel makes up."""
         folder = self.place(folder)
         texts = [f"{folder.rstrip('/')}/{name}" for name, _ in self.machine.files.below(folder)]
-        return sorted({*texts, *self._stored_below(folder), *self._written_below(folder)})
+        logged = containerlogs.below(self.machine, folder)
+        return sorted({*texts, *self._stored_below(folder), *self._written_below(folder), *logged})
 
     def texts(self, folder: str) -> tuple[tuple[str, str], ...]:
         """Path from the folder and text of every file below it that has one, sorted."""
@@ -165,6 +172,9 @@ class NodeTree:
             for text in (self._written(path), virtual_file(self.machine, path)):
                 if text is not None:
                     return Content(text)
+            logged = containerlogs.find(self.machine, path)
+            if logged is not None:
+                return Content(containerlogs.GZIP_MAGIC if logged.packed else logged.text())
             if self._is_folder(path):
                 raise FileError("Is a directory")
         return Content(self.machine.files.read(path))
@@ -327,7 +337,7 @@ class NodeTree:
             return True
         below = (volume.path for volume in self._volumes(path))
         return any(place == path or place.startswith(path + "/") for place in below) or bool(
-            self._stored_below(path) or self._written_below(path)
+            self._stored_below(path) or self._written_below(path) or containerlogs.below(self.machine, path)
         )
 
     def _need_folder(self, path: str) -> None:

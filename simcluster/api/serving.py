@@ -22,6 +22,7 @@ from simcluster.api.shortways.statusfields import StatusFields
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
 from simcluster.engine.clock import DAY
+from simcluster.telemetry.klog import ComponentLog
 
 #: How old the server's certificate is when simulated time begins.
 CERTIFICATE_AGE_NS = 30 * DAY
@@ -88,6 +89,11 @@ class Serving(ABC):
     def reach_webhooks(self, backend: WebhookBackend) -> None:
         """Reach the servers of admission webhooks through `backend`."""
         self.registry.admission.cluster.backend = backend
+
+    @property
+    def log(self) -> ComponentLog:
+        """What the server says."""
+        return self.registry.admission.cluster.log
 
     @property
     def authorizer(self) -> Authorizer | None:

@@ -17,6 +17,7 @@ from simcluster.cli.exits import INTERNAL, INTERRUPTED, USAGE
 COMMANDS = {
     "bench": "Measure how fast the simulation runs here.",
     "check": "Prove tasks, faults and files as CI does.",
+    "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",

@@ -6,6 +6,7 @@ needs from the API and writes what is missing. It keeps no copy of the cluster's
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -15,8 +16,10 @@ from simcluster.api.events import EventRecorder
 from simcluster.api.request import User
 from simcluster.api.server import Api
 from simcluster.api.store import Change
+from simcluster.control.process import Process
 from simcluster.control.workqueue import WorkQueue
 from simcluster.engine import MILLISECOND, Parted, Simulation
+from simcluster.telemetry.klog import ComponentLog
 
 #: From a committed write to the watch event at a client: p50 2.5 ms, p95 4.7 ms
 #: (measured against kube-apiserver 1.32). Log-normal with these quantiles.
@@ -81,6 +84,36 @@ ACCOUNTS = {
 }
 
 
+#: How controllers say that a sync failed: position, text (one that begins with a quotation mark is informational and
+#: structured), and the verbosity from which on they do. Source: handleErr, processNextWorkItem of each.
+SYNC_ERRORS = {
+    "daemonset-controller": ("daemon_controller.go:329", "{key} failed with : {error}", 0),
+    "deployment-controller": (
+        "deployment_controller.go:498",
+        '"Error syncing deployment" logger="deployment-controller" deployment="{key}" err={error}',
+        2,
+    ),
+    "disruption-controller": ("disruption.go:628", "Error syncing PodDisruptionBudget {key}, requeuing: {error}", 0),
+    "endpoints-controller": (
+        "endpoints_controller.go:343",
+        '"Error syncing endpoints, retrying" logger="endpoints-controller" service="{key}" err={error}',
+        0,
+    ),
+    "endpointslice-controller": (
+        "endpointslice_controller.go:344",
+        '"Error syncing endpoint slices for service, retrying" logger="endpointslice-controller" key="{key}" '
+        "err={error}",
+        0,
+    ),
+    "job-controller": ("job_controller.go:600", "syncing job: {error}", 0),
+    "namespace-controller": ("namespace_controller.go:164", "deletion of namespace {key} failed: {error}", 0),
+    "replicaset-controller": ("replica_set.go:560", 'sync "{key}" failed with {error}', 0),
+    "replicationcontroller-controller": ("replica_set.go:560", 'sync "{key}" failed with {error}', 0),
+    "resourcequota-controller": ("resource_quota_controller.go:249", "{error}", 0),
+    "statefulset-controller": ("stateful_set.go:438", "error syncing StatefulSet {key}, requeuing: {error}", 0),
+}
+
+
 def account_user(account: str) -> User:
     """The user a component of kube-system is, by the name of its service account."""
     groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
@@ -93,7 +126,7 @@ class Controller(ABC):
     Attributes:
         name: as in `--controllers` and in events, e.g. `deployment-controller`.
         client: its connection, under the identity of its own service account.
-        recorder: writes its Events.
+        recorder: writes its Events; log: its lines in the log of its process.
     """
 
     name: str
@@ -109,6 +142,7 @@ class Controller(ABC):
         )
         self.recorder = EventRecorder(sim, self.client, self.name)
         self.queue = WorkQueue(sim, self._process, self.workers)
+        self.log = sim.log if isinstance(sim, Process) else ComponentLog(sim)
 
     def watch(
         self, resource: str, handler: Callable[[Change], None], wants: Callable[[Change], bool] | None = None
@@ -142,11 +176,23 @@ class Controller(ABC):
         try:
             self.sync(namespace, name)
         except ApiError as error:
+            self._complain(key, error)
             self.on_error(key, error)
         else:
             self.queue.forget(key)
         cost_ns = SYNC_COST_NS + (self.client.writes - before) * WRITE_COST_NS
         return cost_ns + self.client.waited_ns - waited_ns
+
+    def _complain(self, key: str, error: ApiError) -> None:
+        """Say that a sync failed, in this controller's words."""
+        usual = ("controller_utils.go:143", "error syncing {key}: {error}", 0)
+        where, text, verbosity = SYNC_ERRORS.get(self.name, usual)
+        if not self.log.says(verbosity):
+            return
+        if '"' in text[:1]:
+            self.log.text("I", where, text.format(key=key, error=json.dumps(error.message, ensure_ascii=False)))
+        else:
+            self.log.complain(where, text.format(key=key, error=error.message))
 
     def on_error(self, key: str, error: ApiError) -> None:
         """What a failed sync leads to: by default the key comes back with back-off."""

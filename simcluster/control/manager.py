@@ -39,6 +39,7 @@ from simcluster.control.ttlafterfinished import TtlAfterFinishedController
 from simcluster.control.validatingadmissionpolicy import ValidatingAdmissionPolicyStatusController
 from simcluster.control.volumeexpand import VolumeExpandController
 from simcluster.engine import Simulation
+from simcluster.telemetry.klog import ComponentLog
 from simcluster.telemetry.metrics.columns import Samples
 
 #: By the name that `--controllers` of kube-controller-manager uses.
@@ -90,12 +91,14 @@ class ControllerManager:
     Attributes:
         running: whether the process leads and its controllers work.
         controllers: by name, in order of start; those of the last start if it does not run.
+        log: what they say.
     """
 
     def __init__(self, sim: Simulation, api: Api, names: tuple[str, ...] = tuple(CONTROLLERS)) -> None:
         self.sim = sim
         self.api = api
         self.names = names
+        self.log = ComponentLog(sim)
         self.running = False
         self.controllers: dict[str, Controller] = {}
         self._process: Process | None = None
@@ -106,8 +109,15 @@ class ControllerManager:
         if self.running:
             return
         self.running = True
-        process = self._process = Process(self.sim)
+        process = self._process = Process(self.sim, self.log)
         self.controllers = {name: CONTROLLERS[name](process, self.api) for name in self.names}
+
+    def announce(self) -> None:
+        """What a process says that begins to lead."""
+        for name in self.names:
+            self.log.note("controllermanager.go:765", "Started controller", controller=name)
+        for name in self.names:
+            self.log.text("I", "shared_informer.go:320", f"Caches are synced for {name.removesuffix('-controller')}")
 
     def samples(self) -> Samples:
         """Its metrics."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from simcluster.api.store import Store
 from simcluster.engine import Simulation, Timer
+from simcluster.telemetry.klog import ComponentLog
 
 
 class Process(Simulation):
@@ -18,14 +19,16 @@ class Process(Simulation):
 
     Attributes:
         alive: whether its timers still fire.
+        log: what its parts say; nowhere unless it was handed in.
     """
 
-    def __init__(self, sim: Simulation) -> None:
+    def __init__(self, sim: Simulation, log: ComponentLog | None = None) -> None:
         # Not super().__init__(): clock, streams and digest are the world's own.
         self.clock = sim.clock
         self.streams = sim.streams
         self.digest = sim.digest
         self.alive = True
+        self.log = log or ComponentLog(sim)
         self._periodic: list[Timer] = []
 
     def after(self, delay_ns: int, fn: Callable[..., None], *args: Any) -> Timer:

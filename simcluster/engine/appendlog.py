@@ -99,10 +99,10 @@ class AppendLog(Flat, Generic[T]):
         if isinstance(self._blocks, FlatList) and self._blocks:
             self.dropped += len(self._blocks.pop(0))
 
-    def clear(self) -> None:
-        """Drop all entries."""
-        self.dropped = self.end
-        self._blocks, self._tail, self._open = (), None, 0
+    def drop_before(self, position: int) -> None:
+        """Drop sealed blocks of which every entry lies before an absolute position."""
+        while isinstance(self._blocks, FlatList) and self._blocks and self.dropped + self._block <= position:
+            self.drop_block()
 
     def __len__(self) -> int:
         """Entries held now (dropped ones not counted)."""

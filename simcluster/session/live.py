@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from simcluster.api.request import Request as HttpRequest
 from simcluster.engine import MICROSECOND, AppendLog, Snapshot, fork, parse_duration
 from simcluster.engine.clock import unix_us
 from simcluster.session import http, log, plainjson
@@ -102,12 +103,47 @@ class Live:
         if start is not None:
             asked += [("start", str(start)), ("end", str(end)), ("step", str(step))]
         path = "/api/v1/query" if start is None else "/api/v1/query_range"
-        found: list[Any] = self._prometheus(path, asked)["result"]
+        found: list[Any] = self._asked(observability.prometheus(path, asked))["result"]
+        return found
+
+    def logql(
+        self,
+        query: str,
+        *,
+        start: float | None = None,
+        end: float | None = None,
+        step: float | str | None = None,
+        limit: int = 100,
+        direction: str = "backward",
+    ) -> list[dict[str, Any]] | list[Any]:
+        """Ask the cluster's Loki, as `promql` asks Prometheus.
+
+        Args:
+            start, end: Unix seconds. Lines are looked for in the last hour, if nothing else is said; a metric query
+                without a start is of now. step: between values of a range, seconds or a duration.
+            limit: most lines, the newest of them unless `direction` is `forward`.
+
+        Returns:
+            The `result` as Loki's HTTP API gives it: streams with `values` (pairs of Unix nanoseconds and line), or
+            series with `value` or `values`.
+
+        Raises:
+            QueryError: it refused the query, or there is none.
+            BudgetExceeded: as of `kubectl`.
+        """
+        given = {"query": query, "start": start, "end": end, "step": step, "limit": limit, "direction": direction}
+        lines = query.lstrip(" \t\n(").startswith("{")
+        path = "/loki/api/v1/query_range"
+        if not lines and start is None:
+            path = "/loki/api/v1/query"
+            given = {"query": query, "time": end}
+        asked = [(name, _text(value)) for name, value in given.items() if value is not None]
+        found: list[Any] = self._asked(observability.loki(path, asked))["result"]
         return found
 
     def alerts(self) -> list[dict[str, Any]]:
         """Alerts that are pending or firing in the cluster's Prometheus. Raises as `promql`."""
-        found: list[dict[str, Any]] = self._prometheus("/api/v1/alerts", [])["alerts"]
+        found: list[dict[str, Any]] = self._asked(observability.prometheus("/api/v1/alerts"))["alerts"]
         return found
 
     def traces(
@@ -133,17 +169,20 @@ class Live:
         asked = {"service": service, "start": str(end_us - parse_duration(lookback) // MICROSECOND)}
         asked |= {"end": str(end_us), "limit": str(limit), **query}
         request = observability.jaeger(self.world.api.handle, path, () if trace_id else tuple(asked.items()))
+        answer = self._looked(request)
+        return observability.traces_of(answer.wire.code, answer.wire.body)
+
+    def _asked(self, request: HttpRequest) -> Any:
+        """The data of an answer of Prometheus or Loki."""
+        answer = self._looked(request)
+        return observability.data_of(answer.wire.code, answer.wire.body)
+
+    def _looked(self, request: HttpRequest) -> HttpAnswer:
+        """An answer. Raises QueryError: there is none."""
         answer = self.submit("http", http.written(request, "look", counts=True))
         if not isinstance(answer, HttpAnswer):
             raise observability.QueryError(answer.stderr.strip() or "interrupted")
-        return observability.traces_of(answer.wire.code, answer.wire.body)
-
-    def _prometheus(self, path: str, query: list[tuple[str, str]]) -> Any:
-        """The data of an answer of Prometheus."""
-        answer = self.submit("http", http.written(observability.prometheus(path, query), "look", counts=True))
-        if not isinstance(answer, HttpAnswer):
-            raise observability.QueryError(answer.stderr.strip() or "interrupted")
-        return observability.data_of(answer.wire.code, answer.wire.body)
+        return answer
 
     def node(self, name: str) -> RemoteShell:
         """A root shell on a node."""
@@ -211,3 +250,8 @@ class Live:
 
     def answered(self, command: log.Command, effect: Effect) -> None:
         """Nothing to be done."""
+
+
+def _text(value: object) -> str:
+    """A parameter: instants with all their digits, as Loki reads them."""
+    return f"{value:.9f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""How an operator reaches the cluster's Prometheus, Alertmanager and Jaeger: by the API server's proxy.
+"""How an operator reaches the cluster's Prometheus, Alertmanager, Loki and Jaeger: by the API server's proxy.
 
 Who asks so meets what anybody meets in the cluster: no endpoints while a pod is not ready, no answer over a cut link.
 """
@@ -11,20 +11,26 @@ from typing import Any
 
 from simcluster.api.request import ADMIN, Request, Response, User
 
-#: Where the charts' Services stand (`world/manifests/observe*.yaml`).
+#: Where the charts' Services stand (`world/manifests/observe*.yaml`, `logging.yaml`).
 PROMETHEUS = "/api/v1/namespaces/observe/services/prometheus-server:80/proxy"
 ALERTMANAGER = "/api/v1/namespaces/observe/services/prometheus-alertmanager:9093/proxy"
+LOKI = "/api/v1/namespaces/observe/services/loki:3100/proxy"
 #: Port of Jaeger's query service. An application may bring its own; the one of `observe` is for all others.
 JAEGER_PORT = 16686
 
 
 class QueryError(Exception):
-    """Prometheus or Jaeger refused a query, or could not be reached; the message is what was answered."""
+    """A query was refused, or nobody could be reached; the message is what was answered."""
 
 
 def prometheus(path: str, query: Sequence[tuple[str, str]] = (), user: User = ADMIN) -> Request:
     """The request for a path of Prometheus, such as `/api/v1/query`."""
     return Request("GET", PROMETHEUS + path, tuple(query), user=user)
+
+
+def loki(path: str, query: Sequence[tuple[str, str]] = (), user: User = ADMIN) -> Request:
+    """The request for a path of Loki, such as `/loki/api/v1/labels`."""
+    return Request("GET", LOKI + path, tuple(query), user=user)
 
 
 def jaeger(

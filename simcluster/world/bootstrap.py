@@ -29,6 +29,7 @@ OBSERVE = (
     "observe-stores.yaml",
     "observe-alertmanager.yaml",
     "observe-traces.yaml",
+    "logging.yaml",
 )
 
 #: Images that a node made by kubeadm has before the first pod runs there.

@@ -14,17 +14,19 @@ from typing import Protocol
 
 from simcluster.api.client import Client
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import Json
-from simcluster.control.kubelet.klog import klog_line
+from simcluster.api.objects import Json, name_of, namespace_of
+from simcluster.api.store import Change
 from simcluster.engine import SECOND, Simulation, Timer, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.telemetry.klog import ComponentLog, klog_line, klog_text
 from simcluster.telemetry.metrics.columns import Samples
 from simcluster.world import apimetrics, etcdmetrics
-from simcluster.world.apigate import GatedApi
+from simcluster.world.apigate import ETCD_TIMEOUT, GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.durations import WriteDurations
+from simcluster.world.etcdlog import EtcdLog
 from simcluster.world.identitylease import IdentityLease
 from simcluster.world.kubernetesservice import KubernetesService
 
@@ -40,6 +42,8 @@ LEASES = "leases.coordination.k8s.io"
 ETCD_PATIENCE_NS = 20 * SECOND
 #: From exec to the first answer of kube-apiserver and of etcd on a small control plane.
 SERVE_NS = 3 * SECOND
+#: What the components call themselves.
+KUBERNETES = "v1.32.13"
 #: --secure-port of the controller manager and of the scheduler.
 _SECURE_PORTS = (10257, 10259)
 #: Flags whose value names a file that must be there at the start.
@@ -47,7 +51,16 @@ _FILE_FLAGS = ("kubeconfig", "authentication-kubeconfig", "authorization-kubecon
 
 
 class Part(Protocol):
-    """What runs inside of an elected process."""
+    """What runs inside of an elected process.
+
+    Attributes:
+        log: its lines.
+    """
+
+    log: ComponentLog
+
+    def announce(self) -> None:
+        """Say what it says when it begins to lead."""
 
     def start(self) -> None:
         """Lead: do the work."""
@@ -154,6 +167,13 @@ def _flag_problem(container: Container) -> str:
     return ""
 
 
+def verbosity_of(container: Container) -> int:
+    """What the flag `--v` says."""
+    words = (*container.spec.command, *container.spec.args)
+    given = [word.partition("=")[2] for word in words if word.startswith(("--v=", "-v="))]
+    return int(given[-1]) if given and given[-1].isdecimal() else 0
+
+
 class ElectedComponent(Component):
     """The scheduler or the controller manager: one process leads and does the work.
 
@@ -185,6 +205,19 @@ class ElectedComponent(Component):
     def started(self, container: Container) -> None:
         """A process has started: it leads at once if it is the first ever, else it waits for the Lease."""
         super().started(container)
+        now, program = self.sim.now, self.name
+        title = "Kubernetes Scheduler" if program == "kube-scheduler" else program
+        port = _SECURE_PORTS[program == "kube-scheduler"]
+        lock = f"attempting to acquire leader lease kube-system/{program}..."
+        for where, text in (
+            ("serving.go:386", "Generated self-signed cert in-memory"),
+            ("server.go:166", f'"Starting {title}" version="{KUBERNETES}"'),
+            ("server.go:168", '"Golang settings" GOGC="" GOMAXPROCS="" GOTRACEBACK=""'),
+            ("tlsconfig.go:243", '"Starting DynamicServingCertificateController"'),
+            ("secure_serving.go:213", f"Serving securely on 127.0.0.1:{port}"),
+            ("leaderelection.go:257", lock),
+        ):
+            container.write(klog_text("I", now, where, text), "stderr")
         if self.leader == "bootstrap":
             self._lead(container)
         elif not self.leader:
@@ -197,6 +230,7 @@ class ElectedComponent(Component):
             return
         self.leader = ""
         self.part.stop()
+        self.part.log.detach()
         if self._renewal is not None:
             self._renewal.cancel()
         now = self.sim.now
@@ -212,6 +246,13 @@ class ElectedComponent(Component):
         """The API server has not answered for the renew deadline: a leader gives up and exits."""
         container = self.processes.get(self.leader)
         if container is None or self.api.available:
+            return
+        if self.sim.now < lost_ns + RENEW_DEADLINE_NS:
+            url = f"https://{self.api.address}/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{self.name}"
+            why = ETCD_TIMEOUT if self.api.serving else f"dial tcp {self.api.address}: connect: connection refused"
+            said = f"error retrieving resource lock kube-system/{self.name}: "
+            said += why if self.api.serving else f'Get "{url}?timeout=5s": {why}'
+            container.write(klog_text("E", self.sim.now, "leaderelection.go:436", said), "stderr")
             return
         where = "leaderelection.go:429"
         lease = f"kube-system/{self.name}"
@@ -252,6 +293,10 @@ class ElectedComponent(Component):
         self._holder = identity
         self._write({"holderIdentity": identity, "leaseDurationSeconds": 15}, acquired=True)
         self._renewal = self.sim.every(RENEW_NS, self._renew, first_ns=self.sim.now + RENEW_NS)
+        said = f"successfully acquired lease kube-system/{self.name}"
+        container.write(klog_text("I", self.sim.now, "leaderelection.go:271", said), "stderr")
+        self.part.log.attach(container.write, verbosity_of(container))
+        self.part.announce()
         self.part.start()
 
     def _renew(self) -> None:
@@ -290,11 +335,13 @@ class Etcd(Component):
         self.durations = durations
         self.changed = changed
         self._seen = False
+        self._logs: dict[str, EtcdLog] = {}
 
     def started(self, container: Container) -> None:
         """A member starts; it answers when its log is read."""
         super().started(container)
         self.durations.started(etcd=container)
+        self._logs[container.container_id] = EtcdLog(container, self.api.store)
         if not self._seen:
             self._seen = True
             return
@@ -303,6 +350,9 @@ class Etcd(Component):
     def ended(self, container: Container) -> None:
         """A member is gone."""
         super().ended(container)
+        log = self._logs.pop(container.container_id, None)
+        if log is not None:
+            log.end()
         if not self.processes and self.api.storing:
             self.api.storing = False
             self.changed()
@@ -330,11 +380,15 @@ class ApiServer(Component):
         self.identity = IdentityLease(sim, api)
         self.service = KubernetesService(sim, api)
         self._seen = False
+        api.store.subscribe("services", self)
 
     def started(self, container: Container) -> None:
         """A process starts: it serves as soon as etcd answers, or gives up."""
         super().started(container)
         self.durations.started(server=container)
+        self.api.log.attach(container.write, verbosity_of(container))
+        self.api.log.text("I", "options.go:228", f"external host was not specified, using {container.machine.address}")
+        self.api.log.note("server.go:142", "Version:", version=KUBERNETES)
         if not self._seen:
             self._seen = True
             self._begin(container)
@@ -344,6 +398,8 @@ class ApiServer(Component):
     def ended(self, container: Container) -> None:
         """A process is gone."""
         super().ended(container)
+        if not self.processes:
+            self.api.log.detach()
         if not self.processes and self.api.serving:
             self.api.serving = False
             self.identity.end()
@@ -352,6 +408,9 @@ class ApiServer(Component):
 
     def _begin(self, container: Container) -> None:
         """The process serves, and keeps what is its own."""
+        self.api.log.text("I", "secure_serving.go:213", "Serving securely on [::]:6443")
+        self.api.log.text("I", "shared_informer.go:320", "Caches are synced for node_authorizer")
+        self.api.log.text("I", "cache.go:39", "Caches are synced for APIServiceRegistrationController controller")
         self.identity.begin(container.machine.name, container.container_id)
         self.service.begin()
 
@@ -372,6 +431,27 @@ class ApiServer(Component):
         """Its own metrics, or those of a kubelet behind `nodes/NAME/proxy`, to whom they are allowed."""
         return apimetrics.exposition(self.api, call)
 
+    def lost_etcd(self) -> None:
+        """Say that nobody accepts connections where etcd should be (grpc-go's words)."""
+        dial = "dial tcp 127.0.0.1:2379: connect: connection refused"
+        self.api.log.text(
+            "W",
+            "logging.go:55",
+            "[core] [Channel #1 SubChannel #3]grpc: addrConn.createTransport failed to connect to "
+            '{Addr: "127.0.0.1:2379", ServerName: "127.0.0.1:2379", }. Err: connection error: desc = '
+            f'"transport: Error while dialing: {dial}"',
+        )
+
+    def notify(self, change: Change) -> None:
+        """A Service was written: say which addresses it was given."""
+        spec = change.object["spec"]
+        address = spec.get("clusterIP", "None")
+        if change.kind != "ADDED" or address in ("", "None"):
+            return
+        key = f"{namespace_of(change.object)}/{name_of(change.object)}"
+        text = f'"allocated clusterIPs" service="{key}" clusterIPs={{"IPv4":"{address}"}}'
+        self.api.log.text("I", "alloc.go:330", text)
+
     def _serve(self, container_id: str, began_ns: int) -> None:
         container = self.processes.get(container_id)
         if container is None or self.api.serving:
@@ -381,6 +461,7 @@ class ApiServer(Component):
             self._begin(container)
             self.changed()
         elif self.sim.now - began_ns < ETCD_PATIENCE_NS:
+            self.lost_etcd()
             self.sim.after(SECOND, self._serve, container_id, began_ns)
         else:
             text = "Error creating leases: error creating storage factory: context deadline exceeded"
@@ -422,11 +503,15 @@ class ControlPlane:
             self._down_since_ns = -1
         elif self._down_since_ns < 0:
             self._down_since_ns = self.sim.now
-            self.sim.after(RENEW_DEADLINE_NS, self._lost, self.sim.now)
+            for step in range(1, RENEW_DEADLINE_NS // RETRY_NS + 1):
+                self.sim.after(step * RETRY_NS, self._lost, self.sim.now)
 
     def _lost(self, since_ns: int) -> None:
         if self._down_since_ns != since_ns:
             return
+        server = self.components["kube-apiserver"]
+        if isinstance(server, ApiServer) and not self.api.storing:
+            server.lost_etcd()
         for component in self.components.values():
             if isinstance(component, ElectedComponent):
                 component.api_lost(since_ns)

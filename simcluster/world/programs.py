@@ -11,6 +11,8 @@ from simcluster.control.blackbox.program import BlackboxProgram
 from simcluster.control.clusterdns import CoreDns
 from simcluster.control.kubeproxy import KubeProxy, ProxyProgram
 from simcluster.control.kubestatemetrics.program import StateMetricsProgram
+from simcluster.control.logs.loki import LogDatabases, LokiProgram
+from simcluster.control.logs.promtail import PromtailProgram
 from simcluster.control.operator import Operators
 from simcluster.control.prometheus.program import Databases, PrometheusProgram
 from simcluster.models.apps.server import ServerProgram
@@ -20,14 +22,17 @@ from simcluster.models.machine.program import Program, ProgramCatalog
 from simcluster.world.controlplane import ControlPlane
 
 #: Images that are known for what they measure.
-_MONITORING = ("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "blackbox-exporter")
+_MONITORING = (
+    *("prometheus", "alertmanager", "kube-state-metrics", "node-exporter", "blackbox-exporter", "loki", "promtail"),
+)
 
 
 class WorldPrograms:
     """Which program a container of this world runs (a `ProgramCatalog`).
 
     Attributes:
-        databases: what Prometheus's pods keep; outside: what Alertmanager's do, and who is on call.
+        databases: what Prometheus's pods keep; logs: what Loki's do.
+        outside: what Alertmanager's do, and who is on call.
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class WorldPrograms:
         self.plane = plane
         self.proxies = proxies
         self.databases = Databases()
+        self.logs = LogDatabases()
         self.outside = Outside()
 
     def program_for(self, container: Container) -> Program:
@@ -64,4 +70,8 @@ class WorldPrograms:
             return BlackboxProgram(container, program)
         if name == "kube-state-metrics":
             return StateMetricsProgram(container, program, self.operators.api)
+        if name == "loki":
+            return LokiProgram(container, program, self.logs)
+        if name == "promtail":
+            return PromtailProgram(container, program, self.operators.api)
         return NodeExporterProgram(container, program)

@@ -33,6 +33,7 @@ from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
 from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
+from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.world import apiservices, bootstrap
 from simcluster.world.apigate import GatedApi
@@ -213,7 +214,7 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
-        """Install Prometheus, Alertmanager, exporters and Jaeger in the namespace `observe`, as charts do.
+        """Install Prometheus with its kin, Loki with its agents and Jaeger in the namespace `observe`, as charts do.
 
         Time passes until they serve.
 
@@ -231,6 +232,11 @@ class World:
     def series(self) -> MetricStore | None:
         """What Prometheus has on its disk (a `promql.storage.Queryable`); None where there is none."""
         return self.programs.databases.newest
+
+    @property
+    def lines(self) -> LogStore | None:
+        """What Loki has on its disk (a `logql.storage.LogSource`); None where there is none."""
+        return self.programs.logs.newest
 
     def available(self, namespace: str) -> bool:
         """Whether every Deployment and StatefulSet of the namespace has all its replicas available."""

@@ -95,7 +95,19 @@ class Pair(LazyLines):
     def size_bytes(self) -> int:
         return 2
 
-    def lines(self, last: int | None = None) -> list[LogLine]:
+    @property
+    def count(self) -> int:
+        return 2
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.t_ns - SECOND, self.t_ns
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return ("stdout",)
+
+    def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
         return [LogLine(self.t_ns - SECOND // 2, "stdout", "early"), LogLine(self.t_ns, "stdout", "late")]
 
 

@@ -214,7 +214,7 @@ def _inspect(machine: Machine, asked: Options) -> ExecResult:
         "exitCode": container.exit_code,
         "reason": container.reason,
         "message": container.message,
-        "logPath": f"/var/log/pods/{spec.namespace}_{spec.pod_name}_{spec.pod_uid}/{spec.name}/{container.attempt}.log",
+        "logPath": container.log_path,
         "resources": {"linux": linux},
         "mounts": [{"containerPath": mount.path, "hostPath": mount.host} for mount in container.mounts],
     }

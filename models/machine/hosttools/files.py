@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from simcluster.engine import format_rfc3339
 from simcluster.engine.clock import month_name
+from simcluster.models.machine import containerlogs
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.nodetree import Entry, NodeTree
 from simcluster.models.machine.process import ExecResult, Pausing
@@ -73,6 +74,19 @@ def _cat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
         answer.out.append(content.text)
         took += content.delay_ns
     return answer.result(took)
+
+
+def _zcat(machine: Machine, args: list[str], stdin: str) -> ExecResult:
+    """gzip 1.12; only what the kubelet compressed is in its format."""
+    answer = _Answer("gzip")
+    for path in _split(args)[1]:
+        logged = containerlogs.find(machine, normalize(path, "/root"))
+        if logged is not None and logged.packed:
+            answer.out.append(logged.text())
+            continue
+        what = "not in gzip format" if NodeTree(machine).is_file(normalize(path, "/root")) else ERROR_TEXTS["ENOENT"]
+        answer.err.append(f"\ngzip: {path}: {what}\n" if what.startswith("not") else f"gzip: {path}: {what}\n")
+    return answer.result()
 
 
 def _ls(machine: Machine, args: list[str], stdin: str) -> ExecResult:
@@ -273,6 +287,7 @@ def _nano(machine: Machine, args: list[str], stdin: str) -> ExecResult:
 
 TOOLS: dict[str, Callable[[Machine, list[str], str], ExecResult]] = {
     "cat": _cat,
+    "zcat": _zcat,
     "cp": _cp,
     "du": _du,
     "fallocate": _fallocate,

@@ -112,7 +112,7 @@ class Disk:
         self._coming: dict[str, _Coming] = {}  # requests of loads that have not ended, counted beforehand
         self._request_errors = kernellines.RateLimit("blk_print_req_error")
         self._buffer_errors = kernellines.RateLimit("buffer_io_error")
-        self._daemons.booted(self.born_ns, self._write_ns())
+        self._daemons.booted(self.born_ns, self.write_ns())
 
     # Names.
 
@@ -179,7 +179,7 @@ class Disk:
         self.smart.cycles += 1
         self.counters, self._coming = Counters(), {}
         self._work.busy_ns = 0.0
-        self._daemons.booted(now, self._write_ns())
+        self._daemons.booted(now, self.write_ns())
 
     def fail_stop(self) -> None:
         """It never answers again."""
@@ -478,9 +478,9 @@ class Disk:
         """Bring the backlog, and what daemons have done, up to now."""
         self._work.settle(self.sim.now)
         if self._daemons.there:
-            self._daemons.look(self.sim.now, self._write_ns())
+            self._daemons.look(self.sim.now, self.write_ns())
 
-    def _write_ns(self) -> float:
+    def write_ns(self) -> float:
         """How long a daemon's write takes now; 0 while the drive answers nobody."""
         if self.outage is not None or not self.modes:
             return 0.0 if self.outage is not None else self._healthy_write_ns

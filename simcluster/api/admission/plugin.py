@@ -14,6 +14,7 @@ from simcluster.api.registry.attributes import Attributes
 from simcluster.api.resources import BUILT_IN, ResourceTable
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
+from simcluster.telemetry.klog import ComponentLog
 
 if TYPE_CHECKING:
     from simcluster.api.authorization.authorizer import Authorizer
@@ -28,6 +29,7 @@ class Cluster:
         policies, hooks: the admission policies and webhooks in force.
         authorizer: decides who may do what; None allows everything.
         backend: reaches the webhooks' servers; None if there is no network.
+        log: what the API server says.
         spent_ns, warnings: what webhooks and policies cost and said during the present request.
     """
 
@@ -40,6 +42,7 @@ class Cluster:
         self.hooks = WebhookSource(sim, store)
         self.backend: WebhookBackend | None = None
         self.authorizer: Authorizer | None = None
+        self.log = ComponentLog(sim)
         self.spent_ns = 0
         self.warnings: list[str] = []
 

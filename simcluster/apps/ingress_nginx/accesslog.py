@@ -6,11 +6,11 @@ a pod) would add.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 from simcluster.engine.streams import mix
 from simcluster.models.apps.logs import Wording
-from simcluster.models.apps.marks import Spoken
+from simcluster.models.apps.marks import Spoken, fill, value_of
 from simcluster.models.machine.network import Backend
 from simcluster.models.traffic.cluster.operations import LogTemplate
 
@@ -41,9 +41,16 @@ class AccessWording(Wording):
 
     def text(self, template: LogTemplate, spoken: Spoken) -> str:
         """A line, with the client and the endpoint that was asked."""
-        key = mix(spoken.key, 1_000_000)
+        return fill(template.text, partial(self._value, template, spoken))
+
+    def _value(self, template: LogTemplate, spoken: Spoken, mark: str) -> str:
+        if mark == "client":
+            return f"203.0.113.{1 + mix(spoken.key, 1_000_000) % 250}"
+        if mark != "upstream":
+            return value_of(spoken, mark)
         name = template.text.rpartition("] []")[0].rpartition("[")[2]
         endpoints = dict(self._pools).get(name, ())
-        address, port = endpoints[key % len(endpoints)] if endpoints else ("-", 0)
-        text = template.text.replace("{upstream}", f"{address}:{port}" if port else "-")
-        return super().text(replace(template, text=text.replace("{client}", f"203.0.113.{1 + key % 250}")), spoken)
+        if not endpoints:
+            return "-"
+        address, port = endpoints[mix(spoken.key, 1_000_000) % len(endpoints)]
+        return f"{address}:{port}" if port else "-"

@@ -78,6 +78,8 @@ class ApiServiceAvailability(Controller):
         if api_service is None or not api_service["spec"].get("service"):
             return
         status, reason, message = self._verdict(api_service)
+        if status == "False":
+            self.api.log.complain("remote_available_controller.go:448", f"{name} failed with: {message}")
         if reason == "FailedDiscoveryCheck":
             self.queue.add_after(f"/{name}", RESYNC_NS)
         before = condition(api_service, "Available")

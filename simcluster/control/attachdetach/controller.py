@@ -30,7 +30,8 @@ from simcluster.control.volumes.attachable import (
     volumes_of,
 )
 from simcluster.control.volumes.matching import VOLUMES
-from simcluster.engine import MILLISECOND, MINUTE, SECOND, Simulation
+from simcluster.engine import MILLISECOND, MINUTE, SECOND, Simulation, format_rfc3339
+from simcluster.telemetry.logql.units import go_duration
 
 #: How long the CSI plugin waits for the external attacher (csiTimeout).
 TIMEOUT_NS = 2 * MINUTE
@@ -184,6 +185,14 @@ class AttachDetachController(Controller):
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay_ns = min(RETRY_MAX_NS, RETRY_BASE_NS << min(failures - 1, 20))
         self._since[key] = self._not_before[key] = self.sim.now + delay_ns
+        node = key.partition("/")[0]
+        self.log.text(
+            "E",
+            "nestedpendingoperations.go:348",
+            f'Operation for "{{volumeName:kubernetes.io/csi/{name_of(volume)} podName: nodeName:{node}}}" '
+            f"failed. No retries permitted until {format_rfc3339(self.sim.now + delay_ns)} (durationBeforeRetry "
+            f'{go_duration(delay_ns)}). Error: AttachVolume.Attach failed for volume "{name_of(volume)}" : {error}',
+        )
         for pod in users:
             message = f'AttachVolume.Attach failed for volume "{name_of(volume)}" : {error}'
             self.recorder.event(pod, "Warning", "FailedAttachVolume", message)

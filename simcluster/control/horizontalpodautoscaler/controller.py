@@ -157,6 +157,14 @@ class Autoscaling:
                 best = outcome
         if best is None or (failures and best.replicas < current):
             message = f"the HPA was unable to compute the replica count: {failures[0].cause}"
+            reference = self.autoscaler["spec"]["scaleTargetRef"]
+            what = f"{reference['kind']}/{self.namespace}/{reference['name']}"
+            counted = f"{len(failures)} invalid out of {len(specs)}"
+            self.controller.log.complain(
+                "horizontal.go:275",
+                f"failed to compute desired number of replicas based on listed metrics for {what}: invalid metrics "
+                f"({counted}), first error is: {failures[0].cause}",
+            )
             self._condition(SCALING_ACTIVE, "False", failures[0].reason, message)
             count = f"{len(failures)} invalid out of {len(specs)}"
             self._report_failure(current, f"invalid metrics ({count}), first error is: {failures[0].message}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simcluster.engine import format_rfc3339
 from simcluster.models.machine.machine import Machine
+from simcluster.telemetry.klog import klog_line
 
 
 class KubeletLog:
@@ -25,18 +25,3 @@ class KubeletLog:
         pid = machine.units.units["kubelet.service"].pid
         text = klog_line(level, machine.os.clock.now_ns(), pid, where, message, **values)
         machine.log.write(machine.sim.now, "kubelet.service", "kubelet", pid, text)
-
-
-def klog_line(level: str, now_ns: int, pid: int, where: str, message: str, **values: object) -> str:
-    """A structured line of klog v2; `level` is I, W, E or F."""
-    stamp = format_rfc3339(now_ns, digits=6)
-    listed = "".join(f" {key}={_quoted(value)}" for key, value in values.items())
-    return f'{level}{stamp[5:7]}{stamp[8:10]} {stamp[11:26]} {pid:7d} {where}] "{message}"{listed}'
-
-
-def _quoted(value: object) -> str:
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, list):
-        return "[" + ",".join(_quoted(item) for item in value) + "]"
-    return str(value)

@@ -15,12 +15,12 @@ from simcluster.control.kubestatemetrics import infrastructure, pods, workloads
 from simcluster.control.kubestatemetrics.sheet import Sheet
 from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
-from simcluster.control.operator.textlog import klog_text
 from simcluster.control.process import Process
 from simcluster.engine import SECOND, FlatDict
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.telemetry.klog import klog_text
 from simcluster.telemetry.metrics.columns import Exposed, Group, Row, Samples
 
 PORT = 8080

@@ -80,6 +80,7 @@ class NodeIpamController(Controller):
                 raise ApiError(500, "", "failed to allocate cidr from cluster cidr: CIDR allocation failed", {})
             self._taken[number], self._of_node[name] = name, number
         cidr = f"{ipaddress.IPv4Address(self._first + (number << (32 - MASK_SIZE)))}/{MASK_SIZE}"
+        self.log.note("range_allocator.go:428", "Set node PodCIDR", logger=self.name, node=name, podCIDRs=[cidr])
         patch = {"spec": {"podCIDR": cidr, "podCIDRs": [cidr]}}
         self.client.patch("nodes", "", name, patch, kind="merge")
 

@@ -127,6 +127,7 @@ class NodeLifecycleController(Controller):
         self._to_taint: dict[str, dict[str, None]] = {}  # zone -> nodes waiting for NoExecute
         self._tainted_at: dict[str, int] = {}  # zone -> last time a node of it was tainted
         self._interval: dict[str, int | None] = {}
+        self._zones: dict[str, str] = {}  # their states at the last look
         self._all_down = False
         self._marking = sim.stream("node-lifecycle", "marking")
         self.watch("nodes", self._on_node)
@@ -216,6 +217,7 @@ class NodeLifecycleController(Controller):
         health = self._health.get(name)
         if health is None:
             health = self._health[name] = _Health(heartbeat, renewed, now)
+            self._say(886, "Missing timestamp for Node. Assuming now as a timestamp", node=name)
         elif renewed != health.renewed or heartbeat != health.heartbeat:
             # Our own change to Unknown touches no heartbeat, so it is no sign of life.
             health.heartbeat, health.renewed, health.probe_ns = heartbeat, renewed, now
@@ -285,15 +287,30 @@ class NodeLifecycleController(Controller):
     def _set_rates(self, ready: dict[str, list[bool]]) -> None:
         states = {zone: zone_state(entries) for zone, entries in ready.items()}
         all_down = bool(states) and all(state == FULL_DISRUPTION for state in states.values())
+        for zone, state in states.items():
+            before = self._zones.get(zone)
+            if before is None:
+                self._say(1234, "Initializing eviction metric for zone", zone=zone)
+            if before != state and (before is not None or state != "Normal" or not self._zones):
+                self._say(1080, "Controller detected that zone is now in new state", zone=zone, newState=state)
+            self._zones[zone] = state
         if all_down and not self._all_down:
+            self._say(1038, "Controller detected that all Nodes are not-Ready. Entering master disruption mode")
             self._enter_disruption()
         elif self._all_down and not all_down:
+            self._say(1065, "Controller detected that some Nodes are Ready. Exiting master disruption mode")
             # Nobody was heard while the fault lasted: every node gets its full grace period again.
             for health in self._health.values():
                 health.probe_ns = self.sim.now
         self._all_down = all_down
         for zone, state in states.items():
             self._interval[zone] = eviction_interval_ns(state, len(ready[zone]), all_down)
+
+    def _say(self, line: int, message: str, **values: str) -> None:
+        """A line of the log; a zone without labels has no name."""
+        if "zone" in values:
+            values["zone"] = "" if values["zone"] == ":" else values["zone"]
+        self.log.note(f"node_lifecycle_controller.go:{line}", message, logger="node-lifecycle-controller", **values)
 
     def _enter_disruption(self) -> None:
         """No node is heard of: the fault is our own, so nothing is evicted any more (handleDisruption)."""

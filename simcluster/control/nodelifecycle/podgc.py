@@ -88,6 +88,8 @@ class PodGarbageCollector(Controller):
         return ready_status(node) != "True" and any(entry["key"] == OUT_OF_SERVICE for entry in taints_of(node))
 
     def _remove(self, pod: ApiObject) -> None:
+        key = f"{namespace_of(pod)}/{name_of(pod)}"
+        self.log.note("gc_controller.go:343", "PodGC is force deleting Pod", logger=self.name, pod=key)
         try:
             self.client.delete("pods", namespace_of(pod), name_of(pod), uid=uid_of(pod), grace_period_s=0)
         except ApiError as error:

@@ -134,6 +134,7 @@ class TaintEvictionController(Controller):
         if pod is None or uid_of(pod) != uid or is_terminating(pod):
             return
         self.recorder.event(pod, "Normal", EVICTION, f"Marking for deletion Pod {key}")
+        self.log.note("taint_eviction.go:113", "Deleting pod", logger=self.name, controller=self.name, pod=key)
         message = "Taint manager: deleting due to NoExecute taint"
         try:
             self.client.update_status("pods", with_disruption(pod, "DeletionByTaintManager", message, self.sim.now))

@@ -20,11 +20,11 @@ from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.election import LeaderElection
 from simcluster.control.operator.failure import ReconcileError, Requeue
 from simcluster.control.operator.reflector import Reflector
-from simcluster.control.operator.textlog import klog_text
 from simcluster.control.process import Process
 from simcluster.control.workqueue import WorkQueue
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Program
+from simcluster.telemetry.klog import klog_text
 
 
 class Operator(ABC):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from simcluster.api.server import Api
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.operator.operator import Operator
-from simcluster.control.operator.textlog import klog_text
 from simcluster.control.process import Process
 from simcluster.engine import MILLISECOND
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.program import Program, WrappedProgram
+from simcluster.telemetry.klog import klog_text
 
 #: From exec until a Go controller has parsed its flags and connects; a typical magnitude.
 START_NS = 400 * MILLISECOND

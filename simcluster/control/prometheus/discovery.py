@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from simcluster.api.objects import ApiObject, condition, controller_of, name_of, namespace_of, uid_of
+from simcluster.api.objects import ApiObject, name_of, namespace_of
 from simcluster.api.store import Store
+from simcluster.control.metalabels import META, described, of_container, of_pod, of_port, pod_labels
 from simcluster.engine import FlatDict
 from simcluster.telemetry.metrics.columns import Labels
 from simcluster.telemetry.metrics.config import Discovery, Job
 from simcluster.telemetry.metrics.relabel import relabelled
 
-_META = "__meta_kubernetes_"
 #: What each role lists and watches.
 RESOURCES = {
     "node": ("nodes",),
@@ -134,28 +134,13 @@ def make_target(job: Job, labels: Mapping[str, str]) -> Discovered | None:
     return target, tuple(sorted(given.items()))
 
 
-def _sanitised(name: str) -> str:
-    """A label's name of what Kubernetes calls a label (strutil.SanitizeLabelName)."""
-    return "".join([c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name])
-
-
-def _described(kind: str, obj: Mapping[str, Any]) -> dict[str, str]:
-    """Name, labels and annotations of an object."""
-    found = {f"{_META}{kind}_name": name_of(obj)}
-    for part in ("label", "annotation"):
-        for name, value in (obj["metadata"].get(f"{part}s") or {}).items():
-            found[f"{_META}{kind}_{part}_{_sanitised(name)}"] = value
-            found[f"{_META}{kind}_{part}present_{_sanitised(name)}"] = "true"
-    return found
-
-
 def _node(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
     node = sources[0]
     assert node is not None
     addresses = {one["type"]: one["address"] for one in (node.get("status") or {}).get("addresses") or ()}
     port = ((node.get("status") or {}).get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port", 10250)
-    found = {**_described("node", node), "instance": name_of(node)}
-    found |= {f"{_META}node_address_{kind}": address for kind, address in addresses.items()}
+    found = {**described("node", node), "instance": name_of(node)}
+    found |= {f"{META}node_address_{kind}": address for kind, address in addresses.items()}
     if "InternalIP" in addresses:
         yield {**found, "__address__": f"{addresses['InternalIP']}:{port}"}
 
@@ -164,78 +149,29 @@ def _service(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
     service = sources[0]
     assert service is not None
     host = f"{name_of(service)}.{namespace_of(service)}.svc"
-    found = {**_described("service", service), f"{_META}namespace": namespace_of(service)}
-    found[f"{_META}service_cluster_ip"] = service["spec"].get("clusterIP", "")
-    found[f"{_META}service_type"] = service["spec"].get("type", "ClusterIP")
+    found = {**described("service", service), f"{META}namespace": namespace_of(service)}
+    found[f"{META}service_cluster_ip"] = service["spec"].get("clusterIP", "")
+    found[f"{META}service_type"] = service["spec"].get("type", "ClusterIP")
     for port in service["spec"].get("ports") or ():
-        named = {f"{_META}service_port_name": port.get("name", ""), f"{_META}service_port_number": str(port["port"])}
-        named[f"{_META}service_port_protocol"] = port.get("protocol", "TCP")
+        named = {f"{META}service_port_name": port.get("name", ""), f"{META}service_port_number": str(port["port"])}
+        named[f"{META}service_port_protocol"] = port.get("protocol", "TCP")
         yield {**found, **named, "__address__": f"{host}:{port['port']}"}
-
-
-def _of_pod(pod: Mapping[str, Any]) -> dict[str, str]:
-    status, controller = pod.get("status") or {}, controller_of(pod)
-    ready = condition(pod, "Ready")
-    found = {
-        **_described("pod", pod),
-        f"{_META}pod_ip": status.get("podIP", ""),
-        f"{_META}pod_ready": str(ready["status"] if ready else "unknown").lower(),
-        f"{_META}pod_phase": status.get("phase", ""),
-        f"{_META}pod_node_name": pod["spec"].get("nodeName", ""),
-        f"{_META}pod_host_ip": status.get("hostIP", ""),
-        f"{_META}pod_uid": uid_of(pod),
-    }
-    if controller is not None:
-        found[f"{_META}pod_controller_kind"] = controller["kind"]
-        found[f"{_META}pod_controller_name"] = controller["name"]
-    return found
-
-
-def _of_container(pod: Mapping[str, Any], container: Mapping[str, Any], init: bool = False) -> dict[str, str]:
-    listed = (pod.get("status") or {}).get("initContainerStatuses" if init else "containerStatuses") or ()
-    ids = [one.get("containerID", "") for one in listed if one["name"] == container["name"]]
-    return {
-        f"{_META}pod_container_name": container["name"],
-        f"{_META}pod_container_image": container["image"],
-        f"{_META}pod_container_id": ids[0] if ids else "",
-        f"{_META}pod_container_init": str(init).lower(),
-    }
-
-
-def _of_port(port: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        f"{_META}pod_container_port_name": port.get("name", ""),
-        f"{_META}pod_container_port_number": str(port["containerPort"]),
-        f"{_META}pod_container_port_protocol": port.get("protocol", "TCP"),
-    }
 
 
 def _pod(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
     pod = sources[0]
     assert pod is not None
-    address = (pod.get("status") or {}).get("podIP", "")
-    if not address:
-        return
-    found = {**_of_pod(pod), f"{_META}namespace": namespace_of(pod)}
-    containers = [(one, False) for one in pod["spec"]["containers"]]
-    containers += [(one, True) for one in pod["spec"].get("initContainers") or ()]
-    for container, init in containers:
-        known = {**found, **_of_container(pod, container, init)}
-        ports = container.get("ports") or ()
-        if not ports:
-            yield {**known, "__address__": address}
-        for port in ports:
-            yield {**known, **_of_port(port), "__address__": f"{address}:{port['containerPort']}"}
+    yield from pod_labels(pod)
 
 
 def _endpoints(sources: Sequence[ApiObject | None]) -> Iterator[dict[str, str]]:
     endpoints, service, *others = sources
     assert endpoints is not None
     pods = {name_of(pod): pod for pod in others if pod is not None}
-    found = {**_described("endpoints", endpoints), f"{_META}namespace": namespace_of(endpoints)}
+    found = {**described("endpoints", endpoints), f"{META}namespace": namespace_of(endpoints)}
     if service is not None:
         found |= next(_service((service,)), {})
-        for key in [key for key in found if key.startswith(f"{_META}service_port") or key == "__address__"]:
+        for key in [key for key in found if key.startswith(f"{META}service_port") or key == "__address__"]:
             del found[key]
     for subset in endpoints.get("subsets") or ():
         for ready, listed in (("true", subset.get("addresses")), ("false", subset.get("notReadyAddresses"))):
@@ -249,22 +185,22 @@ def _endpoint(
 ) -> dict[str, str]:
     found = {
         "__address__": f"{address['ip']}:{port['port']}",
-        f"{_META}endpoint_port_name": port.get("name", ""),
-        f"{_META}endpoint_port_protocol": port.get("protocol", "TCP"),
-        f"{_META}endpoint_ready": ready,
-        f"{_META}endpoint_node_name": address.get("nodeName", ""),
+        f"{META}endpoint_port_name": port.get("name", ""),
+        f"{META}endpoint_port_protocol": port.get("protocol", "TCP"),
+        f"{META}endpoint_ready": ready,
+        f"{META}endpoint_node_name": address.get("nodeName", ""),
     }
     reference = address.get("targetRef") or {}
     if reference:
-        found[f"{_META}endpoint_address_target_kind"] = reference.get("kind", "")
-        found[f"{_META}endpoint_address_target_name"] = reference.get("name", "")
+        found[f"{META}endpoint_address_target_kind"] = reference.get("kind", "")
+        found[f"{META}endpoint_address_target_name"] = reference.get("name", "")
     pod = pods.get(reference.get("name", "")) if reference.get("kind") == "Pod" else None
     if pod is not None:
-        found |= _of_pod(pod)
+        found |= of_pod(pod)
         for container in pod["spec"]["containers"]:
             for declared in container.get("ports") or ():
                 if declared["containerPort"] == port["port"]:
-                    found |= {**_of_container(pod, container), **_of_port(declared)}
+                    found |= {**of_container(pod, container), **of_port(declared)}
     return found
 
 

@@ -27,6 +27,7 @@ from simcluster.control.replicaset.expectations import Expectations
 from simcluster.control.replicaset.facts import FactsByPod, Known
 from simcluster.control.replicaset.status import calculate_status
 from simcluster.engine import SECOND, Simulation
+from simcluster.telemetry.logql.units import go_duration
 
 REPLICA_SETS = "replicasets.apps"
 
@@ -92,6 +93,13 @@ class ReplicaSetController(Controller):
             self.queue.add_after(_key(owner), (seconds + 1) * SECOND)
 
     # Reconciling.
+
+    def _process(self, key: str) -> int:
+        cost_ns = super()._process(key)
+        if self.log.says():
+            own = f'logger="{self.name}" kind="{self.kind}" key="{key}" duration="{go_duration(cost_ns)}"'
+            self.log.text("I", "replica_set.go:679", f'"Finished syncing" {own}')
+        return cost_ns
 
     def sync(self, namespace: str, name: str) -> None:
         """Bring one ReplicaSet's pods and status to what its spec says."""

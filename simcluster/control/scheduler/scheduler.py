@@ -43,6 +43,7 @@ from simcluster.control.volumes.matching import (
     is_bound,
 )
 from simcluster.engine import MICROSECOND, MILLISECOND, MINUTE, Simulation, format_rfc3339
+from simcluster.telemetry.klog import ComponentLog
 from simcluster.telemetry.metrics.columns import Samples
 
 #: One scheduling cycle: p50 of a pod from creation to binding is 7 ms, of which the watch
@@ -67,6 +68,7 @@ class Scheduler:
         self.api = api
         self.client = Client(api, User("system:kube-scheduler", ("system:authenticated",)), "kube-scheduler")
         self.recorder = EventRecorder(sim, self.client, self.name)
+        self.log = ComponentLog(sim)
         self.plugins: list[Plugin] = [plugin() for plugin in REGISTRY.values()]
         self.running = False
         self.queue = SchedulingQueue()
@@ -81,6 +83,9 @@ class Scheduler:
         self.start()
 
     # The process.
+
+    def announce(self) -> None:
+        """What a process says that begins to lead: nothing of its own."""
 
     def samples(self) -> Samples:
         """Its metrics."""
@@ -312,6 +317,8 @@ class Scheduler:
             self._unassume(queued, f'running Bind plugin "DefaultBinder": {error.message}')
             return
         self.attempts.ended("scheduled", self.sim.now - queued.since_ns)
+        if self.log.says(2):
+            self.log.note("schedule_one.go:314", "Successfully bound pod to node", pod=info.key, node=node)
         message = f"Successfully assigned {info.key} to {node}"
         self.recorder.event(info.pod, "Normal", messages.SCHEDULED, message)
 
@@ -427,6 +434,11 @@ class Scheduler:
     def _report(self, queued: QueuedPod, reason: str, message: str, nominated: str | None = None) -> None:
         """Write the event, the condition PodScheduled and the nominated node."""
         info = queued.info
+        if reason == messages.SCHEDULER_ERROR:
+            self.log.complain("schedule_one.go:1110", message, "Error scheduling pod; retrying", pod=info.key)
+        elif self.log.says(2):
+            text = "Unable to schedule pod; no fit; waiting"
+            self.log.note("schedule_one.go:1069", text, pod=info.key, err=message)
         self.recorder.event(info.pod, "Warning", messages.FAILED_SCHEDULING, message)
         current = self.client.cache.get("pods", info.namespace, name_of(info.pod))
         if current is None or uid_of(current) != info.uid:

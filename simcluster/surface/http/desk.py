@@ -11,6 +11,7 @@ import hmac
 import json
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -22,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simcluster.api.request import Request as ApiRequest
 from simcluster.surface.http.door import Caller, Turns
-from simcluster.surface.observability import QueryError, alertmanager, jaeger, prometheus
+from simcluster.surface.observability import QueryError, alertmanager, jaeger, loki, prometheus
 from simcluster.surface.protocols import BudgetExceeded
 
 #: A command line for a node, a diagnosis: longer ones are mistakes.
@@ -76,6 +77,7 @@ class Desk:
             Route("/status", self._status),
             Route("/get_app", self._get_app),
             Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
+            Route("/loki/api/{path:path}", self._loki, methods=["GET", "POST"]),
             Route("/jaeger/api/{path:path}", self._jaeger),
             Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
             Mount("/", self._further),
@@ -83,7 +85,15 @@ class Desk:
         return Starlette(routes=routes)
 
     async def _prometheus(self, request: Request) -> Response:
-        """The cluster's Prometheus, through the API server; queries by form are taken, too."""
+        """The cluster's Prometheus, through the API server."""
+        return await self._proxied(request, prometheus, "/api")
+
+    async def _loki(self, request: Request) -> Response:
+        """The cluster's Loki, in the same way."""
+        return await self._proxied(request, loki, "/loki/api")
+
+    async def _proxied(self, request: Request, asking: Callable[..., ApiRequest], head: str) -> Response:
+        """What the API server's proxy answers; queries by form are taken, too."""
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
@@ -93,7 +103,7 @@ class Desk:
             if text is None:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
-        return await self._exchanged(prometheus(f"/api/{request.path_params['path']}", query))
+        return await self._exchanged(asking(f"{head}/{request.path_params['path']}", query))
 
     async def _jaeger(self, request: Request) -> Response:
         """The cluster's Jaeger, likewise."""

@@ -1,7 +1,7 @@
 """MCP servers over a toolbox: one with all tools, and those that SREGym mounts one by one.
 
-`/mcp` is streamable HTTP with all tools; `/kubectl`, `/prometheus`, `/jaeger`, `/submit` and `/desk` are mounts with
-their own, of the older SSE transport (`/kubectl/sse`) and streamable HTTP (`/kubectl/mcp`).
+`/mcp` is streamable HTTP with all tools; `/kubectl`, `/prometheus`, `/loki`, `/jaeger`, `/submit` and `/desk` are
+mounts with their own, of the older SSE transport (`/kubectl/sse`) and streamable HTTP (`/kubectl/mcp`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _INSTRUCTIONS = (
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "kubectl": ("exec_kubectl_cmd_safely", "rollback_command", "get_previous_rollbackable_cmd"),
     "prometheus": ("get_metrics", "get_alerts"),
+    "loki": ("get_logs", "get_labels", "get_label_values"),
     "jaeger": ("get_services", "get_operations", "get_traces", "get_dependency_graph"),
     "submit": ("submit",),
     "desk": ("run_on_node", "wait_tool", "get_alert", "diagnose", "fork", "counterfactual"),

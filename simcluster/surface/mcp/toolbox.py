@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from simcluster.api.request import Request
+from simcluster.engine import format_rfc3339, parse_rfc3339
 from simcluster.engine.clock import unix_us
 from simcluster.surface.http.desk import Incident
 from simcluster.surface.http.door import Caller, Turns
 from simcluster.surface.mcp import rules
 from simcluster.surface.mcp.copies import LONGEST_COPY_S, MOST_TRIED, Tried, tried
 from simcluster.surface.mcp.undo import Undo
-from simcluster.surface.observability import QueryError, data_of, jaeger, prometheus, traces_of
+from simcluster.surface.observability import QueryError, data_of, jaeger, loki, prometheus, traces_of
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 
 Found = TypeVar("Found")
 #: Seconds that one `wait` takes at most, as agents of SREGym know it.
 LONGEST_WAIT_S = 120
+#: Lines that `get_logs` shows at most.
+MOST_LINES = 100
+_EPOCH_NS = -parse_rfc3339("1970-01-01T00:00:00Z")
 #: Traces of one answer.
 MOST_TRACES = 20
 
@@ -89,6 +94,27 @@ class Toolbox:
         """Alerts that are pending or firing in Prometheus (JSON)."""
         return await self._prometheus("/api/v1/alerts", [])
 
+    async def get_logs(self, query: str, last_n_minutes: int = 15) -> str:
+        """Lines of a LogQL query in the last minutes, oldest first: at most the 100 newest. Of a metric query (rate,
+        count_over_time, ...) its value now (JSON).
+        """
+        if last_n_minutes <= 0:
+            raise Refused(f"last_n_minutes must be a positive number: {last_n_minutes}")
+        since = [("since", f"{last_n_minutes}m"), ("limit", str(MOST_LINES))]
+        lines = query.lstrip(" \t\n(").startswith("{")
+        path, more = ("/loki/api/v1/query_range", since) if lines else ("/loki/api/v1/query", [])
+        found = await self._data(loki(path, [("query", query), *more]))
+        return rules.shown(_lines(found["result"]) if lines else json.dumps(found))
+
+    async def get_labels(self) -> str:
+        """Names of the labels that streams in Loki have (JSON)."""
+        return rules.shown(json.dumps(await self._data(loki("/loki/api/v1/labels")) or []))
+
+    async def get_label_values(self, label: str) -> str:
+        """Values of a label of streams in Loki (JSON)."""
+        path = f"/loki/api/v1/label/{quote(label, safe='')}/values"
+        return rules.shown(json.dumps(await self._data(loki(path)) or []))
+
     async def get_services(self) -> str:
         """Names of the services that have sent traces to Jaeger (JSON)."""
         return await self._jaeger("/api/services", {})
@@ -124,10 +150,12 @@ class Toolbox:
             raise Refused(str(problem)) from None
 
     async def _prometheus(self, path: str, query: list[tuple[str, str]]) -> str:
-        asked = prometheus(path, query)
+        return rules.shown(json.dumps(await self._data(prometheus(path, query))))
+
+    async def _data(self, asked: Request) -> Any:
         answer = await self._take(lambda: self._turns.door.exchange(asked, Caller()))
         try:
-            return rules.shown(json.dumps(data_of(answer.wire.code, answer.wire.body)))
+            return data_of(answer.wire.code, answer.wire.body)
         except QueryError as problem:
             raise Refused(str(problem)) from None
 
@@ -210,3 +238,18 @@ def _printed(result: CommandResult) -> str:
     """What a command printed, its errors after its output."""
     text = rules.shown(result.stdout + result.stderr)
     return text if result.exit_code == 0 or result.stderr else f"{text}\n(exit code {result.exit_code})"
+
+
+def _lines(streams: list[dict[str, Any]]) -> str:
+    """Lines of all streams by time, each with its instant and whose it is."""
+    listed = [
+        (int(at), _whose(one["stream"]), text) for one in streams for at, text in one["values"]
+    ]  # as Loki gives them: by stream
+    listed.sort()
+    found = [f"{format_rfc3339(at - _EPOCH_NS, digits=9)} {whose} {text}" for at, whose, text in listed]
+    return "\n".join(found) if found else "No logs found."
+
+
+def _whose(labels: dict[str, str]) -> str:
+    known = [labels[name] for name in ("namespace", "pod", "container") if labels.get(name)]
+    return "/".join(known) or labels.get("unit") or labels.get("service_name", "")

@@ -43,11 +43,9 @@ def success(data: Any) -> Answer:
 def result(found: Result) -> Answer:
     """`resultType`, `result` and `stats` of a query; only lines end in a newline."""
     if found.kind == "streams":
-        inside: Any = [
-            {"stream": dict(labels), "values": [[str(t_ns), line] for t_ns, line in lines]}
-            for labels, lines in found.streams
-        ]
-        returned = sum(len(lines) for _, lines in found.streams)  # integers
+        listed = [(labels, [[str(t_ns), line] for t_ns, line in lines]) for labels, lines in found.streams]
+        inside: Any = [{"stream": dict(labels), "values": values} for labels, values in listed]
+        returned = sum(len(values) for _, values in listed)  # integers
     else:
         inside = _values(found)
         returned = len(found.series)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from simcluster.telemetry.logql.storage import LogSource, Stream
+from simcluster.telemetry.logql.files import FileLines
+from simcluster.telemetry.logql.storage import Line, LogSource, Stream
 from simcluster.telemetry.promql.storage import Labels, Matcher
 
 #: A value for each step, None where there is none.
@@ -14,6 +15,8 @@ Rows = dict[Labels, Row]
 MAX_SERIES = 500
 #: `max_query_bytes_read`: what can be looked through, and taken apart, in the two seconds that a query may take here.
 MAX_BYTES_READ, MAX_BYTES_PARSED = 64 << 20, 8 << 20
+#: What is worded when it is read costs so many times what is only looked through.
+WORDING = 3
 
 
 class QueryError(ValueError):
@@ -41,18 +44,35 @@ class Context:
         self.streams = self.lines = self.size_bytes = self.passed = 0
         self._read = self._parsed = 0
 
-    def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Stream]:
-        """Streams of a selector with their lines in [from_ns, to_ns).
+    def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int, needle: str = "") -> list[Stream]:
+        """Streams of a selector with their lines in [from_ns, to_ns), of which those with `needle` are wanted.
+
+        Reading them raises QueryError where it is more than a query may read.
+        """
+        found = self.source.select(matchers, from_ns, to_ns, needle)
+        self.streams += len(found)
+        return found
+
+    def read(self, lines: Iterable[Line], *, lazily: bool) -> Iterator[Line]:
+        """Lines as they are read.
 
         Raises:
             QueryError: it is more than a query may read.
         """
-        found = self.source.select(matchers, from_ns, to_ns)
-        self.streams += len(found)
-        self._read += sum(len(line) for one in found for _, line in one.entries)  # integers
-        if self._read > MAX_BYTES_READ:
-            raise _too_much(self._read, MAX_BYTES_READ)
-        return found
+        weight = WORDING if lazily else 1
+        for line in lines:
+            self._read += weight * len(line[1])
+            if self._read > MAX_BYTES_READ:
+                raise _too_much(self._read, MAX_BYTES_READ)
+            yield line
+
+    def forward(self, stream: Stream) -> Iterator[Line]:
+        """A stream's lines, oldest first."""
+        return self.read(stream.entries, lazily=isinstance(stream.entries, FileLines))
+
+    def backward(self, stream: Stream) -> Iterator[Line]:
+        """A stream's lines, newest first."""
+        return self.read(reversed(stream.entries), lazily=isinstance(stream.entries, FileLines))
 
     def parse(self, text: str) -> None:
         """Count a line that is taken apart.

@@ -12,7 +12,7 @@ from simcluster.telemetry.logql.binary import applied
 from simcluster.telemetry.logql.context import Context, QueryError, Rows, limited
 from simcluster.telemetry.logql.overtime import range_aggregation
 from simcluster.telemetry.logql.parsing import parse
-from simcluster.telemetry.logql.pipeline import Pipeline
+from simcluster.telemetry.logql.pipeline import Pipeline, needle_of
 from simcluster.telemetry.logql.storage import LogSource, Stream
 from simcluster.telemetry.promql.storage import Labels
 
@@ -86,8 +86,8 @@ def query(source: LogSource, text: str, t_ns: int) -> Result:
 def _logs(tree: syntax.Selection, context: Context, span: tuple[int, int], limit: int, forward: bool) -> list[Stream]:
     pipeline = Pipeline(tree.stages, context)
     passed: list[tuple[int, str, Labels]] = []
-    for labels, lines in context.select(tree.matchers, *span):
-        some = pipeline.run(labels, lines if forward else reversed(lines))
+    for stream in context.select(tree.matchers, *span, needle_of(tree.stages)):
+        some = pipeline.run(stream.labels, context.forward(stream) if forward else context.backward(stream))
         passed += [(one.t_ns, one.text, tuple(sorted(one.labels.items()))) for one in islice(some, limit)]
     passed.sort(key=_earliest if forward else _latest)
     found: dict[Labels, list[tuple[int, str]]] = {}

@@ -6,18 +6,17 @@ Left out: following (`tail`), protobuf, tenants, rules, deletion, patterns and d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from simcluster.telemetry.logql import answers, storage
 from simcluster.telemetry.logql.context import QueryError
-from simcluster.telemetry.logql.entry import LEVEL, METADATA_BYTES, detected_level
 from simcluster.telemetry.logql.evaluation import query, query_range
 from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length
 from simcluster.telemetry.logql.parsing import parse, parse_selector
 from simcluster.telemetry.logql.push import push
-from simcluster.telemetry.logql.storage import Line, LogSource
+from simcluster.telemetry.logql.storage import LogSource
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.logql.syntax import Selection
 from simcluster.telemetry.logql.tokens import ParseError
@@ -129,21 +128,14 @@ def _series(asked: Request) -> Answer:
 
 def _stats(asked: Request) -> Answer:
     matchers = parse_selector(asked.values.one("query"))
-    found = asked.source.select(matchers, *_checked_span(asked))
+    found = asked.source.volumes(matchers, *_checked_span(asked))
     body = {
         "streams": len(found),
         "chunks": len(found),
-        "bytes": sum(_size(entries) for _, entries in found),  # integers
-        "entries": sum(len(entries) for _, entries in found),  # integers
+        "bytes": sum(one.size_bytes for one in found),  # integers
+        "entries": sum(one.lines for one in found),  # integers
     }
     return answer(200, encoded(body) + "\n", answers.JSON)
-
-
-def _size(entries: Sequence[Line]) -> int:
-    """Bytes of lines, and of the levels noted with them: every text once."""
-    levels = {detected_level(line) for _, line in entries}
-    noted = sum(len(level) for level in levels) + len(LEVEL)  # integers
-    return sum(len(line.encode()) + METADATA_BYTES for _, line in entries) + noted  # integers
 
 
 def _volume(asked: Request) -> Answer:
@@ -152,13 +144,13 @@ def _volume(asked: Request) -> Answer:
     span = _checked_span(asked)
     wanted = [name for name in values.one("targetLabels").split(",") if name] or [one.name for one in matchers]
     found: dict[Labels, int] = {}
-    for labels, entries in asked.source.select(matchers, *span):
+    for labels, _, size in asked.source.volumes(matchers, *span):
         shown = [item for item in labels if item[0] in wanted]
         keys = [tuple(shown)]
         if values.one("aggregateBy") == "labels":
             keys = [((name, ""),) for name, _ in (shown if values.one("targetLabels") else labels)]
         for key in keys:
-            found[key] = found.get(key, 0) + _size(entries)
+            found[key] = found.get(key, 0) + size
     rows = sorted(found.items(), key=_largest)
     return answers.vector(rows[: values.limit() if values.one("limit") else VOLUME_ROWS], span[1])
 

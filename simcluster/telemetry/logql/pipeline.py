@@ -33,9 +33,9 @@ class Pipeline:
         self._context = context
         self.only_filters = not self._stages
 
-    def filtered(self, lines: Sequence[Line]) -> Sequence[Line]:
+    def filtered(self, read: Iterable[Line]) -> Sequence[Line]:
         """Lines that pass, if there are only filters."""
-        passed = lines
+        passed = lines = list(read)
         for test in self._tests:
             passed = [one for one in passed if test(one[1])]
         self._context.lines += len(lines)
@@ -60,6 +60,18 @@ class Pipeline:
                 if all(stage(entry) for stage in self._stages):
                     context.passed += 1
                     yield entry
+
+
+def needle_of(stages: Sequence[syntax.Stage]) -> str:
+    """The longest text that lines must contain to pass, as they came; empty if there is none."""
+    found = ""
+    for stage in stages:
+        if not isinstance(stage, syntax.LineFilter):
+            break
+        (text, is_address), *others = stage.texts
+        if stage.op == "|=" and not others and not is_address and len(text) > len(found):
+            found = text
+    return found
 
 
 def prepared(stage: syntax.Stage) -> Stage:

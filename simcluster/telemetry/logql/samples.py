@@ -9,7 +9,7 @@ from simcluster.telemetry.logql import syntax
 from simcluster.telemetry.logql.context import Context, QueryError, braces
 from simcluster.telemetry.logql.entry import DETAILS, ERROR, LEVEL, Entry
 from simcluster.telemetry.logql.filtering import Stage, label_test
-from simcluster.telemetry.logql.pipeline import Pipeline
+from simcluster.telemetry.logql.pipeline import Pipeline, needle_of
 from simcluster.telemetry.logql.units import go_duration_ns, size_bytes
 from simcluster.telemetry.promql.storage import Labels
 
@@ -39,7 +39,9 @@ def samples(node: syntax.RangeAggregation, context: Context) -> dict[Labels, Ser
     from_ns, to_ns = context.steps[0] - node.offset_ns - node.range_ns + 1, context.steps[-1] - node.offset_ns + 1
     found: dict[Labels, Series] = {}
     key = Grouped(node)
-    for labels, lines in context.select(node.selection.matchers, from_ns, to_ns):
+    needle = needle_of(node.selection.stages)
+    for stream in context.select(node.selection.matchers, from_ns, to_ns, needle):
+        labels, lines = stream.labels, context.forward(stream)
         if pipeline.only_filters and node.unwrap is None and key.kept is not None and LEVEL not in key.kept:
             times, values = found.setdefault(key.of(dict(labels)), ([], []))
             measure = _size if node.op.startswith("bytes") else _one

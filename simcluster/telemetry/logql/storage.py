@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Reversible, Sequence
 from typing import NamedTuple, Protocol
 
 from simcluster.telemetry.promql.regex import compiled
@@ -21,17 +21,32 @@ class Stream(NamedTuple):
     """
 
     labels: Labels
-    entries: Sequence[Line]
+    entries: Reversible[Line]
+
+
+class Volume(NamedTuple):
+    """How many lines and bytes a stream has."""
+
+    labels: Labels
+    lines: int
+    size_bytes: int
 
 
 class LogSource(Protocol):
     """Where lines are."""
 
-    def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Stream]:
-        """Streams that match all `matchers`, sorted by labels, with their lines in [from_ns, to_ns), if any."""
+    def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int, needle: str = "") -> list[Stream]:
+        """Streams that match all `matchers`, sorted by labels, with their lines in [from_ns, to_ns), if any.
+
+        Args:
+            needle: only lines that contain it are wanted; others may be among them.
+        """
 
     def streams(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Labels]:
         """Labels of the same streams, without their lines."""
+
+    def volumes(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Volume]:
+        """How much there is of the same streams, sorted by labels."""
 
 
 def matches(matcher: Matcher, value: str) -> bool:

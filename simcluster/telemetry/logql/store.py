@@ -1,7 +1,8 @@
 """Lines as an ingester keeps them: append-only per stream, in sealed blocks that forks share.
 
-Lines may arrive late; they are put in order when they are read. Left out: structured metadata of clients, replication,
-and that a query sees chunks rather than lines.
+Lines may arrive late; they are put in order when they are read. Those that an agent took from containers' files are
+worded when a query reads them (`files`). Left out: structured metadata of clients, replication, and that a query sees
+chunks rather than lines.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from simcluster.engine import AppendLog, Flat
-from simcluster.telemetry.logql.storage import Line, Stream, all_match
+from simcluster.telemetry.logql.entry import LEVEL, METADATA_BYTES, detected_level
+from simcluster.telemetry.logql.files import FileLines, FileLog, Piece, volumes
+from simcluster.telemetry.logql.limits import Limits
+from simcluster.telemetry.logql.storage import Line, Stream, Volume, all_match
 from simcluster.telemetry.promql.storage import Labels, Matcher
 
 #: Lines of a sealed block.
@@ -124,23 +128,33 @@ class LogStore:
     """All streams.
 
     Args:
-        max_bytes: of lines; beyond that the oldest block of the largest stream goes. 0 for no limit.
-        max_age_ns: blocks whose lines are all older go. 0 for no limit (`retention_period` of Loki).
+        max_bytes: of pushed lines; beyond that the oldest block of the largest stream goes. 0 for no limit.
+        max_age_ns: blocks whose lines are all older go, and files of which nothing younger is known. 0 for no limit
+            (`retention_period` of Loki).
+
+    Attributes:
+        limits: how fast lines are taken by who serves it.
     """
 
     def __init__(self, max_bytes: int = 0, max_age_ns: int = 0) -> None:
         self.max_bytes, self.max_age_ns = max_bytes, max_age_ns
         self._streams: dict[Labels, StreamLog] = {}
+        self._files: dict[Labels, FileLog] = {}
         self._bytes = 0
         self.received_bytes = self.received_lines = 0
+        self.limits = Limits()
 
     def __len__(self) -> int:
-        return len(self._streams)
+        return len(self._streams) + len(self._files)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all lines."""
+        """Bytes of all lines that were pushed."""
         return self._bytes
+
+    def knows(self, labels: Labels) -> bool:
+        """Whether there is such a stream, or such a file."""
+        return labels in self._streams or labels in self._files
 
     def append(self, labels: Labels, t_ns: int, line: str) -> None:
         """Add a line to the stream with these labels (see `labelled`)."""
@@ -159,18 +173,48 @@ class LogStore:
                 break
             self._bytes -= largest.drop_block()
 
-    def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Stream]:
+    def take(self, piece: Piece) -> None:
+        """Add what an agent read from a file."""
+        log = self._files.get(piece.labels)
+        if log is None:
+            log = self._files[piece.labels] = FileLog(piece.labels)
+            self._forget()
+        log.take(piece)
+        self.received_bytes += piece.size_bytes
+        self.received_lines += len(piece.entries)
+
+    def _forget(self) -> None:
+        """Let files go that ended long ago."""
+        newest = max(log.latest_ns for log in self._files.values())
+        for labels in [each for each, log in self._files.items() if 0 < log.latest_ns < newest - self.max_age_ns]:
+            if self.max_age_ns:
+                del self._files[labels]
+
+    def select(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int, needle: str = "") -> list[Stream]:
         """Streams that match, sorted by labels, with their lines in [from_ns, to_ns), if any."""
         found = []
-        for labels, log in sorted(self._matching(matchers, from_ns, to_ns).items()):
+        for labels, log in self._matching(matchers, from_ns, to_ns).items():
             lines = log.between(from_ns, to_ns)
             if lines:
                 found.append(Stream(labels, lines))
-        return found
+        for labels, (stream, file) in self._in_files(matchers, from_ns, to_ns).items():
+            found.append(Stream(labels, FileLines(file, stream, (from_ns, to_ns), needle)))
+        return sorted(found, key=_labels_of)
 
     def streams(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Labels]:
         """Labels of streams that match and may have lines in [from_ns, to_ns)."""
-        return sorted(self._matching(matchers, from_ns, to_ns))
+        return sorted([*self._matching(matchers, from_ns, to_ns), *self._in_files(matchers, from_ns, to_ns)])
+
+    def volumes(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> list[Volume]:
+        """How much there is of streams that match, sorted by labels."""
+        found = []
+        for labels, log in self._matching(matchers, from_ns, to_ns).items():
+            lines = log.between(from_ns, to_ns)
+            if lines:
+                found.append(Volume(labels, len(lines), _noted(lines)))
+        for file, wanted in self._by_file(matchers, from_ns, to_ns).items():
+            found += [one for one in volumes(self._files[file], (from_ns, to_ns)) if one.labels in wanted]
+        return sorted(found)
 
     def _matching(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> dict[Labels, StreamLog]:
         return {
@@ -179,6 +223,32 @@ class LogStore:
             if log.overlaps(from_ns, to_ns) and all_match(matchers, labels)
         }
 
+    def _in_files(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> dict[Labels, tuple[str, FileLog]]:
+        return {
+            labels: (stream, log)
+            for log in self._files.values()
+            for stream, labels in log.streams(from_ns, to_ns)
+            if all_match(matchers, labels)
+        }
+
+    def _by_file(self, matchers: Sequence[Matcher], from_ns: int, to_ns: int) -> dict[Labels, list[Labels]]:
+        found = {
+            file: [labels for _, labels in log.streams(from_ns, to_ns) if all_match(matchers, labels)]
+            for file, log in self._files.items()
+        }
+        return {file: wanted for file, wanted in found.items() if wanted}
+
 
 def _bytes_of(log: StreamLog) -> int:
     return log.size_bytes
+
+
+def _labels_of(stream: Stream) -> Labels:
+    return stream.labels
+
+
+def _noted(lines: Sequence[Line]) -> int:
+    """Bytes of lines, and of the levels noted with them: every text once."""
+    levels = {detected_level(line) for _, line in lines}
+    noted = sum(len(level) for level in levels) + len(LEVEL)  # integers
+    return sum(len(line.encode()) + METADATA_BYTES for _, line in lines) + noted  # integers

@@ -76,7 +76,7 @@ def read_config(text: str) -> Config:
         if not isinstance(given, dict):
             raise ConfigError("yaml: unmarshal errors: cannot unmarshal into config.plain")
         whole = given.get("global") or {}
-        jobs = tuple(_job(job, whole) for job in given.get("scrape_configs") or ())
+        jobs = tuple(read_job(job, whole) for job in given.get("scrape_configs") or ())
         names = [job.name for job in jobs]
         for name in names:
             if names.count(name) > 1:
@@ -95,7 +95,8 @@ def read_config(text: str) -> Config:
         raise ConfigError(str(error)) from None
 
 
-def _job(given: Mapping[str, Any], whole: Mapping[str, Any]) -> Job:
+def read_job(given: Mapping[str, Any], whole: Mapping[str, Any]) -> Job:
+    """One entry of `scrape_configs`; `whole`: the `global` part. Raises ConfigError, and others for other shapes."""
     if not given.get("job_name"):
         raise ConfigError("job_name is empty")
     interval = _duration(given, "scrape_interval", _duration(whole, "scrape_interval", INTERVAL_NS))
@@ -127,7 +128,7 @@ def _alertmanager(numbered: tuple[int, Mapping[str, Any]]) -> Job:
     """One entry of `alertmanagers`; its time-out is 10 s (DefaultAlertmanagerConfig)."""
     number, given = numbered
     path = str(given.get("path_prefix") or "").rstrip("/") + "/api/v2/alerts"
-    return _job({**given, "job_name": f"config-{number}", "metrics_path": path, "scrape_timeout": "10s"}, {})
+    return read_job({**given, "job_name": f"config-{number}", "metrics_path": path, "scrape_timeout": "10s"}, {})
 
 
 def _duration(given: Mapping[str, Any], key: str, default: int) -> int:

@@ -52,7 +52,7 @@ def test_an_episode_that_its_budget_ended_repeats_with_its_grade(tmp_path: Path)
     assert episode.node("worker-1").sh("sleep 100000").exit_code == 130
     with pytest.raises(BudgetExceeded):
         episode.kubectl("get pods -A")
-    episode.diagnose({"component": "Node/\u2028", "details": {"a": [1, 2.5, None]}})
+    episode.diagnose({"component": "Node/\u2028", "values": [1, 2.5, "\u2029"]})
     episode.finish()
     episode.write_log(path, "budget")
     again = replay(path)

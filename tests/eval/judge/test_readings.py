@@ -38,7 +38,7 @@ def run(line: str) -> ExecResult:
     verdict = judge(answer, TRUTHS[name], INVENTORY)
     found = read(answer, INVENTORY)
     shown = verdict.to_dict()
-    head = f"blamed {found.blamed} mentioned {found.mentioned} families {found.families} aside {found.aside}\n"
+    head = f"blamed {found.blamed} mentioned {found.mentioned} families {found.families} follows {found.follows}\n"
     return ExecResult(
         f"{head}{verdict.explain()}\n{shown['passed']} {shown['score']} {shown['yes']} {shown['dimensions']}\n"
     )

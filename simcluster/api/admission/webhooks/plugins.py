@@ -146,8 +146,13 @@ def _verdict(hook: Hook, attributes: Attributes, seen: Resource, cluster: Cluste
     except CallFailure as failure:
         if cluster.spent_ns >= DEADLINE_NS:
             raise timed_out() from None
+        name = json.dumps(hook.name)
         if hook.ignores_failure:
+            text = f"Failed calling webhook, failing open {hook.name}: failed calling webhook {name}: {failure}"
+            cluster.log.text("W", "dispatcher.go:217", text)
             return None
+        text = f"Failed calling webhook, failing closed {hook.name}: failed calling webhook {name}: {failure}"
+        cluster.log.text("W", "dispatcher.go:225", text)
         raise failed(hook, failure) from None
 
 

@@ -1,0 +1,122 @@
+"""Components of the world as people write them: in pieces, without `service`, as a pod, within an address."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simcluster.eval.judge.tokens import Token
+from simcluster.eval.judge.vocabulary import words
+
+#: A stem so long is no word of everyday English.
+_LONG = 12
+_PIECES_MAX = 4
+#: Letters of a name that are looked for first.
+_BEGUN = 4
+_POD = re.compile(r"-(?:[a-z0-9]{5,10}-[a-z0-9]{5}|\d+|pods?|deployment|service|deploy)(?![\w-])")
+#: What makes a longer name of it.
+_LONGER = re.compile(r"-[^\s>-]")
+_ADDRESS = re.compile(r":\d|\.[a-z]")
+
+
+class Mention(NamedTuple):
+    """A component that is named.
+
+    Attributes:
+        start, end: numbers of its first word, and of the one behind its last.
+        name: as in the inventory.
+        sure: whether it can be nothing else.
+        address: within an address, which says nothing of the component itself.
+        own: possessive: "worker-2's".
+    """
+
+    start: int
+    end: int
+    name: str
+    sure: bool = True
+    address: bool = False
+    own: bool = False
+
+
+class Roster:
+    """The names of a world.
+
+    Attributes:
+        kinds: of the objects of a name.
+        begun: the letters with which names begin.
+
+    Args:
+        inventory: `Kind/name`.
+    """
+
+    def __init__(self, inventory: Sequence[str]) -> None:
+        self.kinds: dict[str, set[str]] = {}
+        for entry in inventory:
+            kind, _, name = entry.partition("/")
+            self.kinds.setdefault(name, set()).add(kind)
+        self._whole = {_letters(name): name for name in self.kinds}
+        self._short: dict[str, str] = {}
+        for name in self.kinds:
+            stem = _letters(name.removesuffix("service"))
+            if stem and stem not in self._whole:
+                self._short[stem] = name
+        every = [*self._whole, *self._short]
+        self.begun = frozenset(word[:_BEGUN] for word in every)
+        self._begun = {word[:n] for word in every for n in range(1, len(word) + 1)}
+
+    def mentions(self, sentence: str, found: Sequence[Token]) -> list[Mention]:
+        """Components named in a normalised sentence, in order."""
+        mentions, at = [], 0
+        while at < len(found):
+            mention = self._at(sentence, found, at) if found[at].text in self._begun else None
+            if mention is not None:
+                mentions.append(mention)
+            at = at + 1 if mention is None else mention.end
+        return mentions
+
+    def _at(self, sentence: str, found: Sequence[Token], at: int) -> Mention | None:
+        if sentence[max(0, found[at].start - 1) : found[at].start] in ("-", ".", "_", "@"):
+            return None
+        best, word = None, ""
+        for end in range(at, min(at + _PIECES_MAX, len(found))):
+            if end > at and sentence[found[end - 1].end : found[end].start] not in ("", " ", "-"):
+                break
+            word += found[end].text
+            if word not in self._begun:
+                break
+            if word in self._whole or word in self._short:
+                best = self._mention(sentence, found, at, end + 1, word) or best
+        return best
+
+    def _mention(self, sentence: str, found: Sequence[Token], start: int, end: int, word: str) -> Mention | None:
+        behind = found[end - 1].end
+        own = found[end - 1].own
+        pod = _POD.match(sentence, behind)
+        if pod is None and _LONGER.match(sentence, behind):
+            return None
+        if pod is not None:
+            end += sum(1 for token in found[end : end + 3] if token.end <= pod.end())
+        beside = own or _beside(found, start - 1) or _beside(found, end)
+        name = self._whole.get(word)
+        sure = name is not None and (word not in words("everyday") or beside)
+        if name is None:
+            if not beside and len(word) < _LONG:
+                return None
+            name, sure = self._short[word], True
+        return Mention(start, end, name, sure, _ADDRESS.match(sentence, behind) is not None, own)
+
+
+@functools.lru_cache(maxsize=16)
+def roster(inventory: tuple[str, ...]) -> Roster:
+    """The names of an inventory."""
+    return Roster(inventory)
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _beside(found: Sequence[Token], at: int) -> bool:
+    return 0 <= at < len(found) and found[at].text in words("beside")

@@ -1,0 +1,278 @@
+"""One sentence of a diagnosis: what it names, and which of its parts are said, denied, supposed or follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from simcluster.eval.judge.entities import Roster
+from simcluster.eval.judge.lexicon import Hit
+from simcluster.eval.judge.tokens import Token, tokens
+from simcluster.eval.judge.vocabulary import cue_of, labels, lexicon, patterns_of, words
+
+Role = Literal["cause", "said", "effect", "aside", "denied", "void"]
+
+#: Marks that end the reach of a denial.
+_MARKS = frozenset(
+    [",", "(", ")", ":", ";", ".", "—", "–", "-", "->", "=>", "→", "and", "but", "only", "just", "simply"]
+)
+#: And words with which what is denied has been said.
+_CLAUSES = _MARKS | {"that", "which", "whose", "where", "when", "as"}
+#: A denial reaches so many words.
+_REACH = 8
+_LABEL_WORDS = 6
+#: Words that may follow a label's own: "effect on the shop", "kernel log of worker-2".
+_LABEL_MORE = 4
+#: A line of so many words without a mark or any of these is no sentence.
+_SALAD = 9
+
+
+class Evidence(NamedTuple):
+    """A kind of cause that is named.
+
+    Attributes:
+        family: of it.
+        start, end: the words between which its phrases stand.
+        anchor: the word at which the first of its phrases begins.
+        role: of the part in which it stands.
+    """
+
+    family: str
+    start: int
+    end: int
+    anchor: int
+    role: Role
+
+
+class Span(NamedTuple):
+    """A part of a sentence: from a word to before another, and what it is."""
+
+    start: int
+    end: int
+    role: Role
+
+
+class Sentence:
+    """What one normalised sentence says.
+
+    Attributes:
+        found: its words.
+        mentions: components that it names.
+        spans: its parts.
+        evidence: kinds of cause that it names.
+        label: what a label in front of a colon, or a heading, makes of it; empty without one.
+        heading: whether it is a heading alone.
+        maybe, question: how sure it is.
+        blames: whether it says in so many words that something is the cause.
+    """
+
+    def __init__(self, text: str, roster: Roster, section: str = "") -> None:
+        self.text = text
+        self.found = tokens(text)
+        self.mentions = roster.mentions(text, self.found)
+        self.hits = lexicon().hits(self.found)
+        self._cues: dict[str, list[Hit]] = {}
+        for hit in self.hits:
+            for name in cue_of().get(hit.phrase, ()):
+                self._cues.setdefault(name, []).append(hit)
+        self.label, body, self.heading = self._labelled()
+        self.question = text.rstrip().endswith("?")
+        self.maybe = bool(self._cue("maybe"))
+        whole = self._whole_role(self.label or section)
+        self.spans = [Span(0, len(self.found), whole)] if whole else self._cut(body, (self.label or section) == "cause")
+        self.evidence = [one for span in self.spans for one in self._evidence_in(span)]
+        self.blames = whole in ("", "cause") and self._blames()
+
+    def _cue(self, name: str) -> list[Hit]:
+        return self._cues.get(name, [])
+
+    def _labelled(self) -> tuple[str, int, bool]:
+        """The role of the label, the word behind it, and whether there is nothing behind it."""
+        colon = next((i for i, token in enumerate(self.found[: _LABEL_WORDS + 4]) if token.text == ":"), None)
+        words = [
+            token for token in self.found if token.text not in (".", ")", "-", "#", "=") and not token.text.isdigit()
+        ]
+        heading = colon is None and len(words) <= _LABEL_WORDS and not self.mentions
+        if colon is None and not heading:
+            return "", 0, False
+        head = self.found if colon is None else self.found[:colon]
+        role = _label_role(head)
+        bare = colon is not None and all(token.text in (":", ".", "-", "=") for token in self.found[colon:])
+        return role, 0 if colon is None else colon + 1, bool(role) and (heading or bare)
+
+    def _whole_role(self, label: str) -> Role | Literal[""]:
+        """The role of the sentence if it has but one."""
+        if label == "denial":
+            return "denied"
+        if label in ("effect", "aside"):
+            return "effect" if label == "effect" else "aside"
+        if (
+            self._salad()
+            or label == "action"
+            or self.question
+            or self._cue("reported")
+            or self._cue("questioned")
+            or self._cue("ended")
+        ):
+            return "void"
+        supposed = [hit for hit in self._cue("supposed") if hit.phrase != "had" or hit.start == 0]
+        supposed = [hit for hit in supposed if hit.phrase not in ("were", "had") or hit.start == 0]
+        return "void" if supposed and self._cue("would") else ""
+
+    def _salad(self) -> bool:
+        """Whether it is a row of words that says nothing."""
+        texts = {token.text for token in self.found}
+        return len(self.found) >= _SALAD and not texts & (words("function") | _MARKS) and self.text.isascii()
+
+    def _cut(self, body: int, cause: bool) -> list[Span]:
+        """The parts between words that say what follows from what."""
+        because, therefore = self._cue("because"), self._cue("therefore")
+        if (
+            therefore
+            and therefore[0].start == body
+            and not cause
+            and therefore[0].end > body + 1
+            and not self._cue("blames")
+        ):
+            return [Span(body, len(self.found), "effect")]  # "as a result …"
+        marks: list[tuple[int, int, str]] = [
+            (hit.start, hit.end, "therefore") for hit in therefore if hit.start > body + 1
+        ]
+        inside = {at for start, end, _ in marks for at in range(start, end)}
+        marks += [(hit.start, hit.end, "because") for hit in because if hit.start not in inside]
+        marks += [
+            (hit.start, hit.end, "turns") for hit in self._cue("turns") if hit.start not in inside and hit.start > body
+        ]
+        role: Role = "cause" if cause else "said"
+        spans: list[Span] = []
+        begun = 0
+        for start, end, kind in sorted(marks):
+            if start < begun:
+                continue
+            if kind == "because":
+                if start > body:
+                    spans.append(Span(begun, start, "effect"))
+                role = "cause"
+                if start <= body:
+                    comma = next((i for i in range(end, len(self.found)) if self.found[i].text == ","), None)
+                    if comma is not None:
+                        spans.append(Span(end, comma, "cause"))
+                        end, role = comma, "effect"
+            elif kind == "therefore":
+                spans.append(Span(begun, start, "cause" if role == "said" else role))
+                role = "effect"
+            else:
+                spans.append(Span(begun, start, role))
+                role = "said" if role != "cause" else role
+            begun = end
+        spans.append(Span(begun, len(self.found), role))
+        return [self._withdrawn(span) for span in spans if span.end > span.start]
+
+    def _withdrawn(self, span: Span) -> Span:
+        gone = any(span.start <= hit.start < span.end for hit in self._cue("withdrawn"))
+        return span._replace(role="void") if gone else span
+
+    def _evidence_in(self, span: Span) -> list[Evidence]:
+        hits = [hit for hit in self.hits if span.start <= hit.start and hit.end <= span.end]
+        return [
+            Evidence(family, start, end, anchor, "denied" if denied and span.role != "void" else span.role)
+            for family, start, end, anchor, denied in families_among(hits, self.found)
+        ]
+
+    def _blames(self) -> bool:
+        said = [hit for hit in self._cue("blames") if not denied(hit, self.hits, self.found, frozenset())]
+        return any(hit.start == 0 or self.found[hit.start - 1].text not in words("anaphora") for hit in said)
+
+
+def _label_role(head: Sequence[Token]) -> str:
+    """What a label makes of what follows: the role of the words that begin it, or else that end it."""
+    kept = [token for token in head if token.text not in (".", ")", "-", "(", "=", "the") and not token.text.isdigit()]
+    if any(token.text == "," for token in kept):
+        return ""
+    ends = [
+        (len(kept) - hit.end, role)
+        for role, known in labels().items()
+        for hit in known.hits(kept)
+        if hit.start == 0
+        and len(kept) - hit.end <= (_LABEL_MORE if hit.end > 1 or hit.phrase not in words("bare") else 0)
+    ]
+    return min(ends)[1] if ends else ""
+
+
+def families_among(hits: Sequence[Hit], found: Sequence[Token]) -> list[tuple[str, int, int, int, bool]]:
+    """Families whose patterns are among the phrases of a part: first and last word, anchor, whether they are denied."""
+    by_phrase: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_phrase.setdefault(hit.phrase, []).append(hit)
+    best: dict[str, tuple[str, int, int, int, bool]] = {}
+    for phrase, anchors in by_phrase.items():
+        for family, pattern in patterns_of().get(phrase, ()):
+            if not all(text in by_phrase for text in pattern.all):
+                continue
+            rest = [by_phrase[text] for text in pattern.all[1:]]
+            rest += [[hit for text in pattern.any for hit in by_phrase.get(text, ())]] if pattern.any else []
+            if not all(rest):
+                continue
+            one = _whole(family, [anchors, *rest], hits, found)
+            if family not in best or (best[family][4], best[family][1]) > (one[4], one[1]):
+                best[family] = one
+    return sorted(best.values(), key=lambda one: one[3])
+
+
+def _whole(
+    family: str, choices: Sequence[Sequence[Hit]], hits: Sequence[Hit], found: Sequence[Token]
+) -> tuple[str, int, int, int, bool]:
+    inside = frozenset(at for choice in choices for hit in choice for at in range(hit.start, hit.end))
+    taken, all_denied = [], False
+    anchor_at = choices[0][0].start
+    for choice in choices:
+        open_ones = [hit for hit in choice if not denied(hit, hits, found, inside)]
+        all_denied = all_denied or not open_ones
+        taken.append(min(open_ones or choice, key=lambda hit: abs(hit.start - anchor_at)))
+        anchor_at = taken[0].start
+    start, end = min(hit.start for hit in taken), max(hit.end for hit in taken)
+    ends = {end, *(hit.end for hit in taken if not any(hit.end <= other.start for other in taken) or hit is taken[0])}
+    acquitted = all_denied or any(_acquitted(at, inside, hits, found) for at in ends)
+    stop = _segment(end, found)
+    behind = [hit for choice in choices for hit in choice if start <= hit.start < stop and hit not in taken]
+    acquitted = acquitted or any(denied(hit, hits, found, frozenset(range(hit.start, hit.end))) for hit in behind)
+    return family, start, end, taken[0].start, acquitted
+
+
+def denied(hit: Hit, hits: Sequence[Hit], found: Sequence[Token], inside: frozenset[int]) -> bool:
+    """Whether a word in front of a phrase takes it back; words `inside` the evidence itself do not."""
+    begun = hit.start
+    while begun > 0 and hit.start - begun < _REACH and found[begun - 1].text not in _CLAUSES:
+        begun -= 1
+    return any(
+        begun <= other.start and other.end <= hit.start and other.start not in inside
+        for other in hits
+        if {"denies", "would"} & set(cue_of().get(other.phrase, ()))
+    )
+
+
+def _segment(end: int, found: Sequence[Token]) -> int:
+    """Where the statement ends to which a word belongs: at the next mark, unless "which" follows it."""
+    while end < len(found) and (
+        found[end].text not in _MARKS or [t.text for t in found[end + 1 : end + 2]] == ["which"]
+    ):
+        end += 1
+    return end
+
+
+def _acquitted(end: int, inside: frozenset[int], hits: Sequence[Hit], found: Sequence[Token]) -> bool:
+    """Whether what stands behind says that it is in order."""
+    stop = _segment(end, found)
+    behind = [hit for hit in hits if end - 1 <= hit.start < stop and hit.end > end]
+    return any(
+        "acquits" in cue_of().get(hit.phrase, ())
+        and hit.start not in inside - {end - 1}
+        and not denied(hit, hits, found, inside)
+        for hit in behind
+    )
+
+
+def claimed(text: str) -> list[str]:
+    """Families that a normalised clause claims, in the order of the vocabulary."""
+    found = tokens(text)
+    return sorted(family for family, *_, taken_back in families_among(lexicon().hits(found), found) if not taken_back)

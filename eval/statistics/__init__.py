@@ -1,0 +1,8 @@
+"""How sure a rate is, what repetitions say, and whether two agents differ."""
+
+from simcluster.eval.statistics.agreement import cohen_kappa
+from simcluster.eval.statistics.compare import Comparison, compare
+from simcluster.eval.statistics.intervals import Interval, bootstrap, wilson
+from simcluster.eval.statistics.repeats import pass_any, pass_every
+
+__all__ = ["Comparison", "Interval", "bootstrap", "cohen_kappa", "compare", "pass_any", "pass_every", "wilson"]

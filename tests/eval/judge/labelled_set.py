@@ -1,0 +1,102 @@
+"""The labelled diagnoses: `labelled/*.yaml`, read with their truths and the components that there are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from simcluster import tasks
+from simcluster.eval.statistics import cohen_kappa
+from simcluster.tasks.model import Task, Truth, _replace
+
+NODES = ("control-plane", "worker-1", "worker-2", "worker-3")
+_BOUTIQUE = """adservice cartservice checkoutservice currencyservice emailservice frontend paymentservice
+    productcatalogservice recommendationservice redis-cart shippingservice"""
+_HOTEL = """consul frontend geo memcached-profile memcached-rate memcached-reserve mongodb-geo mongodb-profile
+    mongodb-rate mongodb-recommendation mongodb-reservation mongodb-user profile rate recommendation reservation
+    search user"""
+WORKLOADS = {
+    "online-boutique": _BOUTIQUE.split(),
+    "hotel-reservation": _HOTEL.split(),
+    "storefront": ["catalog", "gateway", "inventory", "reviews"],
+}
+LABELS = ("right", "wrong", "unclear")
+
+
+class Case(NamedTuple):
+    """One diagnosis, and what a careful reader thinks of it."""
+
+    incident: str
+    half: str
+    label: str
+    why: str
+    text: str
+    truth: Truth
+    inventory: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.incident}: {self.label}: {self.why}"
+
+
+def resolved(task_id: str) -> Task:
+    """The task as if `worker-2` had been chosen."""
+    data = tasks.load(task_id).model_dump(by_alias=True)
+    for step in data["incident"]:
+        if step["target"] and step["target"]["node_of"]:
+            step["target"] = {"kind": "Node", "name": "worker-2"}
+    return Task.model_validate(_replace(data, "worker-2"))
+
+
+def inventory(app: str) -> tuple[str, ...]:
+    """What a baseline of the application would list."""
+    own = [f"{kind}/{name}" for kind in ("Deployment", "Service") for name in WORKLOADS[app]]
+    system = ["DaemonSet/kube-proxy", "Deployment/coredns", "Service/kube-dns"]
+    return (*own, *system, *(f"Node/{name}" for name in NODES))
+
+
+@functools.cache
+def cases() -> tuple[Case, ...]:
+    """All of them, in the order of files."""
+    found = []
+    for path in sorted(Path(__file__).with_name("labelled").glob("*.yaml")):
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if "task" in data:
+            task = resolved(data["task"])
+            truth, app = task.truth, task.app
+        else:
+            truth, app = Truth.model_validate(data["truth"]), data["app"]
+        there = tuple(dict.fromkeys([*inventory(app), truth.component]))
+        found += [
+            Case(path.stem, data["half"], label, why, text, truth, there)
+            for label in LABELS
+            for why, text in data[label].items()
+        ]
+    return tuple(found)
+
+
+class Agreement(NamedTuple):
+    """How a judge agrees with the labels on passing.
+
+    Attributes:
+        kappa: Cohen's, over passed or not.
+        accepted, refused: those that are wrong or unclear and passed, those that are right and did not.
+    """
+
+    kappa: float
+    accepted: tuple[Case, ...]
+    refused: tuple[Case, ...]
+
+
+def agreement(over: Iterable[Case], passes: Callable[[Case], bool]) -> Agreement:
+    """Cohen's kappa of a judge with the labels."""
+    both = [(case, case.label == "right", passes(case)) for case in over]
+    return Agreement(
+        cohen_kappa((r, p) for _, r, p in both),
+        tuple(case for case, r, p in both if p and not r),
+        tuple(case for case, r, p in both if r and not p),
+    )

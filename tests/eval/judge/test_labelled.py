@@ -1,0 +1,47 @@
+"""How far the judge agrees with careful readers."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.eval.judge import judge
+from simcluster.eval.judge.judge import family_of
+from tests.eval.judge.labelled_set import Agreement, Case, agreement, cases
+
+#: At most so many of the wrong may be accepted, and of the right refused.
+WRONG_MAX, RIGHT_MAX = 0.03, 0.08
+
+
+def measured(half: str) -> tuple[Agreement, int, int]:
+    over = [case for case in cases() if case.half == half]
+    right = sum(case.label == "right" for case in over)  # integers
+    return agreement(over, passes), right, len(over) - right
+
+
+def passes(case: Case) -> bool:
+    return judge(case.text, case.truth, case.inventory).passed
+
+
+def test_the_set_is_large_and_wide_and_split_by_incident() -> None:
+    assert len(cases()) >= 500
+    assert len({family_of(case.truth) for case in cases()}) >= 20
+    halves = {half: {case.incident for case in cases() if case.half == half} for half in ("tuned", "held")}
+    assert halves["tuned"].isdisjoint(halves["held"])
+    assert min(map(len, halves.values())) >= 10
+    assert {case.half for case in cases()} == set(halves)
+
+
+@pytest.mark.parametrize("half", ["tuned", "held"])
+def test_the_judge_agrees_with_the_labels(half: str) -> None:
+    found, right, wrong = measured(half)
+    names = [*(f"accepted {c.name}" for c in found.accepted), *(f"refused {c.name}" for c in found.refused)]
+    shown = "\n".join(names) if half == "tuned" else "who looks at these, tunes on them"
+    assert found.kappa >= 0.9, shown
+    assert len(found.accepted) <= WRONG_MAX * wrong, shown
+    assert len(found.refused) <= RIGHT_MAX * right, shown
+
+
+def test_agreement_by_chance_is_none() -> None:
+    over = cases()[:200]
+    assert abs(agreement(over, lambda case: len(case.text) % 2 == 0).kappa) < 0.2
+    assert agreement(over, lambda case: case.label == "right").kappa == 1.0

@@ -1,0 +1,48 @@
+"""No generic exploit passes, and every generic repair does: a few by the seed, all of them with `--whole`."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster import tasks
+from simcluster.eval.episode import start
+from simcluster.eval.proof.attacks import attacked
+from simcluster.eval.proof.deeds import exploits, marks_of
+from simcluster.eval.proof.mending import marks_by_kind, mended, repairs
+
+
+def _one_of_each() -> list[str]:
+    """A task for every set of faults on an application; the quickest comes first."""
+    found: dict[tuple[str, ...], str] = {}
+    for task_id in ("wrong_service_selector_online_boutique", *tasks.ids()):
+        task = tasks.load(task_id)
+        found.setdefault((task.app, *(step.fault for step in task.incident)), task_id)
+    return list(found.values())
+
+
+@pytest.mark.slow(every=1000)
+@pytest.mark.parametrize("task_id", _one_of_each())
+def test_exploits_are_refused_and_repairs_accepted(task_id: str, request: pytest.FixtureRequest) -> None:
+    episode = start(task_id, 5)
+    seed = None if request.config.getoption("--whole") else 5
+    found = [*attacked(episode, seed, 2), *mended(episode, seed, 1)]
+    assert len(found) >= 3 or seed is None
+    assert [f"{one.name}: {one.why}" for one in found if not one.passed] == []
+
+
+def test_deeds_fit_a_task() -> None:
+    assert len(exploits()) >= 40
+    assert len(repairs()) >= 12
+    assert all(reason for one in (*exploits().values(), *repairs().values()) for reason in one.exempt.values())
+    episode = start("wrong_service_selector_online_boutique", 5)
+    marks = marks_of(episode.world, episode.task)
+    assert (marks["target"], marks["workload"], marks["entry"]) == (
+        "service/cartservice",
+        "deployment/cartservice",
+        "frontend",
+    )
+    assert marks["foreign"] != marks["own"]
+    kinds = marks_by_kind(episode.world, episode.task, episode.incident.facts())
+    assert list(kinds) == ["object", "selector"]
+    assert kinds["selector"]["callers"] == "deployment/checkoutservice deployment/frontend"
+    assert kinds["selector"]["label"] == '{"version": "v2"}'
