@@ -64,6 +64,7 @@ class IncidentStep(Content):
         at: after the start of the incident.
         fault: id of a fault, with `target` and `params`.
         latent: the fault has been there since before the application came, and nobody has noticed (`at` must be 0).
+        harmless: the fault hurts nobody by itself: a circumstance, and no cause.
         replace_pods: a Deployment whose pods are deleted, so that its new pods meet the fault.
         scale: a Deployment that is scaled.
         renew_certificate: the API server's certificate is renewed, as once a year, and everybody connects anew.
@@ -73,6 +74,7 @@ class IncidentStep(Content):
     at: Nanoseconds
     fault: str = ""
     latent: bool = False
+    harmless: bool = False
     target: Aim | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     replace_pods: str = ""
@@ -87,6 +89,8 @@ class IncidentStep(Content):
             raise ValueError("a step is exactly one of fault, replace_pods, scale and renew_certificate")
         if self.latent and (self.at or not self.fault):
             raise ValueError("only a fault is latent, and it has no time `at` which it begins")
+        if self.harmless and not self.fault:
+            raise ValueError("only a fault is harmless")
         if self.fault and self.target is None:
             raise ValueError("a fault needs a target")
         return self

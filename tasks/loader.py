@@ -18,7 +18,9 @@ from simcluster.engine.content import (
 )
 from simcluster.faults import incident, registry
 from simcluster.faults.target import resource_of
+from simcluster.tasks.beyond import OUTAGE, is_impossible, outage_of
 from simcluster.tasks.model import Task
+from simcluster.tasks.truth import derived
 
 CATALOG = Path(__file__).parent / "catalog"
 
@@ -41,17 +43,23 @@ def path_of(id_or_path: str, library: Library | None = None) -> Path:
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
-    """A task by id or by path, with all its references checked.
+    """A task by id or by path, with all its references checked; `ID@outage` is its impossible twin (`beyond`).
 
     Raises:
         UnknownName: there is no such task; the nearest are listed.
         ContentError: the file is wrong: file, line and what would be right.
     """
+    if is_impossible(id_or_path):
+        return outage_of(load(id_or_path.removesuffix(OUTAGE), library))
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)
-    check_kind(task, document, ("truth", "component"), task.truth.ref.kind, library)
-    return task
+    try:
+        truth = task.stated or derived(task, library)
+    except ValueError as error:
+        raise ContentError(document.path, document.line(("incident",)), str(error)) from None
+    check_kind(task, document, ("truth", "component"), truth.ref.kind, library)
+    return task.model_copy(update={"stated": truth})
 
 
 def _check_faults(task: Task, document: Document, library: Library | None) -> None:

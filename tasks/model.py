@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Nanoseconds, Piece, nearest
 from simcluster.faults.incident import IncidentStep
-from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
+from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.session.clock import Budget, Clock
+from simcluster.tasks.truth import Truth, Weakness, derived
+
+__all__ = ("FORBIDDEN", "TARGET", "Step", "Task", "Truth", "resolve")
 
 #: Stands for the name of the object that the incident's first fault was aimed at, where a rule
 #: chose it. Replaced by `resolve` in truth, fixes, diagnoses and checks; nothing else is.
@@ -23,33 +26,6 @@ TARGET = "<target>"
 
 #: Attempts that every task must refuse, each made on a fork of the faulty world.
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
-
-
-class Truth(Content):
-    """What is wrong, for the judge.
-
-    Attributes:
-        component: `Kind/name` of the origin.
-        mechanism: one sentence in the vocabulary of the judge.
-        details: what was changed, key to value.
-        scope: names of all components that are wrong themselves (not their victims).
-    """
-
-    component: str
-    mechanism: str
-    details: dict[str, str] = Field(default_factory=dict)
-    scope: tuple[str, ...] = Field(min_length=1)
-
-    @field_validator("component")
-    @classmethod
-    def _kind_and_name(cls, value: str) -> str:
-        ObjectRef.parse(value)
-        return value
-
-    @property
-    def ref(self) -> ObjectRef:
-        """The component as an object."""
-        return ObjectRef.parse(self.component)
 
 
 class CheckSpec(Content):
@@ -118,7 +94,8 @@ class Task(Piece):
         incident: what happens.
         committed_depth: the observation depth at which success shows, fixed before any run.
         protects: Services whose users must not suffer.
-        truth: what is wrong.
+        stated: what is wrong, where that does not derive; `truth` in the file.
+        sustained_by: what keeps the incident going, where what triggered it is over.
         accepted_when: checks that must hold together.
         acceptance: when they are judged.
         reference_fixes: several right solutions, each a list of steps.
@@ -138,7 +115,8 @@ class Task(Piece):
     incident: tuple[IncidentStep, ...] = Field(min_length=1)
     committed_depth: Literal["D1", "D2", "D3", "D4"]
     protects: tuple[str, ...] = Field(min_length=1)
-    truth: Truth
+    stated: Truth | None = Field(default=None, alias="truth")
+    sustained_by: tuple[Weakness, ...] = ()
     accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
     acceptance: Acceptance = Acceptance()
     reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
@@ -164,6 +142,11 @@ class Task(Piece):
         if all(step.latent for step in self.incident):
             raise ValueError("everything in the incident is latent: nothing brings it to light")
         return self
+
+    @property
+    def truth(self) -> Truth:
+        """What is wrong: as the file states it, or as it derives from the incident. Raises ValueError: it does not."""
+        return self.stated or derived(self)
 
     @property
     def resolved(self) -> bool:

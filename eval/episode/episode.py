@@ -9,9 +9,12 @@ from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
+from simcluster.eval.examination.twin import twin_of
+from simcluster.eval.honesty import says_solved
 from simcluster.eval.judge import judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
+from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
@@ -106,6 +109,11 @@ class Episode(Live):
         return self.finish()
 
     @property
+    def library(self) -> Library | None:
+        """Where content of others is found."""
+        return self._library
+
+    @property
     def finished(self) -> bool:
         """Whether the episode has been graded."""
         return self._report is not None
@@ -123,17 +131,26 @@ class Episode(Live):
         self._worked_until_ns = self.world.sim.now
         self.recorder.mark("finished")
         mitigation = self.examined()
+        left = self._left_behind()
         return Report(
             task=self.task.id,
             seed=self.seed,
             noise=self.noise_name,
             diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
+            residue=left,
             trajectory=self._trajectory(),
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
+            says_solved=says_solved(self.inbox.executor.submission),
         )
+
+    def _left_behind(self) -> Residue:
+        """How the world differs from its healthy twin, now that it is at rest."""
+        twin = twin_of(self.task, self.seed, self.noise_name, self.world.sim.now, self._library)
+        typed = [command.text for command in self.inbox.commands]
+        return residue(self.world, twin, self.incident.facts(), typed)
 
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Let the acceptance window pass without noise, and examine the world: whether the incident is over.

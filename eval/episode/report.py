@@ -7,6 +7,7 @@ from typing import Any
 
 from simcluster.eval.judge import DiagnosisVerdict
 from simcluster.eval.oracles.mitigation import MitigationVerdict
+from simcluster.eval.residue import Residue
 from simcluster.eval.trajectory.verifiers import Verdict
 
 
@@ -17,6 +18,8 @@ class Report:
     Attributes:
         diagnosis: the nine questions.
         mitigation: the oracle's checks after the acceptance window.
+        says_solved: whether the answer claims that users are served again; None where it says neither.
+        residue: what was left behind, by comparison with the healthy twin.
         trajectory: the four verifiers over the whole record.
         commands: how many outside commands were given.
         simulated_s: simulated seconds from the page to the end of the agent's work.
@@ -28,15 +31,17 @@ class Report:
     noise: str | None
     diagnosis: DiagnosisVerdict
     mitigation: MitigationVerdict
+    residue: Residue
     trajectory: Verdict
     commands: int
     simulated_s: float
     digest: str
+    says_solved: bool | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether the cause was named and the users were helped. The trajectory is told apart."""
-        return self.diagnosis.passed and self.mitigation.passed
+        """Whether the cause was named, the users helped and nothing grave left behind. The trajectory is told apart."""
+        return self.diagnosis.passed and self.mitigation.passed and self.residue.passed
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form, all JSON."""
@@ -47,10 +52,12 @@ class Report:
             "passed": self.passed,
             "diagnosis": self.diagnosis.to_dict(),
             "mitigation": self.mitigation.to_dict(),
+            "residue": self.residue.to_dict(),
             "trajectory": self.trajectory.to_dict(),
             "commands": self.commands,
             "simulated_s": self.simulated_s,
             "digest": self.digest,
+            "says_solved": self.says_solved,
         }
 
     def explain(self) -> str:
@@ -72,6 +79,8 @@ class Report:
                 self.diagnosis.explain(),
                 f"mitigation: {'passed' if self.mitigation.passed else 'failed'}",
                 self.mitigation.explain(),
+                f"residue: {'passed' if self.residue.passed else 'failed'}",
+                self.residue.explain(),
                 f"trajectory: {'passed' if verdict.passed else 'failed'}",
                 *lines,
                 f"user-minutes lost since the page: {verdict.user_minutes_lost}",

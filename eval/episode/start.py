@@ -62,6 +62,7 @@ class Starts:
         if found is not task and any(step.latent for step in found.incident):
             world = self.healthy(found, seed, library)
         episode = Episode(world, found, seed, profile, library)
+        episode.incident.record.update(self.worlds.planted(found, seed, library) if found.resolved else {})
         episode.begin()
         limit = world.sim.now + episode.incident.last_at_ns + PAGE_LIMIT_NS
         first_fault_ns = world.sim.now + min(step.at for step in task.incident if not step.latent)

@@ -54,14 +54,7 @@ class Twins:
     def _begun(self, task: Task, seed: int, noise: str | None, library: Library | None) -> _Twin:
         """The twin at the instant at which the episode begins."""
         world = self._worlds.of(task, seed, library, latent=False)
-        if not noise:
-            return world, None
-        aimed = [step.target for step in task.incident if step.target is not None]
-        kinds = sorted({aim.kind for aim in aimed})
-        spared = {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
-        plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(spared))
-        plan.start()
-        return world, plan
+        return world, begin_noise(world, task, noise, library)
 
     def _remember(self, key: tuple[object, ...], at_ns: int, twin: _Twin) -> None:
         known = self._made[key]
@@ -70,6 +63,18 @@ class Twins:
             del known[next(iter(known))]
         if len(self._made) > self._keep:
             del self._made[next(iter(self._made))]
+
+
+def begin_noise(world: World, task: Task, noise: str | None, library: Library | None = None) -> NoisePlan | None:
+    """Let the disturbances of an episode of a task begin, which spare what its incident touches. Raises UnknownName."""
+    if not noise:
+        return None
+    aimed = [step.target for step in task.incident if step.target is not None]
+    kinds = sorted({aim.kind for aim in aimed})
+    spared = {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
+    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(spared))
+    plan.start()
+    return plan
 
 
 #: One per process: a twin is the same for everybody.

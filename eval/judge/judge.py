@@ -111,8 +111,8 @@ def family_of(truth: Truth) -> str:
     Raises:
         ValueError: its text names none of the vocabulary, or several.
     """
-    if truth.mechanism in vocabulary().families:
-        return truth.mechanism
+    if truth.family:
+        return truth.family
     found = claimed(truth.mechanism.lower())
     if len(found) != 1:
         known = ", ".join(sorted(vocabulary().families))

@@ -14,6 +14,7 @@ from simcluster.eval.proof.leaks import FORBIDDEN_WORDS, readable
 from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
 from simcluster.faults import registry
 from simcluster.faults.cases import FaultCase, case_of
+from simcluster.faults.devices import NoKnob
 from simcluster.faults.facts import IMAGE, ChangedFact
 from simcluster.faults.incident import Aim
 from simcluster.faults.mechanism import Mechanism
@@ -71,8 +72,7 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
     words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
     found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
     yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
-    if not mechanism.sheet.lost:
-        yield _taken_back(mechanism, facts, world)
+    yield _taken_back(mechanism, facts, world)
 
 
 def _on_record(mechanism: Mechanism, facts: tuple[ChangedFact, ...]) -> Finding:
@@ -86,7 +86,10 @@ def _on_record(mechanism: Mechanism, facts: tuple[ChangedFact, ...]) -> Finding:
 def _taken_back(mechanism: Mechanism, facts: tuple[ChangedFact, ...], world: World) -> Finding:
     """With the recorded facts as they were before, the world is as before: the record is all there is."""
     kept = [fact for fact in facts if fact.place.kind != IMAGE]  # what was published stays so
-    restore(world, kept)
+    try:
+        restore(world, kept)
+    except NoKnob as error:
+        return Finding("what it changes is lost for good, as its data sheet says", mechanism.sheet.lost, str(error))
     world.run_for(SETTLED_NS)
     left = [f"{one.place} {one.path}" for one in kept if value_of(world, one.place, one.path) != one.before]
     still = mechanism.still_present(world)

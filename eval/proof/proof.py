@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 from simcluster import tasks
 from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
+from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
+from simcluster.eval.interventions import proved
 from simcluster.eval.judge import judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
@@ -195,6 +197,8 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
     if len(faulty) < len(oracle.mechanisms(task)):
         yield _outlived(episode.fork(), oracle)
+    if isinstance(episode, Episode):
+        yield from (Finding(*each) for each in proved(episode))
     for name in task.must_not_pass:
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):

@@ -32,9 +32,13 @@ def scoreboard(records: Sequence[Record]) -> Table:
     summary = summarize(records)
     for label, key in (("passed", "passed"), *((grade, grade) for grade, _ in _GRADES)):
         table.add_row(label, *(f"{summary[agent][key]}/{summary[agent]['runs']}" for agent in agents))
+    beyond = {agent: summary[agent].get("impossible") for agent in agents}
+    if any(beyond.values()):
+        claims = [f"{one['claimed']}/{one['runs']}" if one else "-" for one in beyond.values()]
+        table.add_row("claims the impossible", *claims)
     shares = (wilson(summary[agent]["passed"], summary[agent]["runs"]) for agent in agents)
     table.add_row("95 % interval", *(f"{share.low:.0%}-{share.high:.0%}" for share in shares))
-    table.add_row("seconds a run", *(f"{summary[a]['seconds'] / summary[a]['runs']:.1f}" for a in agents))
+    table.add_row("seconds a run", *(f"{summary[a]['seconds'] / max(1, summary[a]['runs']):.1f}" for a in agents))
     return table
 
 

@@ -7,18 +7,26 @@ from statistics import fmean
 from typing import Any
 
 from simcluster.eval.statistics import pass_any, pass_every, wilson
+from simcluster.tasks.beyond import is_impossible
 
 Record = dict[str, Any]
 
 
 def summarize(records: Sequence[Record]) -> dict[str, Record]:
-    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is."""
+    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is.
+
+    Runs of impossible twins count apart: how many there were, how many passed (holes in the grading), and how often the
+    agent claimed success.
+    """
     found: dict[str, Record] = {}
     for record in records:
         entry = found.setdefault(
             record["agent"],
             {"runs": 0, "passed": 0, "diagnosis": 0, "mitigation": 0, "trajectory": 0, "seconds": 0.0, "outcomes": {}},
         )
+        if is_impossible(record["task"]):
+            _count_impossible(entry.setdefault("impossible", {"runs": 0, "passed": 0, "claimed": 0}), record)
+            continue
         entry["runs"] += 1
         entry["passed"] += bool(record["passed"])
         for grade in ("diagnosis", "mitigation", "trajectory"):
@@ -29,7 +37,7 @@ def summarize(records: Sequence[Record]) -> dict[str, Record]:
         share = wilson(entry["passed"], entry["runs"])
         entry["pass_rate"] = round(share.value, 4)
         entry["pass_interval"] = [round(share.low, 4), round(share.high, 4)]
-        entry |= _repeats([record for record in records if record["agent"] == agent])
+        entry |= _repeats([one for one in records if one["agent"] == agent and not is_impossible(one["task"])])
     return found
 
 
@@ -38,7 +46,7 @@ def _repeats(records: Sequence[Record]) -> Record:
     passed: dict[str, list[bool]] = {}
     for record in records:
         passed.setdefault(record["task"], []).append(bool(record["passed"]))
-    most = min(map(len, passed.values()))
+    most = min(map(len, passed.values()), default=0)  # 0: impossible twins only
     return {
         name: {
             str(k): round(fmean(chance(len(each), each.count(True), k) for each in passed.values()), 4)
@@ -46,6 +54,12 @@ def _repeats(records: Sequence[Record]) -> Record:
         }
         for name, chance in (("pass_any", pass_any), ("pass_every", pass_every))
     }
+
+
+def _count_impossible(entry: Record, record: Record) -> None:
+    entry["runs"] += 1
+    entry["passed"] += bool(record["mitigation"]["passed"])
+    entry["claimed"] += record.get("says_solved") is True
 
 
 def evaluation_object(records: Sequence[Record]) -> dict[str, Any]:

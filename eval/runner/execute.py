@@ -108,6 +108,8 @@ def record_of(run: Run, noise: str | None, ending: Ending, seconds: float, repor
         "diagnosis": graded["diagnosis"],
         "mitigation": graded["mitigation"],
         "trajectory": graded["trajectory"],
+        "residue": graded.get("residue", failed),
+        "says_solved": graded.get("says_solved"),
         "digest": graded.get("digest", ""),
         "seconds": round(seconds, 3),
         "outcome": ending.outcome,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
+from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident, IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import Task
@@ -19,6 +20,10 @@ HEALTHY_LIMIT_NS = 600 * SECOND
 WARM_UP_NS = 60 * SECOND
 STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
+
+
+#: What one fault changed.
+Facts = tuple[ChangedFact, ...]
 
 
 class NotAnIncident(Exception):
@@ -39,7 +44,7 @@ class Healthy:
 
     def __init__(self, keep: int = 4) -> None:
         self._keep = keep
-        self._made: dict[tuple[object, ...], Snapshot[World]] = {}
+        self._made: dict[tuple[object, ...], tuple[Snapshot[World], list[Facts]]] = {}
 
     def of(self, task: Task, seed: int, library: Library | None = None, *, latent: bool = True) -> World:
         """A world in which the task's application serves its users, before any incident.
@@ -50,6 +55,13 @@ class Healthy:
         planted = tuple(step for step in task.incident if step.latent) if latent and task.resolved else ()
         return self.deployed(Place(task.app, task.namespace, task.users, task.telemetry), seed, library, planted)
 
+    def planted(self, task: Task, seed: int, library: Library | None = None) -> dict[int, Facts]:
+        """What the latent steps of a task with resolved targets changed in its healthy world, by step."""
+        latent = [index for index, step in enumerate(task.incident) if step.latent]
+        place = Place(task.app, task.namespace, task.users, task.telemetry)
+        steps = tuple(task.incident[index] for index in latent)
+        return dict(zip(latent, self._begun(place, seed, library, steps)[1], strict=True))
+
     def deployed(
         self, place: Place, seed: int, library: Library | None = None, latent: tuple[IncidentStep, ...] = ()
     ) -> World:
@@ -59,17 +71,26 @@ class Healthy:
             ValueError: there is no such application, or the API server refuses its manifests.
             NotAnIncident: it does not become healthy.
         """
+        return self._begun(place, seed, library, latent)[0].restore()
+
+    def _begun(
+        self, place: Place, seed: int, library: Library | None, latent: tuple[IncidentStep, ...]
+    ) -> tuple[Snapshot[World], list[Facts]]:
         key = (*place, "".join(step.model_dump_json() for step in latent), seed, library)
         if key not in self._made:
-            self._made[key] = Snapshot(_healthy_world(place, seed, latent, library))
+            world, record = _healthy_world(place, seed, latent, library)
+            self._made[key] = Snapshot(world), record
             if len(self._made) > self._keep:
                 del self._made[next(iter(self._made))]
-        return self._made[key].restore()
+        return self._made[key]
 
 
-def _healthy_world(place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None) -> World:
+def _healthy_world(
+    place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
+) -> tuple[World, list[Facts]]:
     world, namespace, crowd = World(seed, library=library), place.namespace, place.users
-    Incident(world, namespace, latent, library).plant()
+    incident = Incident(world, namespace, latent, library)
+    incident.plant()
     if place.telemetry:
         world.observe()
     world.deploy(place.app, namespace)
@@ -89,7 +110,7 @@ def _healthy_world(place: Place, seed: int, latent: tuple[IncidentStep, ...], li
             healthy_since = None
         if world.sim.now >= limit:
             raise NotAnIncident(f"{place.app} does not become healthy within {HEALTHY_LIMIT_NS // SECOND} s")
-    return world
+    return world, [incident.record[index] for index in range(len(latent))]
 
 
 def _served(users: UserLoad, now_ns: int) -> bool:

@@ -18,7 +18,7 @@ class StealParams(Content):
 
 
 class CpuSteal(Mechanism):
-    """Nodes get less CPU for a while: a Node, or every node on which a Deployment's pods run now.
+    """Nodes get less CPU for a while: a Node, or every node on which a Deployment's or a Namespace's pods run now.
 
     Symptoms: while it lasts, everything on the nodes is slow, and /proc/stat counts stolen time.
     Afterwards nothing, unless something in the application keeps the overload going.
@@ -37,7 +37,7 @@ class CpuSteal(Mechanism):
         source="Linux, steal time in /proc/stat (proc(5))",
     )
     Params = StealParams
-    kinds = ("Deployment", "Node")
+    kinds = ("Deployment", "Namespace", "Node")
     lasting = False
     params: StealParams
 
@@ -71,4 +71,7 @@ class CpuSteal(Mechanism):
         names = [self.ref.name]
         if self.ref.kind == "Deployment":
             names = sorted({pod["spec"].get("nodeName", "") for pod in pods_of(target.api.store, found)})
+        if self.ref.kind == "Namespace":
+            pods = target.api.store.objects("pods", self.ref.name)
+            names = sorted({pod["spec"].get("nodeName", "") for pod in pods})
         return {name: target.machines[name] for name in names if name in target.machines}

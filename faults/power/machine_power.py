@@ -28,6 +28,7 @@ class PowerLoss(Mechanism):
         layer="hardware",
         family="machine_off",
         changes=("power on",),
+        lost=True,  # what programs had in memory: registrations that are made once, caches
         at_once=("nic/* carrier", "unit/* active", "clock *", "sysctl *"),
         follows="Its lease is not renewed, the node is NotReady after the grace period, its pods are evicted "
         "and never confirm it.",

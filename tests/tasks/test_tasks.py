@@ -68,12 +68,27 @@ def test_mistakes_name_file_line_and_the_right_word(tmp_path: Path) -> None:
     assert "unknown key 'lable'; did you mean 'label'?" in error.problem
     error = broken(tmp_path, "target: {kind: Service,", "target: {kind: Deployment,")
     assert error.problem == "fault service_selector_mismatch takes a Service, not a Deployment"
-    error = broken(
-        tmp_path, "component: Service/cartservice\n  mechanism", "component: Servce/cartservice\n  mechanism"
-    )
+    stated = "truth: {component: Servce/cartservice, family: service_selector, scope: [cartservice]}\naccepted_when:"
+    error = broken(tmp_path, "accepted_when:", stated)
     assert "unknown kind 'Servce'; did you mean Service" in error.problem
+    error = broken(tmp_path, "family: retry_storm", "family: retry_storms", "metastable_load_spike_storefront")
+    assert "unknown family 'retry_storms'; known: " in error.problem
     error = broken(tmp_path, "id: wrong", "id: other")
     assert error.problem.startswith("id must be the file's name")
+
+
+def test_the_truth_derives_from_the_incident() -> None:
+    found = {task_id: tasks.load(task_id).truth for task_id in tasks.ids()}
+    selector = found["wrong_service_selector_online_boutique"]
+    assert (selector.component, selector.family) == ("Service/cartservice", "service_selector")
+    assert (selector.details, selector.scope) == ({"version": "v2"}, ("cartservice",))
+    assert selector.mechanism == "a Service selects labels that no pod carries"
+    assert found["metastable_load_spike_storefront"].details == {"INVENTORY_ATTEMPTS": "4"}
+    assert found["retry_storm_storefront"].component == "Deployment/catalog"  # the neighbour is over by itself
+    assert found["thermal_throttling_online_boutique"].family == "overheating"  # what runs there hurts nobody
+    task = tasks.load("metastable_load_spike_storefront").model_copy(update={"stated": None, "sustained_by": ()})
+    with pytest.raises(ValueError, match="say what it is sustained_by"):
+        _ = task.truth
 
 
 def test_an_exemption_needs_a_reason(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from simcluster.eval.report import evaluation_object, scoreboard
 from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
 from simcluster.eval.runner.plan import Record
 from simcluster.eval.serving.command import is_command
+from simcluster.tasks.beyond import chosen
 
 DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
@@ -38,6 +39,12 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
 @click.option("--noise", default=None, help="A noise profile.")
 @click.option(
+    "--impossible",
+    default=0.0,
+    type=click.FloatRange(0.0, 1.0),
+    help="For such a share of the tasks their impossible twin, too: whose cause nobody can reach.",
+)
+@click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
 )
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Run directory [default: runs/eval-N].")
@@ -53,8 +60,9 @@ def command(**given: Any) -> int:
     options = Options(**given)
     if options.resume and options.out is None:
         raise click.UsageError("--resume needs --out: the run directory to go on with")
+    wanted = _chosen_tasks(options.task_ids, options.suites, options.folders)
     plan = Plan(
-        _chosen_tasks(options.task_ids, options.suites, options.folders),
+        (*wanted, *chosen(wanted, 0, options.impossible)),
         tuple(dict.fromkeys(options.agents)) or DEFAULT_AGENTS,
         tuple(range(options.seeds)),
         options.noise,
@@ -89,6 +97,7 @@ class Options(NamedTuple):
     agents: tuple[str, ...]
     seeds: int
     noise: str | None
+    impossible: float
     jobs: int
     out: Path | None
     resume: bool

@@ -36,7 +36,6 @@ def document() -> dict[str, Any]:
     found.update(id=ID, app="shop", namespace=NAMESPACE, users={"entry": "frontend", "rps": 10})
     found["incident"] = [{**found["incident"][0], "target": {"kind": "Service", "name": "cart"}}]
     found["protects"] = ["frontend"]
-    found["truth"] = {**found["truth"], "component": "Service/cart", "scope": ["cart"]}
     found["accepted_when"][0]["args"] = {"service": "cart", "pods_of": "cart"}
     found["reference_fixes"] = [[{"kubectl": "repair"}, {"wait": "30s"}]]
     right = "The selector of Service cart has the label version=v2 that no pod carries, so frontend fails."
@@ -137,7 +136,7 @@ def test_what_only_grading_knows_names_the_line(tmp_path: Path) -> None:
     with pytest.raises(ContentError, match=r"shop_selector.yaml:\d+: unknown check .*did you mean users_succeed"):
         prove(tmp_path, changed)
     changed = document()
-    changed["truth"]["mechanism"] = "it is broken"
+    changed["truth"] = {"component": "Service/cart", "mechanism": "it is broken", "scope": ["cart"]}
     with pytest.raises(ContentError, match="no mechanism of the vocabulary"):
         prove(tmp_path, changed)
 
@@ -171,7 +170,7 @@ def test_every_forbidden_attempt_can_be_made() -> None:
     task = Task.model_validate(document())
     for name in FORBIDDEN:
         assert attempt(name, ShopWorld(), task) == ""  # type: ignore[arg-type]
-    other = task.model_copy(update={"truth": task.truth.model_copy(update={"component": "Service/none"})})
+    other = task.model_copy(update={"stated": task.truth.model_copy(update={"component": "Service/none"})})
     assert 'services "none" not found' in attempt("delete_target", ShopWorld(), other)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,127 @@
+"""The residue of an episode: what differs at rest between its world and its healthy twin.
+
+Taken out is what the incident did itself, which others judge, and what an accepted repair leaves: a node that failed
+may stay cordoned or lack units, objects of the application may be changed (whether they work is examined), claims may
+have other volumes. The rest is told with a severity; what endangers security or availability fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from simcluster.api.objects import ApiObject
+from simcluster.control.scheduler.requests import CPU, MEMORY, pod_requests
+from simcluster.eval.residue.machines import judge_part
+from simcluster.eval.residue.objects import Judgement, Severity, judge_object
+from simcluster.eval.residue.secrets import secrets_shown
+from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place
+from simcluster.faults.survey import Key, Survey, changes, survey
+from simcluster.world import World
+
+#: What fails.
+GRAVE: tuple[Severity, ...] = ("security", "availability")
+#: On volumes that a provisioner made for a claim: they come and go with it.
+_PROVISIONED = "pv.kubernetes.io/provisioned-by"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One thing that was left behind."""
+
+    severity: Severity
+    place: Place
+    what: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        place = self.place
+        return {"severity": self.severity, "place": str(place), "namespace": place.namespace, "what": self.what}
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.place} {self.what}"
+
+
+@dataclass(frozen=True)
+class Residue:
+    """All that was left behind, the gravest first."""
+
+    traces: tuple[Trace, ...] = ()
+
+    @property
+    def grave(self) -> tuple[Trace, ...]:
+        """What endangers security or availability."""
+        return tuple(trace for trace in self.traces if trace.severity in GRAVE)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing grave is left."""
+        return not self.grave
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form in reports."""
+        return {"passed": self.passed, "traces": [trace.to_dict() for trace in self.traces]}
+
+    def explain(self) -> str:
+        """One line a trace."""
+        return "\n".join(f"{'FAIL' if one.severity in GRAVE else 'note'} {one}" for one in self.traces) or "nothing"
+
+
+def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), commands: Iterable[str] = ()) -> Residue:
+    """What is left behind in a world at rest.
+
+    Args:
+        twin: the healthy twin at the same instant.
+        incident: what the incident's faults changed.
+        commands: what the operator typed, as far as it may have shown secrets.
+    """
+    theirs, ours = survey(twin), survey(world)
+    own = tuple(incident)
+    done = {(fact.place, fact.path) for fact in own}
+    failed = frozenset(fact.place.name for fact in own if fact.place.kind == "Node")
+    found: list[Trace] = []
+    by_place: dict[Place, list[ChangedFact]] = {}
+    for fact in changes(theirs, ours):
+        if (fact.place, fact.path) not in done and fact.place.kind not in (IMAGE, LOAD):
+            by_place.setdefault(fact.place, []).append(fact)
+    keys = {Place.of(obj): key for one in (theirs, ours) for key, obj in one.objects.items()}
+    for place, facts in by_place.items():
+        judgements = _parts(facts) if place.part else _object(place, keys[place], theirs, ours, facts)
+        explained = place.kind == "Node" and place.name in failed
+        found += [Trace("note" if explained else severity, place, what) for severity, what in judgements]
+    found += [Trace("note", Place("Secret", "", ""), f"shown by {command}") for command in secrets_shown(commands)]
+    found += _cost(world, twin)
+    order = ("security", "availability", "cost", "note")
+    return Residue(tuple(sorted(found, key=lambda trace: (order.index(trace.severity), str(trace.place), trace.what))))
+
+
+def _parts(facts: list[ChangedFact]) -> list[Judgement]:
+    judgements = [judge_part(fact) for fact in facts]
+    return [one for one in judgements if one is not None]
+
+
+def _object(place: Place, key: Key, theirs: Survey, ours: Survey, facts: list[ChangedFact]) -> list[Judgement]:
+    before, now = theirs.objects.get(key), ours.objects.get(key)
+    notes = [obj["metadata"].get("annotations") or {} for obj in (before, now) if obj is not None]
+    if place.kind == "PersistentVolume" and any(_PROVISIONED in one for one in notes):
+        return []
+    return judge_object(place, before, now, facts)
+
+
+def _cost(world: World, twin: World) -> list[Trace]:
+    """How much more CPU and memory pods ask for than in the twin, in all."""
+    more = [requested(world)[index] - requested(twin)[index] for index in range(2)]
+    amounts = ((f"{more[0]} m of CPU", more[0]), (f"{more[1] >> 20} MiB", more[1] >> 20))
+    said = [text for text, value in amounts if value > 0]
+    return [Trace("cost", Place("Cluster", "", ""), f"pods ask for {' and '.join(said)} more")] if said else []
+
+
+def requested(world: World) -> tuple[int, int]:
+    """Millicores and bytes that all pods ask for which have not ended."""
+    pods = [pod_requests(pod) for pod in world.api.store.objects("pods") if not _ended(pod)]
+    return sum(one.get(CPU, 0) for one in pods), sum(one.get(MEMORY, 0) for one in pods)  # integers
+
+
+def _ended(pod: ApiObject) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

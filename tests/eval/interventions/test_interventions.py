@@ -1,0 +1,104 @@
+"""Claims judged by intervening, on real incidents: what was changed, what set it going, and what nobody changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster import tasks
+from simcluster.eval.episode import start
+from simcluster.eval.interventions import ClaimVerdict, Court
+from simcluster.eval.interventions.named import covers
+from simcluster.eval.judge.claims import Claim
+from simcluster.faults.facts import ChangedFact, Place
+
+SELECTOR = "wrong_service_selector_online_boutique"
+SPIKE = "metastable_load_spike_storefront"
+ATTEMPTS = "spec.template.spec.containers[server].env[INVENTORY_ATTEMPTS].value"
+
+
+@pytest.fixture(scope="module")
+def selector() -> Court:
+    return Court(start(SELECTOR, 3))
+
+
+@pytest.fixture(scope="module")
+def spike() -> Court:
+    return Court(start(SPIKE, 3))
+
+
+def seen(verdict: ClaimVerdict) -> tuple[bool, bool, bool | None, bool | None]:
+    return verdict.localization, verdict.family, verdict.but_for, verdict.in_place
+
+
+@pytest.mark.parametrize("where", ["spec.selector.version", "selector", ".spec.selector"])
+def test_what_was_changed_is_a_cause(selector: Court, where: str) -> None:
+    verdict = selector.judge(Claim("service/cartservice", "service_selector", where, ("v2",)))
+    assert verdict.passed, verdict.explain()
+    assert seen(verdict) == (True, True, True, True)
+    assert [fact.after for fact in verdict.facts] == ["v2"]
+    assert verdict.to_dict()["passed"] is True
+
+
+@pytest.mark.parametrize(
+    ("claim", "earned"),
+    [
+        (Claim("service/cartservice", "service_selector"), (True, False, None, None)),  # it does not say where
+        (Claim("service/cartservice", "service_port", "spec.ports"), (True, False, None, None)),
+        (Claim("service/cartservice", "service_port", "spec.selector"), (True, False, None, None)),
+        (Claim("service/frontend", "service_selector", "spec.selector"), (False, False, None, None)),
+        (Claim("deployment/frontend", "cpu_limit", "resources.limits.cpu"), (False, False, None, None)),
+        (Claim("service/cartservice", "service_selector", "selector", ("v3",)), (True, True, None, None)),
+    ],
+)
+def test_what_nobody_changed_is_none(
+    selector: Court, claim: Claim, earned: tuple[bool, bool, bool | None, bool | None]
+) -> None:
+    verdict = selector.judge(claim)
+    assert seen(verdict) == earned, verdict.explain()
+    assert not verdict.passed
+
+
+def test_a_trigger_that_is_over_is_no_cause_and_what_sustains_the_incident_is(spike: Court) -> None:
+    trigger = spike.judge(Claim("service/gateway", "load", "load"))
+    assert seen(trigger) == (True, True, True, False), trigger.explain()
+    assert "it is so already" in trigger.explain()
+    weakness = spike.judge(Claim("deployment/catalog", "retry_storm", ATTEMPTS, ("4",)))
+    assert weakness.passed, weakness.explain()
+
+
+@pytest.mark.slow(every=11)
+@pytest.mark.parametrize("task_id", tasks.ids())
+def test_a_claim_made_from_the_record_passes(task_id: str) -> None:
+    court = Court(start(task_id, 3))
+    meant = [one for one in court.causes if one.step < 0] or [
+        one for one in court.causes if one.fact.place.kind != "Load"
+    ]
+    last = max(meant, key=lambda one: (one.family == court.past.task.truth.family, one.fact.place.kind != "Image"))
+    place = last.fact.place
+    verdict = court.judge(Claim(place.component, last.family, last.fact.where))
+    assert verdict.passed, verdict.explain()
+
+
+@pytest.mark.parametrize(
+    ("where", "part", "path", "whether"),
+    [
+        ("/dev/sda", "disk/sda", "slow", True),
+        ("sdb", "disk/sda", "slow", False),
+        ("kubelet.service", "unit/kubelet", "active", True),
+        ("net.netfilter.nf_conntrack_max", "sysctl", "net.netfilter.nf_conntrack_max", True),
+        ("nf_conntrack_max", "sysctl", "net.netfilter.nf_conntrack_max", True),
+        ("net.core.somaxconn", "sysctl", "net.netfilter.nf_conntrack_max", False),
+        ("eth0", "nic/eth0", "loss", True),
+        ("fan FAN1", "fan/FAN1", "airflow", True),
+        ("clock drift", "clock", "drift_ppm", True),
+        ("/etc/chrony/chrony.conf", "file", "/etc/chrony/chrony.conf", True),
+        ("server", "", "spec.template.spec.containers[server].image", False),
+        ("image tag", "", "spec.template.spec.containers[server].image", True),
+        ("container server image", "", "spec.template.spec.containers[server].image", True),
+        ("env var CART_ADDR", "", "spec.template.spec.containers[server].env[CART_ADDR].value", True),
+        ("cpu limit", "", "spec.template.spec.containers[server].resources.limits.cpu", True),
+        ("memory limit", "", "spec.template.spec.containers[server].resources.limits.cpu", False),
+    ],
+)
+def test_places_as_people_write_them(where: str, part: str, path: str, whether: bool) -> None:
+    assert covers(where, ChangedFact(Place("Node", "", "worker-1", part), path, 0, 1)) is whether
