@@ -17,6 +17,7 @@ from simcluster.control.webclient import slowed
 from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, Simulation, arithmetic
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.storage.fileload import fsync_ns
 from simcluster.models.machine.storage.service import Rates
 from simcluster.models.traffic.cluster.spanmetrics import below_bounds
 from simcluster.models.traffic.cluster.statistics import Latencies
@@ -164,7 +165,7 @@ class WriteDurations:
             return float(USUAL_FSYNC_NS)
         per_s = count * SECOND / LOOK_NS
         rates = Rates(writes=per_s, write_size=float(ENTRY_BYTES), fsyncs=per_s)
-        return float(max(USUAL_FSYNC_NS // 4, machine.files_at("/var/lib/etcd").disk.fsync_ns(rates)))
+        return float(max(USUAL_FSYNC_NS // 4, fsync_ns(machine.files_at("/var/lib/etcd").disk, rates)))
 
 
 def _labels(verb: str, group: str, version: str, resource: str, subresource: str, scope: str) -> Labels:

@@ -429,11 +429,6 @@ class Disk:
         self._waiting[owner] = min(float(rates.depth), stays / SECOND) if not dead else float(rates.depth)
         return LoadAnswer(answer, stalled, served, dead, delay)
 
-    def fsync_ns(self, rates: Rates) -> float:
-        """How long an fsync of such a load would take now, beside everybody's; nothing is asked of the drive."""
-        left = self._work.left_ns / self.model.channels
-        return self._respond(rates, self._active()).fsync.mean_ns + left
-
     def unload(self, owner: str) -> None:
         """The owner's process is gone."""
         self.settle()
