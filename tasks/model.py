@@ -103,7 +103,8 @@ class Task(Piece):
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
-        telemetry: whether Prometheus and its exporters run in the cluster, in the namespace `observe`.
+        telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
+            come from what they notify; without, from what users meet (`world.pager`).
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
 

@@ -26,7 +26,7 @@ from simcluster.session.log import Command, End
 from simcluster.surface.protocols import BudgetExceeded
 from simcluster.tasks.model import Task
 from simcluster.world import World
-from simcluster.world.pager import Pager
+from simcluster.world.pager import pager_of
 
 #: What was looked into is recorded up to so many characters.
 LONGEST_PROBE = 200
@@ -60,7 +60,7 @@ class Episode(Live):
         self.alert = ""
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
-        self.pager = Pager(world, (task.namespace,))
+        self.pager = pager_of(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None
@@ -76,6 +76,7 @@ class Episode(Live):
         """Start the incident's clock (and that of the noise)."""
         first_at_ns = min(step.at for step in self.task.incident if not step.latent)
         self.world.sim.after(first_at_ns, self.recorder.mark, "incident")
+        self.pager.since(self.world.sim.now + first_at_ns)
         self.incident.start()
         if self.noise is not None:
             self.noise.start()

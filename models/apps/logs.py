@@ -52,7 +52,7 @@ class Wording(Shared):
         return (Wording, (self.pod,))
 
     def text(self, template: LogTemplate, spoken: Spoken) -> str:
-        """A template with what its marks stand for."""
+        """A template with what its marks stand for; empty if nothing is printed."""
         return fill(template.text, partial(value_of, spoken))
 
 
@@ -195,7 +195,9 @@ class RequestLines(LazyLines):
         return [
             LogLine(moment.t_ns, moment.template.stream, text)
             for moment in moments
-            for text in self._wording.text(moment.template, moment.spoken).split("\n")
+            for whole in [self._wording.text(moment.template, moment.spoken)]
+            if whole
+            for text in whole.split("\n")
         ]
 
     def _drawn(self, needle: str) -> Iterator[Moment]:

@@ -1,10 +1,13 @@
-"""The pager: what wakes an operator, over signals that users and the API really give.
+"""The pager: what wakes an operator.
 
-Three rules: of the requests of an entry's users that ended in 60 s less than 95 % succeeded; a pod
-has not been Ready for 60 s; a node is not Ready. The pager only reads.
+In a cluster that is observed it is what Alertmanager has told the on-call service. Where nobody scrapes, `UsersPager`
+looks at signals that users and the API give: of the requests of an entry's users that ended in 60 s less than 95 %
+succeeded; a pod has not been Ready for 60 s; a node is not Ready. A pager only reads.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 from simcluster.api.objects import condition, name_of, namespace_of
 from simcluster.engine import SECOND, parse_rfc3339
@@ -18,7 +21,43 @@ SUCCESS_RATIO = 0.95
 REQUESTS_MIN = 20
 
 
-class Pager:
+class Pager(Protocol):
+    """What fires now, and how it is said."""
+
+    @property
+    def alerts(self) -> AlertStore:
+        """Alerts that page."""
+
+    def since(self, begun_ns: int) -> None:
+        """Nothing that fired before this instant pages."""
+
+
+class OnCallPager:
+    """What the on-call service outside of the cluster has been told."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._begun_ns = world.sim.now
+
+    @property
+    def alerts(self) -> AlertStore:
+        """Alerts that have begun to fire since."""
+        found = AlertStore()
+        standing = self.world.programs.outside.oncall.firing(self.world.sim.now)
+        found.evaluated(alert for alert in standing if alert.since_ns >= self._begun_ns)
+        return found
+
+    def since(self, begun_ns: int) -> None:
+        """Nothing that fired before this instant pages."""
+        self._begun_ns = begun_ns
+
+
+def pager_of(world: World, namespaces: tuple[str, ...]) -> Pager:
+    """The pager of an operator who is responsible for these namespaces."""
+    return OnCallPager(world) if world.observed else UsersPager(world, namespaces)
+
+
+class UsersPager:
     """Looks at the world every 5 s and tells a store of alerts what it finds.
 
     Args:
@@ -34,6 +73,9 @@ class Pager:
         self.namespaces = (*namespaces, "kube-system")
         self.alerts = AlertStore()
         world.sim.every(PERIOD_NS, self.look)
+
+    def since(self, begun_ns: int) -> None:
+        """What it finds fires anew as long as it lasts."""
 
     def look(self) -> None:
         """Evaluate the rules now."""

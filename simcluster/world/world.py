@@ -229,6 +229,11 @@ class World:
             self.run_for(SECOND)
 
     @property
+    def observed(self) -> bool:
+        """Whether it was given what watches it."""
+        return oncall.HOST in self.network.outside
+
+    @property
     def series(self) -> MetricStore | None:
         """What Prometheus has on its disk (a `promql.storage.Queryable`); None where there is none."""
         return self.programs.databases.newest

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from simcluster.apps.ingress_nginx.accesslog import AccessWording, access_format
+from simcluster.apps.ingress_nginx.accesslog import AccessWording, access_format, error_format
 from simcluster.apps.ingress_nginx.routes import Configuration, Location, Upstream
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
@@ -211,13 +211,14 @@ class IngressProgram(ServerProgram):
         assert self.configuration is not None
         upstream = self.configuration.upstreams[location.upstream]
         log = (LogTemplate(access_format(path, upstream.name)),)
+        failed = LogTemplate(error_format(path, name.partition("/")[0].rstrip("="), upstream.name), "stderr")
         call = CallSpec(
             _variable(upstream.name),
             self._asked(upstream.endpoints, path),
             timeout_ns=READ_TIMEOUT_NS,
             retries=RETRIES if upstream.endpoints else 0,
             client="http",
-            log=log,
+            log=(failed, *log) if upstream.endpoints else log,
             status=502 if upstream.endpoints else 503,
         )
         return OperationSpec(name, cpu_ns=REQUEST_CPU_NS, steps=((call,),), log=log)

@@ -235,3 +235,22 @@ def test_copies_live_alike_and_a_look_changes_nothing(world):
         each.run_for(20 * SECOND)
     assert world.sim.digest.hex() == twin.sim.digest.hex()
     assert logs(world) == logs(twin)
+
+
+def test_nginx_says_why_an_endpoint_did_not_answer(world):
+    world.add_users("ingress-nginx", "ingress-nginx-controller", 20, mix={"shop.example.com/": 1})
+    wrong = """'{"spec":{"ports":[{"name":"main","port":80,"targetPort":9999}]}}'"""
+    assert world.kubectl().run(f"patch service web -p {wrong}").exit_code == 0
+    world.run_for(20 * SECOND)
+    said = logs(world).splitlines()
+    failed = [line for line in said if "[error]" in line]
+    assert re.fullmatch(
+        r"2026/03/02 09:\d\d:\d\d \[error\] 29#29: \*\d+ connect\(\) failed \(111: Connection refused\) "
+        r"while connecting to upstream, client: 203\.0\.113\.\d+, server: shop\.example\.com, "
+        r'request: "GET / HTTP/1\.1", '
+        r'upstream: "http://10\.244\.\d+\.\d+:9999/", host: "shop\.example\.com"',
+        failed[-1],
+    )
+    refused = [line for line in said if '"GET / HTTP/1.1" 502 ' in line]
+    assert len(failed) == len(refused) > 20
+    assert "" not in said

@@ -1,0 +1,107 @@
+"""A rule is evaluated again when something that it reads may have changed, and finds the same as if it always were."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcluster.engine.clock import SECOND, unix_seconds
+from simcluster.telemetry.metrics.columns import Columns, Group, gauge, labels
+from simcluster.telemetry.metrics.store import MetricStore
+from simcluster.telemetry.promql.evaluation import query
+from simcluster.telemetry.promql.parsing import parse
+from simcluster.telemetry.rules.groups import Rules, unix_ms
+from simcluster.telemetry.rules.reach import Reach, reach_of
+
+FORM = Columns((gauge("ready", ""), gauge("wanted", "")))
+FILE = """
+groups:
+- name: g
+  interval: 30s
+  rules:
+  - {alert: Unready, expr: "ready < wanted", for: 30s, labels: {severity: critical}}
+  - {alert: Unstable, expr: "changes(ready[1m]) > 0"}
+  - {alert: Nobody, expr: "absent(ready{pod='b'})"}
+  - {record: "sum:ready", expr: "sum(ready)"}
+  - {record: "twice:ready", expr: "2 * sum:ready"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("up == 0", Reach(("up",), 0)),
+        ("rate(a[2m]) / on (x) max_over_time(b[5m]) > 1", Reach(("a", "b"), 300_000)),
+        ("absent(up{job='x'} == 1)", Reach(("up",), 0)),
+        ("vector(1)", Reach((), 0)),
+        ("time() - a > 5", None),
+        ("count_over_time(a[5m])", None),
+        ("a offset 5m", None),
+        ("{job='x'}", None),
+        ("max_over_time(rate(a[1m])[5m:])", None),
+    ],
+)
+def test_what_an_expression_depends_on(text: str, reach: Reach | None) -> None:
+    assert reach_of(parse(text)) == reach
+
+
+def test_quiet_rules_find_what_they_would_find() -> None:
+    store, always, seldom = MetricStore(), Rules(), Rules()
+    always.load({"f": FILE})
+    seldom.load({"f": FILE})
+    log, asked = store.log("job", (("job", "x"),)), 0
+    for second in range(0, 900, 15):
+        at = unix_ms(second * SECOND)
+        row = FORM.row((1.0 if 200 <= second < 420 else 2.0, 2.0))
+        groups = {Group(FORM, labels(pod="a")): row}
+        if second >= 600:
+            groups[Group(FORM, labels(pod="b"))] = row
+        log.append(at, groups)
+        if second % 30:
+            continue
+        full = always.evaluate(always.groups[0], second * SECOND, store)
+        quick = seldom.evaluate(seldom.groups[0], second * SECOND, store, store.record, store.changed_ms)
+        assert [sample for sample in full.samples if dict(sample.labels)["__name__"] != "twice:ready"] == [
+            sample for sample in quick.samples if dict(sample.labels)["__name__"] != "twice:ready"
+        ]
+        assert full.notices == quick.notices
+        asked += 1
+    assert asked == 30
+    states = [state.alerts.state() for state in seldom.groups[0].rules[:3]]
+    assert states == [state.alerts.state() for state in always.groups[0].rules[:3]] == ["inactive"] * 3
+
+
+def test_a_rule_sees_what_the_one_before_it_has_recorded() -> None:
+    store, rules = MetricStore(), Rules()
+    rules.load({"f": FILE})
+    store.log("job", ()).append(unix_ms(0), {Group(FORM, labels(pod="a")): FORM.row((3.0, 3.0))})
+    rules.evaluate(rules.groups[0], SECOND, store, store.record, store.changed_ms)
+    (found,) = query(store, "twice:ready", unix_ms(SECOND)).series
+    assert found.values[0] == 6.0
+
+
+def test_the_newest_samples_are_those_that_select_gives() -> None:
+    store = MetricStore()
+    first, second = store.log("a", (("job", "a"),)), store.log("b", (("job", "b"),))
+    for number in range(40):
+        at = unix_seconds(0) * 1000 + number * 15_000
+        groups = {Group(FORM, labels(pod=f"p{each}")): FORM.row((number, each)) for each in range(3)}
+        if number > 20:
+            groups.pop(Group(FORM, labels(pod="p1")))
+        first.append(at, groups)
+        if number < 25:
+            second.append(at + 5_000, groups)
+    plain = Plain(store)
+    for number in (10, 21, 22, 24, 30, 39, 45, 70):
+        for text in ("ready", "ready{pod='p1'}", "ready{job='b'}", "sum(wanted)", "{pod=~'p.'}"):
+            at = unix_seconds(0) * 1000 + number * 15_000 + 6_000
+            quick, full = query(store, text, at), query(plain, text, at)
+            assert [(one.labels, one.values.tolist()) for one in quick.series] == [
+                (one.labels, one.values.tolist()) for one in full.series
+            ], (number, text)
+
+
+class Plain:
+    """The same store without its quick way."""
+
+    def __init__(self, store: MetricStore) -> None:
+        self.select = store.select
