@@ -42,6 +42,7 @@ class Norm:
         rest: what its users and programs met.
         critical: components of its control plane.
         slow_ns: how long the incident took from its cause to the page.
+        eased: what users and programs met after the reference fix, where not even that is as good as the twin.
     """
 
     task: Task
@@ -49,13 +50,19 @@ class Norm:
     rest: Vitals
     critical: list[str]
     slow_ns: int
+    eased: Vitals | None = None
+
+    def worse(self, seen: Vitals) -> list[str]:
+        """In which ways what was seen is worse than normal, and than what the reference fix makes of it."""
+        found = seen.worse_than(self.rest)
+        return seen.worse_than(self.eased) if found and self.eased is not None else found
 
     def complaints(self, world: World, lasts_ns: int) -> list[str]:
         """What is unfinished now or was worse than normal in the last nanoseconds."""
         namespace = self.task.namespace
         return [
             *failings(world, namespace, self.critical),
-            *vitals(world, namespace, lasts_ns).worse_than(self.rest),
+            *self.worse(vitals(world, namespace, lasts_ns)),
         ]
 
 

@@ -27,7 +27,7 @@ def secret_words(task: Task) -> list[str]:
 
 
 def leaks(world: World, task: Task) -> list[str]:
-    """Where secret words can be read: API objects (Events among them), container logs, journals."""
+    """Where secret words can be read: API objects (Events, rules among them), logs, journals, metrics, alerts."""
     words = secret_words(task)
     found: list[str] = []
     for place, text in readable(world):
@@ -46,3 +46,19 @@ def readable(world: World) -> Iterator[tuple[str, str]]:
             place = f"the log of {container.spec.namespace}/{container.spec.pod_name}"
             yield place, "\n".join(line.text for line in container.log.read())
         yield f"the journal of {name}", "\n".join(entry.text for entry in machine.journal())
+    yield from _measured(world)
+
+
+def _measured(world: World) -> Iterator[tuple[str, str]]:
+    """Names, help texts and labels of every series that Prometheus keeps (what rules recorded and alerted, too)."""
+    for place, store in world.programs.databases.stores.items():
+        for (target, own), log in store.logs.items():
+            words = dict.fromkeys((target, *(word for pair in own for word in pair)))
+            for group in log.groups():
+                for family in group.columns.families:
+                    words[family.name] = words[family.text] = None
+                words.update(
+                    dict.fromkeys(word for _, labels in group.columns.series for pair in labels for word in pair)
+                )
+                words.update(dict.fromkeys(word for pair in group.labels for word in pair))
+            yield f"the metrics of {target} (pod {place})", "\n".join(words)

@@ -253,4 +253,6 @@ def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
         if result.exit_code:
             return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
     verdict = fork.examined()
-    return Finding(name, verdict.passed, verdict.why_not)
+    # What can be read once all of it has happened.
+    shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
+    return Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))

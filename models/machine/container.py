@@ -13,6 +13,7 @@ from simcluster.models.machine.kernel.cfs import CpuStat, statistics
 from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup, scope_of
 from simcluster.models.machine.kernel.kernel import Kernel
 from simcluster.models.machine.kernel.load import LEAST_ROOM
+from simcluster.models.machine.links.veth import Veth
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.process import Process
 from simcluster.models.machine.shell.files import Layer
@@ -41,6 +42,7 @@ class Sandbox(Parted):
     names: ResolverConfig | None = None  # its resolv.conf; None: what dnsPolicy ClusterFirst gives
     hosts: str = ""  # what hostAliases add to /etc/hosts
     group: PodGroup = NO_REQUESTS  # its control group
+    veth: Veth | None = None  # its interface; None in the network of the host
 
     def container_on(self, port: int) -> Container | None:
         """The running container that listens on the port."""

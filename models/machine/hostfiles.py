@@ -113,6 +113,8 @@ class HostFiles:
 
     def hollow_below(self, folder: str) -> int:
         """The part of `extra_bytes` that lies in a folder."""
+        if not self._hollow:
+            return 0
         prefix = folder.rstrip("/") + "/"
         return sum(file.hollow_bytes for path, file in self._files.items() if path.startswith(prefix))  # integers
 

@@ -20,6 +20,7 @@ from simcluster.models.machine.imagetools.execute import Executed
 from simcluster.models.machine.kernel import cgroupfiles
 from simcluster.models.machine.kernel.cgroups import NO_REQUESTS, PodGroup
 from simcluster.models.machine.kernel.kernel import Kernel
+from simcluster.models.machine.links.veth import Veth
 from simcluster.models.machine.names import ResolverConfig
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import StartFailure
@@ -133,6 +134,7 @@ class Runtime:
             namespace, pod_name, pod_uid, self.machine.name, address, host_network=host_network, sandbox_id=sandbox_id
         )
         sandbox.names, sandbox.hosts, sandbox.group = names, hosts, group
+        sandbox.veth = None if host_network else Veth(self.sim.now)
         self.machine.cpu.admit(pod_uid, group)
         self.sandboxes[pod_uid] = sandbox
         if not host_network:

@@ -1,12 +1,12 @@
 """`/metrics` of the API server: writes it has answered, objects it stores, what it is.
 
-Reads are not counted, because reading changes nothing here; nor are latencies, because a
-request takes no simulated time. Source of names and help texts: kube-apiserver 1.32.
+Reads are not counted, because reading changes nothing here. Source of names and help texts: kube-apiserver 1.32.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import Protocol
 
 from simcluster.api.request import Request
 from simcluster.api.resources import ResourceTable
@@ -39,11 +39,23 @@ _BUILD = Columns(
 _VERBS = {"POST": "POST", "PUT": "PUT", "PATCH": "PATCH", "DELETE": "DELETE"}
 
 
+class Durations(Protocol):
+    """Who knows how long writes take."""
+
+    def server(self) -> dict[Group, Row]:
+        """Histograms of the server's."""
+
+
 class ServedRequests:
-    """How many writes the server has answered, by what they were."""
+    """How many writes the server has answered, by what they were.
+
+    Attributes:
+        durations: who knows how long they took, if anybody does.
+    """
 
     def __init__(self) -> None:
         self.counts: dict[Counted, int] = {}
+        self.durations: Durations | None = None
 
     def count(self, request: Request, route: Route, code: int) -> None:
         """One write has been answered."""
@@ -65,7 +77,7 @@ class ServedRequests:
 
 def samples(served: ServedRequests, store: Store, resources: ResourceTable) -> Samples:
     """What `/metrics` exposes."""
-    found: dict[Group, Row] = {}
+    found = {} if served.durations is None else served.durations.server()
     for counted, count in served.counts.items():
         found[_requests(counted)] = _REQUESTS.row((count,))
     for resource in resources.all:

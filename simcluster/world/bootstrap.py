@@ -23,7 +23,14 @@ CLUSTER_DNS = "10.96.0.10"
 ADDONS = ("system.yaml", "kube-proxy.yaml")
 
 #: What watches the cluster; rules first, so that Prometheus starts with them.
-OBSERVE = (*("observe-rules.yaml", "observe.yaml", "observe-alertmanager.yaml", "observe-traces.yaml", "logging.yaml"),)
+OBSERVE = (
+    "observe-rules.yaml",
+    "observe.yaml",
+    "observe-stores.yaml",
+    "observe-alertmanager.yaml",
+    "observe-traces.yaml",
+    "logging.yaml",
+)
 
 #: Images that a node made by kubeadm has before the first pod runs there.
 PRELOADED = (

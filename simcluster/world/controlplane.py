@@ -25,6 +25,7 @@ from simcluster.telemetry.metrics.columns import Samples
 from simcluster.world import apimetrics, etcdmetrics
 from simcluster.world.apigate import ETCD_TIMEOUT, GatedApi
 from simcluster.world.apisocket import answered
+from simcluster.world.durations import WriteDurations
 from simcluster.world.etcdlog import EtcdLog
 from simcluster.world.identitylease import IdentityLease
 from simcluster.world.kubernetesservice import KubernetesService
@@ -328,9 +329,10 @@ class ElectedComponent(Component):
 class Etcd(Component):
     """etcd: without it the API server can neither read nor write."""
 
-    def __init__(self, sim: Simulation, api: GatedApi, changed: Callable[[], None]) -> None:
+    def __init__(self, sim: Simulation, api: GatedApi, changed: Callable[[], None], durations: WriteDurations) -> None:
         super().__init__(sim, "etcd")
         self.api = api
+        self.durations = durations
         self.changed = changed
         self._seen = False
         self._logs: dict[str, EtcdLog] = {}
@@ -338,6 +340,7 @@ class Etcd(Component):
     def started(self, container: Container) -> None:
         """A member starts; it answers when its log is read."""
         super().started(container)
+        self.durations.started(etcd=container)
         self._logs[container.container_id] = EtcdLog(container, self.api.store)
         if not self._seen:
             self._seen = True
@@ -356,7 +359,9 @@ class Etcd(Component):
 
     def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
         """What it stores."""
-        return etcdmetrics.samples(self.api.store) if call.path == "/metrics" else None
+        if call.path != "/metrics":
+            return None
+        return {**etcdmetrics.samples(self.api.store), **self.durations.etcd()}
 
     def _serve(self, container_id: str) -> None:
         if container_id in self.processes and not self.api.storing:
@@ -367,9 +372,10 @@ class Etcd(Component):
 class ApiServer(Component):
     """kube-apiserver: without it nobody reaches the cluster's objects."""
 
-    def __init__(self, sim: Simulation, api: GatedApi, changed: Callable[[], None]) -> None:
+    def __init__(self, sim: Simulation, api: GatedApi, changed: Callable[[], None], durations: WriteDurations) -> None:
         super().__init__(sim, "kube-apiserver")
         self.api = api
+        self.durations = durations
         self.changed = changed
         self.identity = IdentityLease(sim, api)
         self.service = KubernetesService(sim, api)
@@ -379,6 +385,7 @@ class ApiServer(Component):
     def started(self, container: Container) -> None:
         """A process starts: it serves as soon as etcd answers, or gives up."""
         super().started(container)
+        self.durations.started(server=container)
         self.api.log.attach(container.write, verbosity_of(container))
         self.api.log.text("I", "options.go:228", f"external host was not specified, using {container.machine.address}")
         self.api.log.note("server.go:142", "Version:", version=KUBERNETES)
@@ -477,7 +484,9 @@ class ControlPlane:
             ElectedComponent(sim, "kube-controller-manager", controllers, api, client, releases=False),
             ElectedComponent(sim, "kube-scheduler", scheduler, api, client, releases=True),
         )
-        components = (Etcd(sim, api, self._api_changed), ApiServer(sim, api, self._api_changed), *elected)
+        durations = api.served.durations = WriteDurations(sim, api)
+        etcd, server = Etcd(sim, api, self._api_changed, durations), ApiServer(sim, api, self._api_changed, durations)
+        components = (etcd, server, *elected)
         self.components: dict[str, Component] = {component.name: component for component in components}
         self._down_since_ns = -1
 

@@ -1,7 +1,7 @@
 """Metrics of etcd: what it has committed and keeps.
 
-Names and help texts: etcd 3.5. A single member always leads while it runs. Left out: latencies of its disk (they are
-those of the node's drive, which node-exporter shows), sizes, the network between members.
+Names and help texts: etcd 3.5. A single member always leads while it runs. Latencies of its disk: `durations`. Left
+out: sizes, the network between members.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, Json, name_of, owner_reference, thaw
 from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
+from simcluster.control.prometheus.program import Databases
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.journal import JournalLine
@@ -139,6 +140,13 @@ class ShopNetwork:
         return None if found is None else str(found["spec"]["clusterIP"])
 
 
+class ShopPrograms:
+    """Programs, none of which measures anything."""
+
+    def __init__(self) -> None:
+        self.databases = Databases()
+
+
 class ShopWorld:
     """The cluster. Has the members of `World` that faults, noise and grading use."""
 
@@ -148,6 +156,7 @@ class ShopWorld:
         self.machines = {name: ShopHost() for name in NODES}
         self.traffic = ShopTraffic()
         self.network = ShopNetwork(self.api)
+        self.programs = ShopPrograms()
         self.sim.run_until(10 * MINUTE)
         admin = self.client("kubernetes-admin", "kubectl")
         for namespace in ("kube-system", NAMESPACE):

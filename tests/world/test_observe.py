@@ -60,6 +60,7 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
     found = select(world, "up")
     assert {dict(series.labels)["job"] for series in found} == {
         "prometheus", "kubernetes-apiservers", "kubernetes-nodes", "kubernetes-nodes-cadvisor", "kube-etcd",
+        "kubernetes-nodes-probes", "redis",
         "kubernetes-service-endpoints", "kubernetes-service-endpoints-slow", "kube-scheduler",
         "kube-controller-manager", "kube-proxy", "blackbox-tcp", "blackbox-http",
     }  # fmt: skip
@@ -79,7 +80,8 @@ def test_all_targets_answer_at_their_own_offsets(world: World) -> None:
         "node_hwmon_temp_celsius", "apiserver_request_total", "apiserver_storage_objects", "coredns_panics_total",
         "etcd_server_has_leader", "workqueue_adds_total", "workqueue_queue_duration_seconds_bucket",
         "scheduler_schedule_attempts_total", "kubeproxy_sync_proxy_rules_duration_seconds_bucket", "calls_total",
-        "duration_milliseconds_bucket",
+        "duration_milliseconds_bucket", "container_network_receive_packets_total", "redis_commands_processed_total",
+        "prober_probe_total",
     ],
 )  # fmt: skip
 def test_every_part_is_seen(world: World, name: str) -> None:
@@ -285,3 +287,59 @@ def test_no_label_knows_a_fault(world: World) -> None:
     pairs = {pair for labels, *_ in shown(world) for pair in labels if pair[0] != "__name__"}
     words = {word.replace("-", "_") for pair in pairs for word in pair}
     assert not [(name, word) for name in [*ids(), *mechanisms(), task.id] for word in words if name in word]
+
+
+def per_second(world: World, name: str, **equal: str) -> float:
+    """Growth of a counter over its last six scrapes, a second."""
+    (series,) = select(world, name, **equal)
+    return float(series.values[-1] - series.values[-6]) / float(series.times[-1] - series.times[-6]) * 1000.0
+
+
+def pod_of(world: World, app: str) -> str:
+    found = json.loads(world.kubectl().run(f"get pods -n boutique -l app={app} -o json").stdout)["items"]
+    return str(found[0]["metadata"]["name"])
+
+
+@pytest.mark.parametrize("app", ["adservice", "productcatalogservice", "shippingservice"])
+def test_packets_of_a_pod_follow_its_requests(world: World, app: str) -> None:
+    """A request and an answer each, and acknowledgements of their own where no request follows soon."""
+    world.run_for(60 * SECOND)
+    asked = sum(  # few
+        float(series.values[-1] - series.values[-6]) / 75.0
+        for series in select(world, "calls_total", service_name=app, span_kind="SPAN_KIND_SERVER")
+    )
+    pod = {"namespace": "boutique", "pod": pod_of(world, app)}
+    received = per_second(world, "container_network_receive_packets_total", **pod)
+    sent = per_second(world, "container_network_transmit_packets_total", **pod)
+    assert 0.9 * asked < received < 2.2 * asked + 1.0
+    assert sent == pytest.approx(asked, rel=0.15, abs=0.7)
+
+
+def test_a_pod_that_nobody_asks_is_nearly_silent(world: World) -> None:
+    pod = {"namespace": "boutique", "pod": pod_of(world, "adservice")}
+    busy = per_second(world, "container_network_receive_packets_total", **pod)
+    world.kubectl().run("scale deploy -n boutique frontend --replicas 0")
+    world.run_for(150 * SECOND)
+    assert per_second(world, "container_network_receive_packets_total", **pod) < 1.0 < busy
+
+
+def test_probes_are_counted_by_result(world: World) -> None:
+    pod = {"namespace": "boutique", "pod": pod_of(world, "shippingservice"), "probe_type": "Readiness"}
+    assert per_second(world, "prober_probe_total", result="successful", **pod) == pytest.approx(0.2, abs=0.04)
+    patch = json.dumps({"spec": {"template": {"spec": {"containers": [{"name": "server", "readinessProbe": {
+        "grpc": {"port": 1}}}]}}}})  # fmt: skip
+    world.kubectl().run(f"patch deploy -n boutique shippingservice -p '{patch}'")
+    world.run_for(180 * SECOND)
+    failed = select(world, "prober_probe_total", namespace="boutique", probe_type="Readiness", result="failed")
+    assert max(latest(failed)) >= 3.0
+
+
+def test_an_exporter_of_stores_says_what_the_store_says(world: World) -> None:
+    shown_there = world.kubectl().run("exec -n boutique deploy/redis-cart -- redis-cli INFO").stdout
+    info = dict(line.split(":", 1) for line in shown_there.splitlines() if ":" in line)
+    (seen,) = select(world, "redis_commands_processed_total", namespace="boutique")
+    assert 0.9 * float(info["total_commands_processed"]) <= seen.values[-1] <= float(info["total_commands_processed"])
+    world.kubectl().run("exec -n boutique deploy/redis-cart -- redis-cli CONFIG SET requirepass x")
+    world.run_for(30 * SECOND)
+    assert latest(select(world, "redis_up", namespace="boutique")) == [0.0]
+    assert latest(select(world, "up", job="redis")) == [1.0]

@@ -66,6 +66,17 @@ class Keyspace:
             self.used[io.data] = held + min(fresh, added)
             self._evict()
 
+    def aside(self, io: IoModel, count: int, held: float) -> None:
+        """The same of a data set of which callers know which share is held: what they miss they put there."""
+        described = self.described(io.data)
+        whole = described.size * (1.0 + OVERHEAD_BYTES / described.document)
+        reads = count * io.reads
+        self.hits += reads * held
+        self.misses += reads * (1.0 - held)
+        self.written += reads * (1.0 - held) + count * io.writes
+        self.used[io.data] = max(self.used.get(io.data, 0.0), whole * held)
+        self._evict()
+
     def _evict(self) -> None:
         excess = self.bytes - self.limit
         if not self.limit or not self.evicts or excess <= 0.0:

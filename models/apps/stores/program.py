@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import add
 
 from simcluster.engine import MICROSECOND, SECOND
 from simcluster.engine.streams import mix
@@ -87,6 +88,8 @@ class StoreServer(Server):
     def _pass_on(self, tick_ns: int) -> None:
         self._worked = True
         counts, self.counts = self.counts or [], [0] * len(self.spec.operations)
+        if any(counts):
+            self._program.served = list(map(add, self._program.served, counts))
         if self.accepting:
             self._program.work(tick_ns, counts)
 
@@ -99,6 +102,7 @@ class StoreProgram(ServerProgram):
         storage: its storage engine; None before, and of stores that keep nothing on disk.
         connections: those that callers hold, by caller.
         refused: operations that fail as a whole, and what callers are told.
+        served: requests of each operation that came since it began to listen.
     """
 
     folder: DataFolder | None = None
@@ -107,6 +111,7 @@ class StoreProgram(ServerProgram):
     #: Words of a caller without a password, and so on, differ; subclasses say them.
     connections: dict[tuple[str, str, str], int]
     refused: dict[int, str]
+    served: list[int]
 
     def start(self) -> None:
         """Configure, then as every server."""
@@ -146,6 +151,7 @@ class StoreProgram(ServerProgram):
     def build_server(self) -> Server:
         """A server that tells its counts."""
         spec = self.service_spec()
+        self.served = [0] * len(spec.operations)
         self._at_rest, self._costs = spec.operations, [Cost(0.0, 0.0, 0.0)] * len(spec.operations)
         return StoreServer(self, spec)
 
@@ -348,6 +354,14 @@ class StoreProgram(ServerProgram):
         """What a call's operation does."""
         operation = self.behaviour.operations.get(call.operation) or self.behaviour.asked[0]
         return operation.io or IoModel()
+
+    def served_by_command(self) -> dict[str, int]:
+        """Requests that came since it began to listen, by what the store calls them."""
+        found: dict[str, int] = {}
+        for name, io, count in zip(self.behaviour.operations, self.io_models(), self.served, strict=True):
+            command = io.command or name.partition("-")[0]
+            found[command] = found.get(command, 0) + count
+        return found
 
     def uptime_s(self) -> int:
         """Seconds since the process started."""

@@ -5,5 +5,11 @@ from __future__ import annotations
 from simcluster.models.apps.system.collector import CollectorProgram
 from simcluster.models.apps.system.daemon import DaemonProgram
 from simcluster.models.apps.system.jaeger import JaegerProgram
+from simcluster.models.apps.system.storeexporter import StoreExporterProgram
 
-PROGRAMS = {"collector": CollectorProgram, "daemon": DaemonProgram, "jaeger": JaegerProgram}
+PROGRAMS = {
+    "collector": CollectorProgram,
+    "daemon": DaemonProgram,
+    "jaeger": JaegerProgram,
+    "storeexporter": StoreExporterProgram,
+}

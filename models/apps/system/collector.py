@@ -7,17 +7,18 @@ it go on to the exporters (`otlp/…`) of its pipeline of traces.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import yaml
 
-from simcluster.engine import SECOND
+from simcluster.engine import MILLISECOND, SECOND, parse_duration
 from simcluster.models.apps.reaching import reach
 from simcluster.models.apps.system.daemon import DaemonProgram
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.models.traffic.cluster.address import parse_address
-from simcluster.models.traffic.cluster.spanmetrics import SpanMeter
+from simcluster.models.traffic.cluster.spanmetrics import BOUNDS_MS, Buckets, SpanMeter
 from simcluster.telemetry.metrics.columns import Exposed, Group, Row, Samples
 from simcluster.telemetry.traces.span import Span
 
@@ -39,9 +40,15 @@ class CollectorProgram(DaemonProgram):
         return (self._shown or {}) if call.port == PORT and call.path == "/metrics" else None
 
     def _ready(self) -> None:
+        try:
+            buckets = _buckets(self.container.spec.args, FileTree(self.container))
+        except (FileError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+            self.container.write(f"Error: failed to get config: {error}", "stderr")
+            self.container.exit(1)
+            return
         super()._ready()
         sim = self.container.sim
-        self._meter = SpanMeter(self.traffic, sim.now)
+        self._meter = SpanMeter(self.traffic, sim.now, buckets)
         sim.every(FLUSH_NS, self._flush, first_ns=sim.now + FLUSH_NS)
         self._onward = self._exporters()
 
@@ -78,3 +85,15 @@ class CollectorProgram(DaemonProgram):
         number = 0 if before is None else before.mark[1] + 1
         after = None if before is None else before.mark
         self._shown = Exposed(rows, (self.container.container_id, number), after, changed)
+
+
+def _buckets(args: tuple[str, ...], files: FileTree) -> Buckets:
+    """Buckets as the configuration has them (`connectors.spanmetrics.histogram.explicit.buckets`, Go durations)."""
+    paths = [word.partition("=")[2] for word in args if word.startswith("--config=")]
+    given: Any = yaml.safe_load(files.read(paths[-1])) if paths else {}
+    for key in ("connectors", "spanmetrics", "histogram", "explicit"):
+        given = (given or {}).get(key)
+    listed = tuple(parse_duration(str(text)) / MILLISECOND for text in (given or {}).get("buckets") or ())
+    if list(listed) != sorted(listed) or any(bound <= 0.0 for bound in listed):
+        raise ValueError("connectors::spanmetrics: histogram buckets must be positive and ascending")
+    return Buckets(listed or BOUNDS_MS)

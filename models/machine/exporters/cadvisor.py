@@ -1,19 +1,20 @@
 """cAdvisor: counters of the control groups of a node, as the kubelet's `/metrics/cadvisor` shows them.
 
-Groups: the root, the slices of pods, every pod, every running container. Names, labels and help texts: cAdvisor
-0.51 in kubelet 1.32. Left out: network counters of single pods, what nobody here counts (huge pages, NUMA, perf,
-file locks), and stamps of single samples.
+Groups: the root, the slices of pods, every pod, every running container; the interfaces of pods. Names, labels and
+help texts: cAdvisor 0.51 in kubelet 1.32. Left out: what nobody here counts (huge pages, NUMA, perf, file locks), and
+stamps of single samples.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from simcluster.engine import FlatDict
 from simcluster.engine.clock import unix_seconds
-from simcluster.models.machine.container import Container
+from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.kernel import cgroupfiles, memory
-from simcluster.models.machine.kernel.cgroups import PODS, weight_of
+from simcluster.models.machine.kernel.cgroups import PODS, scope_of, weight_of
 from simcluster.models.machine.kernel.pids import PER_CONTAINER
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage.usage import written_bytes
@@ -88,7 +89,52 @@ _MACHINE = Columns(
         counter("machine_scrape_error", "1 if there was an error while getting machine metrics, 0 otherwise."),
     )
 )
+_ROOT_DEVICE = Group(
+    _ROOT_FS,
+    (("container", ""), ("device", "/dev/nvme0n1p2"), ("id", "/"), ("image", ""), ("name", ""), ("namespace", ""),
+     ("pod", "")),
+)  # fmt: skip
+#: Of a pod's sandbox: its interface.
+_NETWORK = Columns(
+    (
+        counter("container_network_receive_bytes_total", "Cumulative count of bytes received"),
+        counter("container_network_receive_errors_total", "Cumulative count of errors encountered while receiving"),
+        counter("container_network_receive_packets_dropped_total", "Cumulative count of packets dropped while "
+                "receiving"),
+        counter("container_network_receive_packets_total", "Cumulative count of packets received"),
+        counter("container_network_transmit_bytes_total", "Cumulative count of bytes transmitted"),
+        counter("container_network_transmit_errors_total", "Cumulative count of errors encountered while "
+                "transmitting"),
+        counter("container_network_transmit_packets_dropped_total", "Cumulative count of packets dropped while "
+                "transmitting"),
+        counter("container_network_transmit_packets_total", "Cumulative count of packets transmitted"),
+    )
+)  # fmt: skip
+#: The image of sandboxes (containerd's default for Kubernetes 1.32).
+PAUSE = "registry.k8s.io/pause:3.10"
 _TIERS = ("besteffort", "burstable")
+
+
+class _Known(NamedTuple):
+    """What a container's series are called.
+
+    Attributes:
+        group: its own; pod: that of its pod; path: of its pod's control group.
+    """
+
+    group: Group
+    pod: Group
+    path: str
+
+
+class _Sum:
+    """Of containers of one pod: CPU time in microseconds, bytes, how many there are."""
+
+    __slots__ = ("count", "group", "held", "used")
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.used = self.held = self.count = 0
 
 
 class CAdvisor:
@@ -96,14 +142,15 @@ class CAdvisor:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._groups: dict[str, tuple[Group, str]] = FlatDict()  # container id -> its series, path of its pod's group
+        self._groups: dict[str, _Known] = FlatDict()  # by container id
+        self._cards: dict[str, Group] = FlatDict()  # by sandbox id
 
     def samples(self) -> Samples:
         """Everything now."""
         machine, known = self.machine, self._groups
         found: dict[Group, Row] = {}
-        pods: dict[str, list[Container]] = {}
-        kept: dict[str, tuple[Group, str]] = FlatDict()
+        pods: dict[str, _Sum] = {}
+        kept: dict[str, _Known] = FlatDict()
         moved = {owner: None for owner, _ in machine.os.load.io}
         seen = float(unix_seconds(machine.sim.now))
         for run in machine.runtime.containers():
@@ -111,16 +158,20 @@ class CAdvisor:
                 continue
             entry = known.get(run.container_id) or _described(run)
             kept[run.container_id] = entry
-            group, above = entry
-            found[group] = group.columns.row(self._numbers(run, run.container_id in moved, seen))
-            pods.setdefault(above, []).append(run)
+            found[entry.group] = entry.group.columns.row(self._numbers(run, run.container_id in moved, seen))
+            total = pods.get(entry.path)
+            if total is None:
+                total = pods[entry.path] = _Sum(entry.pod)
+            total.used += run.cpu_ns // 1000
+            total.held += run.memory_bytes
+            total.count += 1
         self._groups = kept
         self._io(found, kept)
         self._sums(found, pods)
+        self._network(found)
         disk = machine.disk_usage()
-        device: Labels = tuple(sorted((*_whole("/"), ("device", "/dev/nvme0n1p2"))))
         numbers = (disk.total_bytes, disk.used_bytes, disk.total_inodes, disk.free_inodes)
-        found[Group(_ROOT_FS, device)] = _ROOT_FS.row(numbers)
+        found[_ROOT_DEVICE] = _ROOT_FS.row(numbers)
         boot = labels(
             boot_id=machine.identity.boot_id,
             machine_id=machine.identity.machine_id,
@@ -128,6 +179,17 @@ class CAdvisor:
         )
         found[Group(_MACHINE, boot)] = _MACHINE.row((machine.cpu_cores, machine.memory_bytes, 0))
         return found
+
+    def _network(self, found: dict[Group, Row]) -> None:
+        """Pods' interfaces, which belong to their sandboxes."""
+        machine, now, cards = self.machine, self.machine.sim.now, self._cards
+        kept: dict[str, Group] = FlatDict()
+        for sandbox in machine.runtime.sandboxes.values():
+            if sandbox.veth is not None:
+                group = kept[sandbox.sandbox_id] = cards.get(sandbox.sandbox_id) or _card(sandbox)
+                heard, came, said, went = sandbox.veth.counted(now)
+                found[group] = _NETWORK.row((heard, 0, 0, came, said, 0, 0, went))
+        self._cards = kept
 
     def _numbers(self, run: Container, moved: bool, seen: float) -> list[float]:
         """Numbers of a container; `moved`: whether it has read or written, `seen`: the present instant."""
@@ -171,32 +233,30 @@ class CAdvisor:
             numbers += (quota, stat.nr_periods, stat.nr_throttled, stat.throttled_usec / 1e6)
         return numbers
 
-    def _io(self, found: dict[Group, Row], known: dict[str, tuple[Group, str]]) -> None:
+    def _io(self, found: dict[Group, Row], known: dict[str, _Known]) -> None:
         for (owner, disk), counted in self.machine.os.load.io.items():
             if owner in known:
                 read, written, reads, writes = counted
-                own = tuple(sorted((*known[owner][0].labels, ("device", f"/dev/{disk}"))))
+                own = tuple(sorted((*known[owner].group.labels, ("device", f"/dev/{disk}"))))
                 found[Group(_TRAFFIC, own)] = _TRAFFIC.row((read, written, reads, writes))
 
-    def _sums(self, found: dict[Group, Row], pods: dict[str, list[Container]]) -> None:
+    def _sums(self, found: dict[Group, Row], pods: dict[str, _Sum]) -> None:
         """Pods, the slices above them, and the machine as a whole."""
         machine = self.machine
-        slices = dict.fromkeys((PODS, *(_tier(tier) for tier in _TIERS)), (0, 0, 0))
-        for path, runs in pods.items():
-            used, held = sum([run.cpu_ns // 1000 for run in runs]), sum([run.memory_bytes for run in runs])  # integers
-            spec = runs[0].spec
-            own = _whole(f"/{path}", namespace=spec.namespace, pod=spec.pod_name)
-            found[Group(_SUM, own)] = _SUM.row(((used + self._gone(path)) / 1e6, held, len(runs)))
-            for above, before in slices.items():
+        slices = {path: _Sum(_slice(path)) for path in (PODS, *(_tier(tier) for tier in _TIERS))}
+        for path, pod in pods.items():
+            found[pod.group] = _SUM.row(((pod.used + self._gone(path)) / 1e6, pod.held, pod.count))
+            for above, total in slices.items():
                 if path.startswith(f"{above}/"):
-                    slices[above] = (before[0] + used, before[1] + held, before[2] + len(runs))
-        for path, (used, held, count) in slices.items():
-            used += self._gone(path)
+                    total.used += pod.used
+                    total.held += pod.held
+                    total.count += pod.count
+        running = slices[PODS].count
+        for path, total in slices.items():
+            used = total.used + self._gone(path)
             if used:
-                found[Group(_SUM, _whole(f"/{path}"))] = _SUM.row((used / 1e6, held, count))
-        running = sum(map(len, pods.values()))  # integers
-        whole = (machine.cpu_ns() // 1000 / 1e6, machine.memory_used(), running)
-        found[Group(_SUM, _whole("/"))] = _SUM.row(whole)
+                found[total.group] = _SUM.row((used / 1e6, total.held, total.count))
+        found[_slice("")] = _SUM.row((machine.cpu_ns() // 1000 / 1e6, machine.memory_used(), running))
 
     def _gone(self, path: str) -> int:
         """CPU time of containers in a group that have ended, microseconds."""
@@ -221,7 +281,7 @@ def _shares(request: float) -> int:
     return max(2, 2 + (weight - 1) * 262_142 // 9_999)
 
 
-def _described(run: Container) -> tuple[Group, str]:
+def _described(run: Container) -> _Known:
     spec, path = run.spec, run.control_group
     own = labels(
         container=spec.name,
@@ -231,4 +291,18 @@ def _described(run: Container) -> tuple[Group, str]:
         namespace=spec.namespace,
         pod=spec.pod_name,
     )
-    return Group(CONTAINER if spec.cpu_limit is None else LIMITED, own), path.rpartition("/")[0]
+    above = path.rpartition("/")[0]
+    pod = Group(_SUM, _whole(f"/{above}", namespace=spec.namespace, pod=spec.pod_name))
+    return _Known(Group(CONTAINER if spec.cpu_limit is None else LIMITED, own), pod, above)
+
+
+@functools.lru_cache(maxsize=16)
+def _slice(path: str) -> Group:
+    return Group(_SUM, _whole(f"/{path}"))
+
+
+def _card(sandbox: Sandbox) -> Group:
+    path = f"{sandbox.group.path(sandbox.pod_uid)}/{scope_of(sandbox.sandbox_id)}"
+    own = (("container", ""), ("id", f"/{path}"), ("image", PAUSE), ("interface", "eth0"))
+    names = (("name", sandbox.sandbox_id), ("namespace", sandbox.namespace), ("pod", sandbox.pod_name))
+    return Group(_NETWORK, (*own, *names))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from simcluster.engine import SECOND
 from simcluster.engine.streams import mix, poisson_from_uniform, uniform_at
-from simcluster.models.machine.storage.disk import LoadAnswer
+from simcluster.models.machine.storage.disk import Disk, LoadAnswer
 from simcluster.models.machine.storage.drivemodel import BLOCK, SECTORS_A_BLOCK
 from simcluster.models.machine.storage.filesystem import FileSystem, StoredFile
 from simcluster.models.machine.storage.io import FailedBlocks, IoDemand, IoShare, Latency
@@ -172,3 +172,9 @@ def _overwrite(system: FileSystem, demand: IoDemand, found: StoredFile) -> None:
         mean = written * _weight(found, blocks, hot)
         if poisson_from_uniform(mean, uniform_at(mix(system.disk.key, ~spot), system.sim.now)):
             system.disk.sectors.write(spot, 1)
+
+
+def fsync_ns(disk: Disk, rates: Rates) -> float:
+    """How long an fsync of such a load would take now, beside everybody's; nothing is asked of the drive."""
+    answer, waiting = disk._respond(rates, disk._active()), disk._work.left_ns / disk.model.channels
+    return answer.fsync.mean_ns + waiting

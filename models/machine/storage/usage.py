@@ -63,4 +63,4 @@ def written_bytes(container: Group) -> int:
 
 def layer_bytes(layer: Layer) -> int:
     """What was written to a layer: a container's own, or an emptyDir."""
-    return sum(len(text) for text in layer.files.values() if text)  # integers
+    return sum(len(text) for text in layer.files.values() if text) if layer.files else 0  # integers

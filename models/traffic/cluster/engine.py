@@ -290,7 +290,7 @@ class TrafficEngine:
     def _look(self) -> None:
         """Tell kernels of connections, and edges of what kernels refuse."""
         self._unlooked = 0
-        if self.tables.refresh(self._plan, self._planned, self._fleet, self._evaluated):
+        if self.tables.refresh(self._plan, self._planned, self._fleet, self._evaluated, self._sim.now):
             self._stale = True
             if self.hot is not None:
                 self._rewire()

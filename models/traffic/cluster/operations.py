@@ -148,6 +148,7 @@ class ServiceSpec(Shared):
         idle_cores: CPU it uses without a request.
         memory_base, memory_per_request: bytes.
         mix: how its users spread over the operations, by name; empty means the first one.
+        writes: packets in which it writes an answer.
     """
 
     name: str
@@ -166,6 +167,7 @@ class ServiceSpec(Shared):
     sharing: Literal["none", "processor"] = "none"
     caches: tuple[tuple[str, Cache], ...] = field(default=(), hash=False)
     mix: tuple[tuple[str, float], ...] = ()
+    writes: int = 1
 
     def operation_index(self, name: str) -> int | None:
         """Index of the operation with that name; of one that asks for no particular thing, 0; else None."""

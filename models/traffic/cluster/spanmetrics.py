@@ -24,34 +24,63 @@ from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, co
 
 Array = NDArray[np.float64]
 #: Buckets of the spanmetrics connector by default, milliseconds.
-BOUNDS_MS = (2, 4, 6, 8, 10, 50, 100, 200, 400, 800, 1000, 1400, 2000, 5000, 10_000, 15_000)
-SPAN = Columns(
-    (
-        counter("calls_total", ""),
-        histogram("duration_milliseconds", "", tuple(map(str, BOUNDS_MS))),
-    )
-)
-_LOG_BOUNDS = np.array([arithmetic.log(float(bound * MILLISECOND)) for bound in BOUNDS_MS])
+BOUNDS_MS = (2.0, 4.0, 6.0, 8.0, 10.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1e3, 1.4e3, 2e3, 5e3, 1e4, 15e3)
 _SERVER, _CLIENT, _UNSET, _ERROR = "SPAN_KIND_SERVER", "SPAN_KIND_CLIENT", "STATUS_CODE_UNSET", "STATUS_CODE_ERROR"
 #: Abramowitz & Stegun 26.2.17, as `distribution.normal_cdf`.
 _T, _P = 0.2316419, (0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429)
 _INV_SQRT_2PI = 0.3989422804014327
 
 
-def below_bounds(latencies: Latencies) -> Array:
-    """Share of calls of every edge that take no longer than each bound (edges by bounds)."""
-    means = np.maximum(latencies.means, 1.0)
-    squared = latencies.variances / (means * means)
+class Buckets(Shared):
+    """The form of spans that are counted in such buckets.
+
+    Args:
+        bounds_ms: upper ends, ascending.
+    """
+
+    def __init__(self, bounds_ms: tuple[float, ...]) -> None:
+        self.bounds_ms = bounds_ms
+        shown = tuple(f"{bound:.6f}".rstrip("0").rstrip(".") for bound in bounds_ms)
+        self.form = Columns((counter("calls_total", ""), histogram("duration_milliseconds", "", shown)))
+        self.bounds_ns = np.array(bounds_ms) * MILLISECOND
+        self.log_bounds = np.array([arithmetic.log(bound * MILLISECOND) for bound in bounds_ms])
+
+    def __reduce__(self) -> tuple[type[Buckets], tuple[tuple[float, ...]]]:
+        return (Buckets, (self.bounds_ms,))
+
+
+def below_bounds(latencies: Latencies, log_bounds: Array) -> Array:
+    """Share of calls of every edge that take no longer than each bound (edges by bounds).
+
+    Args:
+        log_bounds: logarithms of nanoseconds.
+    """
+    lates = latencies.lates
+    if lates is not None:  # a mixture of the usual ones and of those far behind, as `Latency.humps`
+        share, mean, square = (column[:, None] for column in lates.T)
+        usual = np.maximum(0.0, latencies.means - (share * mean)[:, 0])
+        spread = latencies.variances - (share * square)[:, 0] + (share * mean * (share * mean))[:, 0]
+        spread = np.maximum(0.0, spread)
+        far = np.maximum(0.0, square - mean * mean)[:, 0]
+        late = _below(usual + mean[:, 0], spread + far, log_bounds)
+        mixed: Array = (1.0 - share) * _below(usual, spread, log_bounds) + share * late
+        return mixed
+    return _below(latencies.means, latencies.variances, log_bounds)
+
+
+def _below(means: Array, variances: Array, log_bounds: Array) -> Array:
+    means = np.maximum(means, 1.0)
+    squared = variances / (means * means)
     log_means = arithmetic.log_array(means)
     gamma = squared <= 1.0
     spread = np.sqrt(squared) / 3.0
-    root = arithmetic.exp_array((_LOG_BOUNDS[None, :] - log_means[:, None]) / 3.0)
+    root = arithmetic.exp_array((log_bounds[None, :] - log_means[:, None]) / 3.0)
     z = (root - (1.0 - squared[:, None] / 9.0)) / np.maximum(spread, 1e-9)[:, None]
     if not gamma.all():
         log_squared = arithmetic.log_array(1.0 + squared)
         deviation = np.sqrt(log_squared)
         middle = log_means - 0.5 * log_squared
-        z = np.where(gamma[:, None], z, (_LOG_BOUNDS[None, :] - middle[:, None]) / np.maximum(deviation, 1e-9)[:, None])
+        z = np.where(gamma[:, None], z, (log_bounds[None, :] - middle[:, None]) / np.maximum(deviation, 1e-9)[:, None])
     return _normal_cdf(z)
 
 
@@ -90,12 +119,13 @@ class SpanMeter:
         groups: series of every row.
     """
 
-    def __init__(self, traffic: TrafficEngine, now_ns: int) -> None:
+    def __init__(self, traffic: TrafficEngine, now_ns: int, buckets: Buckets) -> None:
         self.traffic = traffic
+        self.buckets = buckets
         self.groups: list[Group] = []
         self._until_ns = now_ns
         self._rows: dict[Labels, int] = FlatDict()
-        self._sums = np.zeros((0, len(SPAN)))  # counts, by row and column; of durations the sum in milliseconds
+        self._sums = np.zeros((0, len(buckets.form)))  # counts, by row and column; of durations the sum in milliseconds
         self._edges: tuple[Layout, Edges] | None = None
         self._names: dict[tuple[str, str, str], str] = FlatDict()  # namespace, pod, container -> service
         #: Namespace of a caller, host, port and operation -> namespace and service of who was called, and the caller's
@@ -134,9 +164,9 @@ class SpanMeter:
         if layout is None or latencies is None or not ended.any():
             return
         edges, counts = self._edges_of(layout), ended.astype(np.float64)
-        part = np.empty((len(counts), len(SPAN)))
+        part = np.empty((len(counts), len(self.buckets.form)))
         part[:, 0] = part[:, -1] = part[:, -3] = counts
-        part[:, 1:-3] = counts[:, None] * below_bounds(latencies)
+        part[:, 1:-3] = counts[:, None] * below_bounds(latencies, self.buckets.log_bounds)
         part[:, -2] = counts * latencies.means / MILLISECOND
         for rows in (edges.client, edges.server):
             there = rows >= 0
@@ -150,9 +180,9 @@ class SpanMeter:
                 took_ns = float(edges.timeouts_ns[edge])
             else:
                 took_ns = tick.latencies[edge].mean if word == STATUS else QUICK_FAILURE_NS
-            part = np.zeros(len(SPAN))
+            part = np.zeros(len(self.buckets.form))
             part[0] = part[-1] = part[-3] = count
-            part[1:-3] = np.where(np.array(BOUNDS_MS) * MILLISECOND >= took_ns, count, 0)
+            part[1:-3] = np.where(self.buckets.bounds_ns >= took_ns, count, 0)
             part[-2] = count * took_ns / MILLISECOND
             served = (int(edges.server[edge]),) if word == STATUS else ()
             for row in (int(edges.client[edge]), *served):
@@ -204,8 +234,8 @@ class SpanMeter:
         if found is None:
             found = self._rows[key] = len(self.groups)
             for status in (_UNSET, _ERROR):
-                self.groups.append(Group(SPAN, tuple(sorted((*key, ("status_code", status))))))
-            self._sums = np.concatenate((self._sums, np.zeros((2, len(SPAN)))))
+                self.groups.append(Group(self.buckets.form, tuple(sorted((*key, ("status_code", status))))))
+            self._sums = np.concatenate((self._sums, np.zeros((2, len(self.buckets.form)))))
         return found
 
 

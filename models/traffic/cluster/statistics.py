@@ -59,6 +59,11 @@ class Latencies(Shared):
         """Their variances, not to be changed."""
         return np.frombuffer(self._variances)
 
+    @property
+    def lates(self) -> NDArray[np.float64] | None:
+        """Of each the share that is late, and mean and second moment of what is added; None if nobody is."""
+        return np.frombuffer(self._lates).reshape(-1, 3) if self._lates else None
+
     def __len__(self) -> int:
         return len(self._means) // 8
 

@@ -21,6 +21,7 @@ from simcluster.engine import MILLISECOND, FlatDict
 from simcluster.models.machine.network import OUTSIDE, Network
 from simcluster.models.traffic.cluster.causes import REFUSED, TIMEOUT
 from simcluster.models.traffic.cluster.nodes import Edge
+from simcluster.models.traffic.cluster.packets import PodPackets
 from simcluster.models.traffic.cluster.plain import LARGE
 from simcluster.models.traffic.cluster.plan import ANSWER_BYTES, REQUEST_BYTES, Plan
 from simcluster.models.traffic.cluster.tolls import mean_toll, toll
@@ -65,6 +66,7 @@ class Rates:
         self.sent: dict[str, float] = {}
         self.failed: dict[int, dict[str, float]] = {}  # server -> connections a second that fail, by kind
         self.single = np.zeros(count)  # connections a second to the largest of them
+        self.pairs: dict[tuple[int, int], float] = {}  # caller (-1: users), callee -> requests a second
         self.plan = plan
         self._calls = [0.0] * len(plan.nodes)
 
@@ -103,6 +105,7 @@ class Rates:
             self._calls[target.node] += here
             callee = self.plan.nodes[target.node].server
             there = servers[callee].node
+            self.pairs[caller, callee] = self.pairs.get((caller, callee), 0.0) + here
             came = [servers[caller].node] if caller >= 0 else entries
             for node in came:
                 if node != there:
@@ -165,18 +168,26 @@ class Tables:
         self._failing: dict[str, None] = {}  # containers of whose attempts to connect some fail
         self._plan: Plan | None = None
         self._rates: Rates | None = None
+        self._shown: Rates | None = None  # those that pods' interfaces go by
+        self._packets = PodPackets()
         self._places: _Places | None = None
         self._mark: object = None
         self._opens: Array = np.zeros(0)  # connections that a request of each server of that plan opens
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_rates": None, "_places": None}  # they are worked out again when they are missed
+        return {
+            **self.__dict__,
+            "_rates": None,
+            "_shown": None,
+            "_places": None,
+        }  # they are worked out again when they are missed
 
-    def refresh(self, plan: Plan, users: list[UserLoad], fleet: Fleet, version: int) -> bool:
+    def refresh(self, plan: Plan, users: list[UserLoad], fleet: Fleet, version: int, now_ns: int) -> bool:
         """Report the traffic of now and lay tolls on the plan's edges; whether they have changed.
 
         Args:
             version: how often the plan was evaluated.
+            now_ns: the present instant.
         """
         machines = self._machines()
         if not machines:
@@ -186,10 +197,14 @@ class Tables:
         if not large or self.tolled or self._may_bind(plan, users, machines, per_s):
             rates = self._walked(plan, users, version)
             self._report_bytes(rates.received, rates.sent, machines)
+            if rates is not self._shown:
+                self._shown = rates
+                self._packets.walked(plan, now_ns, rates.pairs)
             self._report(plan, rates, machines, fleet)
         else:
             volume = _bytes(fleet, per_s)
             self._report_bytes(volume, volume, machines)
+            self._packets.averaged(plan, now_ns, per_s)
         self.dropped = {
             name: machine.os.conntrack.dropped_share
             for name, machine in machines.items()

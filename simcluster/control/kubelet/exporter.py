@@ -1,7 +1,7 @@
 """Metrics of a kubelet: its own, those of metrics-server's endpoint, and cAdvisor's.
 
 Source of names, types and help texts: kubelet 1.32 as it prints them. Left out: counters of what it does (syncs,
-PLEG, probes, runtime calls), because nothing here counts them.
+PLEG, runtime calls), because nothing here counts them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from simcluster.api.objects import namespace_of
+from simcluster.api.objects import name_of, namespace_of
 from simcluster.models.machine.exporters.cadvisor import CAdvisor
 from simcluster.telemetry.exposition import instant
 from simcluster.telemetry.metrics.columns import Columns, Group, Row, Samples, counter, gauge, labels
@@ -62,6 +62,12 @@ _NODE = Columns(
         gauge("node_memory_working_set_bytes", "[STABLE] Current working set of the node in bytes"),
         gauge("resource_scrape_error", "[STABLE] 1 if there was an error while getting container metrics, 0 "
               "otherwise"),
+    )
+)  # fmt: skip
+_PROBE = Columns(
+    (
+        counter("prober_probe_total", "[BETA] Cumulative number of a liveness, readiness or startup probe for a "
+                "container by result.", *(labels(result=result) for result in ("successful", "failed", "unknown"))),
     )
 )  # fmt: skip
 _MIRROR = "kubernetes.io/config.mirror"
@@ -132,7 +138,16 @@ class KubeletExporter:
         return self.cadvisor.samples()
 
     def _probes(self) -> Samples:
-        return {}
+        found: dict[Group, Row] = {}
+        for uid, worker in self.kubelet.workers.items():
+            for (name, kind), probe in worker.probes.workers.items():
+                if any(probe.counts):
+                    own = labels(
+                        container=name, namespace=namespace_of(worker.pod), pod=name_of(worker.pod), pod_uid=uid,
+                        probe_type=kind.capitalize(),
+                    )  # fmt: skip
+                    found[Group(_PROBE, own)] = _PROBE.row(probe.counts)
+        return found
 
 
 _PATHS: Mapping[str, Callable[[KubeletExporter], Samples]] = {

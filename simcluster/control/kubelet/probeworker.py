@@ -24,6 +24,7 @@ class ProbeWorker:
 
     Attributes:
         result: `success`, `failure` or `unknown`, of the container run `container_id`.
+        counts: attempts that succeeded, failed, and of which nobody knows.
     """
 
     def __init__(self, probes: PodProbes, container: Json, kind: str) -> None:
@@ -35,6 +36,7 @@ class ProbeWorker:
         self.container_id = ""
         self.result = self.initial
         self.on_hold = False
+        self.counts = [0, 0, 0]
         self._last = ""
         self._streak = 0
         self._pending = False
@@ -93,6 +95,7 @@ class ProbeWorker:
         hosted = self.hosted
         if self._steady is not None:
             if self._steady.lasts(hosted):
+                self.counts[0] += 1
                 return
             self._steady = None
         run = hosted.reported.newest(self.container["name"])
@@ -145,6 +148,7 @@ class ProbeWorker:
         self._in_flight -= 1
         if self.stopped or container_id != self.container_id or self.on_hold:
             return
+        self.counts[("success", "failure", "error").index(outcome.result)] += 1
         self._report(outcome)
         if outcome.result == "error":
             return

@@ -13,7 +13,7 @@ from simcluster.engine import MICROSECOND, MILLISECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
-from simcluster.telemetry.metrics.columns import Samples
+from simcluster.telemetry.metrics.columns import Late, Samples
 
 #: What an exporter takes to gather and write one sample (client_golang, a magnitude), and for a request at all.
 SAMPLE_NS, REQUEST_NS = 2 * MICROSECOND, MILLISECOND
@@ -58,4 +58,6 @@ def fetch(container: Container, target: Target, way: Way, account: str) -> Fetch
             return Fetched(None, f'Get "{target.url}": EOF', answer.delay_ns + way_ns)
         return Fetched(None, f"server returned HTTP status {answer.status} {answer.body}", answer.delay_ns + way_ns)
     count = count_of(answer)
+    if isinstance(answer, Late):
+        way_ns += answer.delay_ns
     return Fetched(answer, "", way_ns + slowed(way.listener, REQUEST_NS + SAMPLE_NS * count), count)

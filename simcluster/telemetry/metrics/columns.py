@@ -5,8 +5,8 @@ Names, labels and help texts stand once in a form; what is measured is a row of 
 
 from __future__ import annotations
 
+import struct
 import zlib
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class Columns(Shared):
         series: name and labels of every column.
     """
 
-    __slots__ = ("_hash", "by_name", "families", "label_names", "series")
+    __slots__ = ("_form", "_hash", "by_name", "families", "label_names", "series")
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self.families = tuple(families)
@@ -56,6 +56,7 @@ class Columns(Shared):
         #: Labels that some column has of its own.
         self.label_names = frozenset(name for _, labels in self.series for name, _ in labels)
         self._hash = zlib.crc32(repr(self.series).encode())
+        self._form = struct.Struct(f"={len(self.series)}d")
 
     def __len__(self) -> int:
         return len(self.series)
@@ -72,7 +73,7 @@ class Columns(Shared):
     def row(self, values: Sequence[float]) -> Row:
         """Numbers in the order of the columns, as they are kept."""
         assert len(values) == len(self.series), f"{len(values)} numbers for {len(self.series)} columns"
-        return array("d", values).tobytes()
+        return self._form.pack(*values)
 
 
 class Group(NamedTuple):
@@ -108,6 +109,18 @@ class Exposed(dict[Group, Row], Shared):
 
     def __reduce__(self) -> tuple[type[Exposed], tuple[object, ...]]:
         return (Exposed, (dict(self), self.mark, self.after, self.changed))
+
+
+class Late(dict[Group, Row]):
+    """Samples that an exporter could show only after a while.
+
+    Attributes:
+        delay_ns: how long it waited for others.
+    """
+
+    def __init__(self, samples: Samples, delay_ns: int) -> None:
+        super().__init__(samples)
+        self.delay_ns = delay_ns
 
 
 def labels(**values: str) -> Labels:

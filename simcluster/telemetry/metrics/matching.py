@@ -6,19 +6,14 @@ Scraped labels meet those of the target as Prometheus's `honor_labels` says: the
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from simcluster.telemetry.metrics.columns import Columns, Labels
+from simcluster.telemetry.promql.regex import compiled
 from simcluster.telemetry.promql.storage import Matcher
 
 _EXPORTED = "exported_"
-
-
-@functools.lru_cache(maxsize=512)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(f"^(?s:{text})$")
 
 
 def accepts(matcher: Matcher, value: str) -> bool:
@@ -27,7 +22,7 @@ def accepts(matcher: Matcher, value: str) -> bool:
         return value == matcher.value
     if matcher.op == "!=":
         return value != matcher.value
-    return (_pattern(matcher.value).fullmatch(value) is not None) == (matcher.op == "=~")
+    return (compiled(matcher.value).match(value) is not None) == (matcher.op == "=~")
 
 
 class Honour(NamedTuple):

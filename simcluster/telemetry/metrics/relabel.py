@@ -5,13 +5,12 @@ Source: model/relabel/relabel.go of Prometheus 3. Expressions have RE2's syntax;
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-_REFERENCE = re.compile(r"\$(?:(\$)|\{(\w+)\}|(\w+))")
+from simcluster.telemetry.promql.regex import compiled, expand
+
 ACTIONS = (
     "replace", "keep", "drop", "keepequal", "dropequal", "hashmod", "labelmap", "labeldrop", "labelkeep", "lowercase",
     "uppercase",
@@ -31,7 +30,7 @@ class Rule(NamedTuple):
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> Rule:
-        """As a configuration has it. Raises ValueError: an action that does not exist."""
+        """As a configuration has it. Raises ValueError: an action that does not exist, no expression."""
         words = given.get("source_labels", ())
         assert isinstance(words, Sequence)
         rule = cls(
@@ -46,12 +45,8 @@ class Rule(NamedTuple):
         rule = rule._replace(action=rule.action.lower())
         if rule.action not in ACTIONS:
             raise ValueError(f'unknown relabel action "{rule.action}"')
+        compiled(rule.regex)
         return rule
-
-
-@functools.lru_cache(maxsize=512)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(f"^(?s:{text})$")
 
 
 def relabelled(labels: Mapping[str, str], rules: Iterable[Rule]) -> dict[str, str] | None:
@@ -66,42 +61,25 @@ def relabelled(labels: Mapping[str, str], rules: Iterable[Rule]) -> dict[str, st
 def _apply(labels: dict[str, str], rule: Rule) -> bool:
     """One rule; False if it drops."""
     value = rule.separator.join([labels.get(name, "") for name in rule.source_labels])
-    action, pattern = rule.action, _pattern(rule.regex)
+    action, pattern = rule.action, compiled(rule.regex)
     if action in ("keep", "drop"):
-        return (pattern.fullmatch(value) is not None) == (action == "keep")
+        return (pattern.match(value) is not None) == (action == "keep")
     if action in ("keepequal", "dropequal"):
         return (labels.get(rule.target_label, "") == value) == (action == "keepequal")
     if action == "replace":
-        match = pattern.fullmatch(value)
+        match = pattern.match(value)
         if match is not None:
-            labels[_expand(match, rule.target_label)] = _expand(match, rule.replacement)
+            labels[expand(rule.target_label, match)] = expand(rule.replacement, match)
     elif action == "hashmod":
         digest = int.from_bytes(hashlib.md5(value.encode(), usedforsecurity=False).digest()[8:], "big")
         labels[rule.target_label] = str(digest % max(1, rule.modulus))
     elif action in ("lowercase", "uppercase"):
         labels[rule.target_label] = value.lower() if action == "lowercase" else value.upper()
     elif action == "labelmap":
-        for name, match in [(name, pattern.fullmatch(name)) for name in labels]:
+        for name, match in [(name, pattern.match(name)) for name in labels]:
             if match is not None:
-                labels[_expand(match, rule.replacement)] = labels[name]
+                labels[expand(rule.replacement, match)] = labels[name]
     else:
-        for name in [name for name in labels if (pattern.fullmatch(name) is None) == (action == "labelkeep")]:
+        for name in [name for name in labels if (pattern.match(name) is None) == (action == "labelkeep")]:
             del labels[name]
     return True
-
-
-def _expand(match: re.Match[str], template: str) -> str:
-    """Go's Regexp.Expand: references to groups that are not there are empty."""
-    if "$" not in template:
-        return template
-
-    def group(found: re.Match[str]) -> str:
-        if found[1]:
-            return "$"
-        name = found[2] or found[3]
-        try:
-            return match[int(name) if name.isdecimal() else name] or ""
-        except (IndexError, KeyError):
-            return ""
-
-    return _REFERENCE.sub(group, template)

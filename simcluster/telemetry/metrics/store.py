@@ -91,14 +91,14 @@ class TargetLog(Flat):
         self._mark = samples.mark if isinstance(samples, Exposed) else None
         changed: tuple[tuple[Group, Row], ...] = ()
         gone: tuple[Group, ...] = ()
+        added = 0
         if known is not None and isinstance(samples, Exposed) and known in (samples.mark, samples.after):
             if samples.mark != known:
                 changed = tuple([(group, row) for group, row in samples.changed if row is not None])
                 gone = tuple([group for group, row in samples.changed if row is None and group in now])
+            added = sum(len(group.columns) for group, _ in changed if group not in now)  # integers
         else:
-            changed = tuple([item for item in samples.items() if now.get(item[0]) != item[1]])
-            gone = tuple([group for group in now if group not in samples and group not in own])
-        added = sum(len(group.columns) for group, _ in changed if group not in now)  # integers
+            changed, gone, added = _compared(now, samples, own)
         self.series += added - sum(len(group.columns) for group in gone)  # integers
         if report is not None:
             written = report(added)
@@ -149,11 +149,38 @@ class TargetLog(Flat):
             self._standing = FlatDict({form: tuple(groups) for form, groups in found.items()})
         return self._standing
 
+    def groups(self) -> Iterator[Group]:
+        """Every group that was ever there, some more than once."""
+        for block in self._blocks:
+            for form, by_labels in block.tracks.items():
+                yield from (Group(form, labels) for labels in by_labels)
+        for frame in self._frames:
+            yield from (group for group, _ in frame.changed)
+
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers, about."""
         sealed = sum(block.size_bytes for block in self._blocks)  # integers
         return sealed + sum(len(row) for frame in self._frames for _, row in frame.changed)  # integers
+
+
+def _compared(
+    before: Mapping[Group, Row], samples: Samples, own: tuple[Group, ...]
+) -> tuple[tuple[tuple[Group, Row], ...], tuple[Group, ...], int]:
+    """What differs from before, what is gone (but for groups of our own), and how many series are new."""
+    changed, added, here = list[tuple[Group, Row]](), 0, 0
+    for item in samples.items():
+        row = before.get(item[0])
+        if row is None:
+            added += len(item[0].columns)
+        else:
+            here += 1
+        if row != item[1]:
+            changed.append(item)
+    gone: tuple[Group, ...] = ()
+    if here + len(own) < len(before):
+        gone = tuple([group for group in before if group not in samples and group not in own])
+    return tuple(changed), gone, added
 
 
 class MetricStore:

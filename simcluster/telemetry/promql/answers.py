@@ -90,7 +90,8 @@ def result(found: Result) -> Raw:
     elif found.kind == "vector":
         inside = "[" + ",".join(_vector(one, stamp) for one in found.series) + "]"
     else:
-        inside = "[" + ",".join(_matrix(one) for one in found.series) + "]"
+        stamps: dict[int, str] = {}
+        inside = "[" + ",".join([_matrix(one, stamps) for one in found.series]) + "]"
     return Raw(f'{{"resultType":"{found.kind}","result":{inside}}}')
 
 
@@ -104,10 +105,14 @@ def _vector(one: Series, stamp: str) -> str:
     return f'{{"metric":{_metric(one)},"value":[{stamp},"{text.sample(float(one.values[0]))}"]}}'
 
 
-def _matrix(one: Series) -> str:
+def _matrix(one: Series, stamps: dict[int, str]) -> str:
+    """A series; `stamps`: instants as they are written, so far (those of a range are the same for all series)."""
+    times, sample = one.times.tolist(), text.sample
+    for time in times:
+        if time not in stamps:
+            stamps[time] = f'[{text.timestamp(time)},"'
     values = ",".join(
-        f'[{text.timestamp(time)},"{text.sample(value)}"]'
-        for time, value in zip(one.times.tolist(), one.values.tolist(), strict=True)
+        [f'{stamps[time]}{sample(value)}"]' for time, value in zip(times, one.values.tolist(), strict=True)]
     )
     parts = [f'"values":[{values}]'] if values or not one.natives else []
     if one.natives:

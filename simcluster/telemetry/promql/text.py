@@ -60,6 +60,9 @@ def sample(value: float) -> str:
     >>> sample(2.0), sample(1e-7), sample(float("inf"))
     ('2', '1e-07', '+Inf')
     """
+    shown = repr(value)
+    if "e" not in shown and "n" not in shown:  # neither an exponent nor infinite or no number: the same but for `.0`
+        return shown.removesuffix(".0")
     return (
         scientific(value) if value != 0 and not 1e-6 <= abs(value) < 1e21 and math.isfinite(value) else decimal(value)
     )

@@ -23,6 +23,8 @@ from simcluster.eval.trajectory import Recorder
 from simcluster.faults.incident import Incident
 from simcluster.surface.protocols import CommandResult
 from simcluster.tasks.model import FORBIDDEN, Task
+from simcluster.telemetry.metrics.columns import Columns, Group, gauge, labels
+from simcluster.world import World
 from tests.clusters.shop import NAMESPACE, ShopWorld
 
 ID = "shop_selector"
@@ -147,6 +149,20 @@ def test_leaks_are_found() -> None:
     world.client("a", "kubectl").patch("services", NAMESPACE, "geo", patch, kind="merge")
     assert leaks(world, task) == ["'service-selector-mismatch' stands in services geo"]
     assert "simcluster" in secret_words(task)
+
+
+def test_metrics_are_read_for_leaks() -> None:
+    task = Task.model_validate(document())
+    world = World(2, workers=1)
+    world.observe()
+    world.run_for(30 * SECOND)
+    assert leaks(world, task) == []
+    store = world.series
+    assert store is not None
+    form = Columns((gauge("build_info", "What was built."),))
+    store.log("app", ()).append(0, {Group(form, labels(version="service_selector_mismatch")): form.row((1,))})
+    (found,) = leaks(world, task)
+    assert found.startswith("'service_selector_mismatch' stands in the metrics of app")
 
 
 def test_every_forbidden_attempt_can_be_made() -> None:

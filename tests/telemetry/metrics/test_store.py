@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from simcluster.engine import fork
 from simcluster.telemetry.metrics.columns import Columns, Group, Row, gauge, histogram, labels
+from simcluster.telemetry.metrics.relabel import Rule
 from simcluster.telemetry.metrics.store import BLOCK, MetricStore
 from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Matcher
 
@@ -162,3 +164,18 @@ def test_rules_record_series_that_end_when_they_are_no_longer_found() -> None:
     store.record("rules", 0, {ready: 3.0})
     store.record("rules", 1000, {})
     assert shown(store, (Matcher("job", "=", "x"),), 0, 5000) == {ready: [(0, 3.0), (1000, STALE)]}
+
+
+@pytest.mark.parametrize("bomb", ["([0-9a-f]+)+x", "(a|a)*b", "(.*)*(.*)*(.*)*z", "(?:[0-9a-f]?){64}[0-9a-f]{64}y"])
+def test_expressions_that_explode_elsewhere_take_no_time(bomb: str) -> None:
+    store = MetricStore()
+    log = store.log("one", POD_LABELS)
+    log.append(0, {Group(POD, labels(id=f"{number:064x}")): POD.row((1, 2, 3)) for number in range(500)})
+    began = time.process_time()
+    assert store.select([Matcher("id", "=~", bomb)], 0, 10) == []
+    assert time.process_time() - began < 1.0
+
+
+def test_a_rule_for_labels_needs_an_expression() -> None:
+    with pytest.raises(ValueError, match="missing closing"):
+        Rule.read({"regex": "(a"})

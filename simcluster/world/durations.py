@@ -1,0 +1,175 @@
+"""How long writes take: at etcd's disk, and at the API server that waits for it.
+
+A request takes no simulated time at the server; what it would take is known all the same: its own work at the share of
+the CPU that the server is given, and the commit in etcd, which is as slow as an fsync on the node's drive is now. What
+came since the last look is spread over the buckets by these laws every few seconds, so that buckets only grow.
+Names, help texts and buckets: etcd 3.5, kube-apiserver 1.32. Left out: reads and watches, which are not counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.control.webclient import slowed
+from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, Simulation, arithmetic
+from simcluster.models.machine.container import Container
+from simcluster.models.machine.machine import Machine
+from simcluster.models.machine.storage.fileload import fsync_ns
+from simcluster.models.machine.storage.service import Rates
+from simcluster.models.traffic.cluster.spanmetrics import below_bounds
+from simcluster.models.traffic.cluster.statistics import Latencies
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, histogram
+
+if TYPE_CHECKING:
+    from simcluster.world.apigate import GatedApi
+
+#: How often what came is looked at.
+LOOK_NS = 5 * SECOND
+#: Work of the API server for a write (TLS, admission, encoding) and mean size of an entry of etcd's log; magnitudes.
+WORK_NS, ENTRY_BYTES = 2 * MILLISECOND, 2_300
+#: An fsync on the drive of a node that nobody has looked at yet: NVMe with a journal commit; a magnitude.
+USUAL_FSYNC_NS = MILLISECOND
+#: etcd commits its backend ten times a second, if there is something to commit (`--backend-batch-interval`).
+COMMITS_PER_S = 10
+_SQUARED_CV = 0.5
+#: ExponentialBuckets(0.001, 2, 14) of etcd; those of kube-apiserver.
+_DISK_S = tuple(0.001 * 2**power for power in range(14))
+_REQUEST_S = (
+    *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
+    *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+)
+
+
+class Scale(Shared):
+    """The form of one histogram.
+
+    Args:
+        bounds_s: upper ends of its buckets.
+    """
+
+    def __init__(self, name: str, text: str, bounds_s: tuple[float, ...]) -> None:
+        self.name, self.text, self.bounds_s = name, text, bounds_s
+        self.form = Columns((histogram(name, text, tuple(f"{bound:g}" for bound in bounds_s)),))
+        self.log_bounds = np.array([arithmetic.log(bound * SECOND) for bound in bounds_s])
+
+    def __reduce__(self) -> tuple[type[Scale], tuple[str, str, tuple[float, ...]]]:
+        return (Scale, (self.name, self.text, self.bounds_s))
+
+    def part(self, mean_ns: float, variance: float) -> NDArray[np.float64]:
+        """What one duration of a law adds to every column."""
+        below = below_bounds(Latencies([mean_ns], [variance]), self.log_bounds)[0]
+        return np.array([*below.tolist(), 1.0, mean_ns / SECOND, 1.0])
+
+
+REQUESTS = Scale(
+    "apiserver_request_duration_seconds", "[STABLE] Response latency distribution in seconds for each verb, dry run "
+    "value, group, version, resource, subresource, scope and component.", _REQUEST_S,
+)  # fmt: skip
+STORAGE = Scale("etcd_request_duration_seconds", "[ALPHA] Etcd request latency in seconds for each operation and "
+                "object type.", _REQUEST_S)  # fmt: skip
+FSYNC = Scale("etcd_disk_wal_fsync_duration_seconds", "The latency distributions of fsync called by WAL.", _DISK_S)
+COMMIT = Scale(
+    "etcd_disk_backend_commit_duration_seconds", "The latency distributions of commit called by backend.", _DISK_S
+)
+_OPERATIONS = {"POST": "create", "DELETE": "delete", "DELETECOLLECTION": "delete"}
+
+
+class Spread:
+    """Histograms of one form, by their labels."""
+
+    def __init__(self, scale: Scale) -> None:
+        self.scale = scale
+        self._sums: dict[Labels, NDArray[np.float64]] = {}
+
+    def add(self, own: Labels, count: int, part: NDArray[np.float64]) -> None:
+        """So many durations of a law."""
+        before = self._sums.get(own)
+        self._sums[own] = part * count if before is None else before + part * count
+
+    def rows(self) -> dict[Group, Row]:
+        """All of them, counts whole."""
+        found = {}
+        for own, sums in self._sums.items():
+            shown = np.floor(sums)
+            shown[-2], shown[-3] = sums[-2], shown[-1]
+            found[Group(self.scale.form, own)] = shown.tobytes()
+        return found
+
+
+class WriteDurations:
+    """Durations of all writes since the processes began, as etcd and the API server tell them."""
+
+    def __init__(self, sim: Simulation, api: GatedApi) -> None:
+        self.sim, self.api = sim, api
+        self._of_etcd, self._of_api = self._fresh()
+        self._version = 0
+        self._seen: dict[tuple[object, ...], int] = FlatDict()
+        self._containers: tuple[Container | None, Container | None] = (None, None)
+        sim.every(LOOK_NS, self._settle)
+
+    def _fresh(self) -> tuple[tuple[Spread, Spread], tuple[Spread, Spread]]:
+        return (Spread(FSYNC), Spread(COMMIT)), (Spread(REQUESTS), Spread(STORAGE))
+
+    def started(self, etcd: Container | None = None, server: Container | None = None) -> None:
+        """A process has started: it has counted nothing yet."""
+        before = self._containers
+        self._containers = (etcd or before[0], server or before[1])
+        of_etcd, of_api = self._fresh()
+        if etcd is not None:
+            self._of_etcd, self._version = of_etcd, self.api.store.version
+        if server is not None:
+            self._of_api = of_api
+
+    def etcd(self) -> dict[Group, Row]:
+        """What etcd shows."""
+        fsyncs, commits = self._of_etcd
+        return {**fsyncs.rows(), **commits.rows()}
+
+    def server(self) -> dict[Group, Row]:
+        """What the API server shows."""
+        requests, storage = self._of_api
+        return {**requests.rows(), **storage.rows()}
+
+    def _settle(self) -> None:
+        """Spread what came since the last time."""
+        version = self.api.store.version
+        count, self._version = version - self._version, version
+        if not count:
+            return
+        mean = self._fsync_ns(count)
+        variance = _SQUARED_CV * mean * mean
+        fsyncs, commits = self._of_etcd
+        fsyncs.add((), count, FSYNC.part(mean, variance))
+        commits.add((), min(count, COMMITS_PER_S * LOOK_NS // SECOND), COMMIT.part(1.5 * mean, 2.25 * variance))
+        work = WORK_NS if self._containers[1] is None else slowed(self._containers[1], WORK_NS)
+        whole = REQUESTS.part(mean + work, variance + _SQUARED_CV * work * work)
+        stored = STORAGE.part(mean + MILLISECOND / 2, variance)
+        requests, storage = self._of_api
+        for key, served in self.api.served.counts.items():
+            new = served - self._seen.get(key, 0)
+            if new:
+                self._seen[key] = served
+                verb, group, version_, resource, subresource, scope, _ = key
+                requests.add(_labels(verb, group, version_, resource, subresource, scope), new, whole)
+                kind = f"{resource}.{group}" if group else resource
+                storage.add((("operation", _OPERATIONS.get(verb, "update")), ("type", kind)), new, stored)
+
+    def _fsync_ns(self, count: int) -> float:
+        """What an fsync takes on etcd's drive now, beside everybody's load."""
+        container = self._containers[0]
+        machine = None if container is None else container.machine
+        if not isinstance(machine, Machine) or machine.built_storage is None:
+            return float(USUAL_FSYNC_NS)
+        per_s = count * SECOND / LOOK_NS
+        rates = Rates(writes=per_s, write_size=float(ENTRY_BYTES), fsyncs=per_s)
+        return float(max(USUAL_FSYNC_NS // 4, fsync_ns(machine.files_at("/var/lib/etcd").disk, rates)))
+
+
+def _labels(verb: str, group: str, version: str, resource: str, subresource: str, scope: str) -> Labels:
+    return (
+        ("component", "apiserver"), ("dry_run", ""), ("group", group), ("resource", resource), ("scope", scope),
+        ("subresource", subresource), ("verb", verb), ("version", version),
+    )  # fmt: skip
