@@ -152,4 +152,4 @@ def test_summary_counts_by_agent() -> None:
     assert (summary["noop"]["runs"], summary["noop"]["passed"], summary["expert"]["pass_rate"]) == (2, 0, 1.0)
     assert summary["noop"]["outcomes"] == {"done": 1, "budget": 1}
     assert list(evaluation_object(records)) == ["runs", "summary"]
-    assert scoreboard(records).row_count == 7
+    assert scoreboard(records).row_count == 8
