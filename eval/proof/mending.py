@@ -17,6 +17,7 @@ from pydantic import Field
 
 from simcluster.api.objects import ApiObject, Json, name_of, thaw
 from simcluster.api.quantity import to_millicores
+from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
@@ -36,6 +37,8 @@ FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
 REPAIRS = 3
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
+#: Parts of a node that its pods need and that it can do without.
+_HARDWARE = ("cpu", "fan", "nic", "clock", "sysctl", "steal")
 _OWN_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
 
 
@@ -112,7 +115,7 @@ def _tried(repair: Repair, marks: dict[str, str], fork: Mended) -> Finding:
 def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
     """For each word of `Repair.of` that fits the facts, what the marks stand for."""
     ours = [fact for fact in facts if fact.place.namespace == task.namespace and not fact.place.part and fact.path]
-    found = _of_nodes(facts)
+    found = _of_nodes(world, facts)
     for fact in ours:
         place = fact.place
         stored = ObjectRef(kind=place.kind, name=place.name).find(world.api, task.namespace)
@@ -191,14 +194,17 @@ def _respelled(stored: ApiObject, changed: list[ChangedFact], namespace: str) ->
     return found if other else None
 
 
-def _of_nodes(facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
+def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
+    """A unit is mended where somebody can log in; pods move from a node that goes on without them."""
     found: dict[str, dict[str, str]] = {}
+    off = {fact.place.name for fact in facts if fact.place.part == "power"}
     for fact in facts:
         place = fact.place
         if place.kind != "Node" or not place.part:
             continue
-        if place.part.startswith("unit/"):
+        node = world.api.store.get("nodes", "", place.name)
+        if place.part.startswith("unit/") and place.name not in off:
             found.setdefault("unit", {"node": place.name, "unit": place.part.removeprefix("unit/")})
-        elif place.part.partition("/")[0] in ("cpu", "fan", "nic", "clock", "sysctl", "steal"):
+        elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
             found.setdefault("node", {"node": place.name})
     return found
