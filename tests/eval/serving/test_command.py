@@ -213,7 +213,7 @@ while pid > 1:
     pid = int(said[-1].rpartition(")")[2].split()[1])
     if pid == int(sys.argv[1]):
         break
-assert not [one for one in said if "service_selector" in one]
+assert not [one for one in said if "wrong_image" in one]
 for pod in api("GET", "/api/v1/namespaces/boutique/pods")["items"]:
     print(pod["metadata"]["name"])
 """
