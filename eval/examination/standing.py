@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from simcluster.world import World
 
 WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
+#: The taint by which an operator gives a machine up (Kubernetes, "Non-graceful node shutdown").
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 #: A container that reaches its limit of memory within such a time at the pace of now is on its way there.
 AHEAD_NS = HOUR
 #: Growth that is no trend: a share of the limit.
@@ -28,14 +30,23 @@ def workloads(world: World, namespace: str) -> list[tuple[str, ApiObject]]:
     return [(kind, one) for kind, one in found if kind == WORKLOADS[2] or one["spec"].get("replicas", 1)]
 
 
-def unfinished(resource: str, obj: ApiObject) -> str:
-    """Why a workload is not rolled out, as `kubectl rollout status` decides it, or an empty text."""
+def is_given_up(node: ApiObject) -> bool:
+    """Whether somebody has said that a machine is out of service: its pods are replaced, and nobody waits for it."""
+    return any(taint["key"] == OUT_OF_SERVICE for taint in node["spec"].get("taints") or ())
+
+
+def unfinished(resource: str, obj: ApiObject, given_up: int = 0) -> str:
+    """Why a workload is not rolled out, as `kubectl rollout status` decides it, or an empty text.
+
+    Args:
+        given_up: nodes whose pods of a DaemonSet nobody waits for.
+    """
     status, label = obj.get("status") or {}, f"{obj['kind']}/{name_of(obj)}"
     if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
         return f"the newest spec of {label} has not been observed"
     if resource == WORKLOADS[2]:
         wanted, have = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
-        updated = status.get("updatedNumberScheduled", 0)
+        updated, wanted = status.get("updatedNumberScheduled", 0), max(0, wanted - given_up)
     else:
         wanted, have = obj["spec"].get("replicas", 1), status.get("availableReplicas", 0)
         updated = status.get("updatedReplicas", 0)
@@ -53,16 +64,18 @@ def failings(world: World, namespace: str, critical: list[str]) -> list[str]:
         critical: components of the control plane that must have a pod.
     """
     store = world.api.store
-    found = [f"Node {name_of(n)} is not Ready" for n in store.objects("nodes") if not observe.is_node_ready(n)]
+    nodes = store.objects("nodes")
+    given_up = sum(is_given_up(node) for node in nodes)  # integers
+    found = [f"Node {name_of(n)} is not Ready" for n in nodes if not observe.is_node_ready(n) and not is_given_up(n)]
     found += [f"{name} does not run" for name in observe.critical_failing(store, world.sim.now, critical)]
     for where in (namespace, "kube-system"):
-        found += filter(None, (unfinished(kind, one) for kind, one in workloads(world, where)))
+        found += filter(None, (unfinished(kind, one, given_up) for kind, one in workloads(world, where)))
     return found
 
 
 def ready_nodes(world: World) -> int:
-    """Nodes that are registered and Ready."""
-    return len([node for node in world.api.store.objects("nodes") if observe.is_node_ready(node)])
+    """Nodes that are registered and Ready, or given up by somebody."""
+    return len([node for node in world.api.store.objects("nodes") if observe.is_node_ready(node) or is_given_up(node)])
 
 
 def memory(world: World, namespace: str) -> dict[str, tuple[str, int, int]]:
