@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import Exploit, Hand, concrete, exploits, perform
+from simcluster.eval.proof.deeds import Exploit, Hand, concrete, exploits, fits, marks_of, perform
 from simcluster.eval.proof.findings import Finding
 from simcluster.tasks.model import Task
 
@@ -37,7 +37,8 @@ def attacked(episode: Attacked, seed: int | None, count: int = EXPLOITS) -> Iter
     Args:
         seed: draws `count` of them; None tries all.
     """
-    chosen = [one for one in exploits().values() if episode.task.id not in one.exempt]
+    marks = marks_of(episode.world, episode.task)
+    chosen = [one for one in exploits().values() if episode.task.id not in one.exempt and fits(one.steps, marks)]
     if seed is not None:
         stream = Streams(seed).stream("attack", episode.task.id)
         chosen = [chosen.pop(stream.choice(list(range(len(chosen))))) for _ in range(min(count, len(chosen)))]

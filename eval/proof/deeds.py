@@ -1,9 +1,9 @@
 """Generic deeds of `check`: small lists of steps with marks, made concrete for a task and its world.
 
 Marks are words in braces: `{namespace}`, `{entry}` (the Service of the users), `{target}` (what is wrong), `{workload}`
-(the Deployment that it is or that stands behind it), `{selector}` and `{own}` (its labels and its image), `{service}`
-(in front of it), `{other}` and `{labels}` (another Deployment, its labels as JSON), `{elsewhere}` and `{foreign}` (one
-that runs another image, and that image), `{node}` (a worker; of a Node's incident that one).
+(the Deployment or StatefulSet that it is or that stands behind it), `{selector}` and `{own}` (its labels and its
+image), `{service}` (in front of it), `{other}` and `{labels}` (another workload, its labels as JSON), `{elsewhere}` and
+`{foreign}` (one that runs another image, and that image), `{node}` (a worker; of a Node's incident that one).
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from simcluster.tasks.model import Step, Task
 if TYPE_CHECKING:
     from simcluster.world import World
 
+#: All of them.
+MARKS = (
+    *("namespace", "entry", "target", "workload", "selector", "own", "service"),
+    *("other", "labels", "elsewhere", "foreign", "node"),
+)
 FOLDER = Path(__file__).parent / "exploits"
 
 
@@ -74,6 +79,12 @@ def concrete(steps: tuple[Step, ...], world: World, task: Task) -> tuple[Step, .
     return tuple(filled(step, marks) for step in steps)
 
 
+def fits(steps: tuple[Step, ...], marks: dict[str, str]) -> bool:
+    """Whether the world has something for each mark of the steps."""
+    lacking = [f"{{{mark}}}" for mark in MARKS if mark not in marks]
+    return not any(mark in text for step in steps for text in step.model_dump().values() for mark in lacking)
+
+
 def filled(step: Step, marks: dict[str, str]) -> Step:
     """The step with marks replaced by what they stand for."""
     found = step.model_dump()
@@ -84,31 +95,38 @@ def filled(step: Step, marks: dict[str, str]) -> Step:
 
 
 def marks_of(world: World, task: Task) -> dict[str, str]:
-    """What the marks stand for."""
+    """What the marks stand for; those for which the world has something."""
     store, ref = world.api.store, task.truth.ref
-    deployments = {name_of(one): one for one in store.objects("deployments.apps", task.namespace)}
-    named = [ref.name, *reversed(task.protects), *deployments]
-    own = next(name for name in named if name in deployments)
-    other = next(name for name in reversed(list(deployments)) if name not in (own, task.users.entry))
-    foreign = (n for n in reversed(list(deployments)) if _image(deployments[n]) != _image(deployments[own]))
-    elsewhere = next((name for name in foreign if name != task.users.entry), other)
-    service = own if store.get("services", task.namespace, own) is not None else task.users.entry
+    kinds = ("deployments.apps", "statefulsets.apps")
+    workloads = {name_of(one): one for kind in kinds for one in store.objects(kind, task.namespace)}
     nodes = [ref.name] if ref.kind == "Node" else [n for n in sorted(world.machines) if n != "control-plane"]
-    labels = _labels(deployments[own])
-    return {
+    found = {
         "namespace": task.namespace,
         "entry": task.users.entry,
         "target": f"{ref.kind.lower()}/{ref.name}",
-        "workload": f"deployment/{own}",
-        "selector": ",".join(f"{key}={value}" for key, value in labels.items()),
-        "own": _image(deployments[own]),
-        "service": service,
-        "other": f"deployment/{other}",
-        "elsewhere": f"deployment/{elsewhere}",
-        "foreign": _image(deployments[elsewhere]),
-        "labels": json.dumps(_labels(deployments[other])),
         "node": nodes[0],
     }
+    own = next((name for name in (ref.name, *reversed(task.protects), *workloads) if name in workloads), "")
+    if not own:
+        return found
+    labels = _labels(workloads[own])
+    found |= {
+        "workload": _named(workloads[own]),
+        "selector": ",".join(f"{key}={value}" for key, value in labels.items()),
+        "own": _image(workloads[own]),
+        "service": own if store.get("services", task.namespace, own) is not None else task.users.entry,
+    }
+    others = [name for name in reversed(list(workloads)) if name not in (own, task.users.entry)]
+    if others:
+        foreign = [name for name in others if _image(workloads[name]) != _image(workloads[own])]
+        elsewhere = workloads[(foreign or others)[0]]
+        found |= {
+            "other": _named(workloads[others[0]]),
+            "labels": json.dumps(_labels(workloads[others[0]])),
+            "elsewhere": _named(elsewhere),
+            "foreign": _image(elsewhere),
+        }
+    return found
 
 
 def perform(hand: Hand, step: Step, namespace: str = "") -> CommandResult:
@@ -120,6 +138,10 @@ def perform(hand: Hand, step: Step, namespace: str = "") -> CommandResult:
         return hand.node(step.node).sh(step.sh)
     hand.wait(step.wait)
     return CommandResult("")
+
+
+def _named(workload: ApiObject) -> str:
+    return f"{workload['kind'].lower()}/{name_of(workload)}"
 
 
 def _labels(workload: ApiObject) -> dict[str, str]:

@@ -91,6 +91,7 @@ requests: [{service: kiosk, port: 80, path: /}]
     "acme/closing/__init__.py": "",
     "acme/closing/scaled_away.py": '''\
 from simcluster.engine.content import Content
+from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ImpossibleTarget
 
@@ -103,6 +104,14 @@ class ScaledAway(Mechanism):
     """A workload of any kind is asked to have no pods."""
 
     Params = Nothing
+    sheet = DataSheet(
+        layer="configuration",
+        family="closing",
+        changes=("spec.replicas",),
+        follows="Nobody answers.",
+        undone_by=("scaling up",),
+        source="practice",
+    )
 
     def check(self, target):
         super().check(target)
