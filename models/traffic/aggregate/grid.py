@@ -20,8 +20,6 @@ _OF_THINKING = 50
 _OF_BURST = 4.0
 #: A queue of so few places is full now and then; ticks until who was refused comes again, or it is served once.
 _FEW, _OF_RETURN = 100, 3.0
-#: Where callers take requests back a tick serves so many, or is a twentieth of the timeout.
-_OF_WITHDRAWN = 2.5
 _SHORTEST_NS, _LONGEST_NS, _OF_SERVICE = 100_000, 1_000_000_000, 1
 
 
@@ -35,7 +33,6 @@ def tick_of(graph: Graph) -> int:
     limits += [2 * 5 * e.policy.hedge.after for e in graph.edges if e.policy.hedge is not None] if pods <= 24 else []
     limits += [number for service in spec.services.values() for number in _changes_of(service)]
     limits += [number for e in graph.edges for number in _returns_of(graph, e)]
-    limits += [number for e in graph.edges for number in _withdrawn_of(graph, e)] if pods <= 24 else []
     limits += [min(b.on, b.off) for load in spec.load.values() if load.open and (b := load.open.burst)]
     window = min(spec.run.window, slowest) if thoughts else spec.run.window
     if limits:
@@ -66,15 +63,6 @@ def _returns_of(graph: Graph, edge: Edge) -> list[int]:
     if typical > mean * (few + 1):  # by then the queue has forgotten
         return []
     return [max(10 * _SHORTEST_NS, int(10.0 * min(typical, mean) / _OF_RETURN))]
-
-
-def _withdrawn_of(graph: Graph, edge: Edge) -> list[int]:
-    """Ten times how long a tick may be so that it shows where, among those taken back, some were served in time."""
-    policy, service = edge.policy, graph.spec.services[graph.nodes[edge.child].service_name]
-    if policy.timeout is None or (policy.cancel == "no" and not policy.propagate):
-        return []
-    some = 10.0 * _OF_WITHDRAWN * graph.nodes[edge.child].work_ns / (service.workers or 1)
-    return [max(10 * _SHORTEST_NS, policy.timeout // 2, min(int(some), policy.timeout))]
 
 
 def _changes_of(service: Service) -> list[int]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared, arithmetic
-from simcluster.engine.streams import Streams, poisson_from_uniform, uniforms_at
 
 if TYPE_CHECKING:
     from simcluster.models.traffic.aggregate.layout import Layout
@@ -46,21 +45,14 @@ class Pressed(Shared):
     the cohort began. In a storm only a share mu/lambda of what is served succeeds: this is why cancelling does not
     end every collapse.
 
-    How many of a cohort it are is drawn. The times left go up by the gaps between arrivals and down by services, as the
-    sojourn times of an M/M/1 queue at the utilisation x = mu/lambda do, and a service ends in time where that queue is
-    found busy: successes come in runs of its busy periods, `_spread` times as scattered as Poisson events. A storm
-    ends where by chance so many succeed that the next cohorts find the queue short.
-
-    Sources: Baccelli and Hebuterne, On queues with impatient customers, 1981 (M/M/c+D); other services than
-    exponential ones change the exponent by 2/(1 + scv), as in `lattice`. Busy periods: Kleinrock, Queueing Systems I,
-    5.8 and 5.9, with the variance of a renewal reward process.
+    Source: Baccelli and Hebuterne, On queues with impatient customers, 1981 (M/M/c+D); other services than
+    exponential ones change the exponent by 2/(1 + scv), as in `lattice`.
 
     Args:
         lanes: whose requests are taken back or not begun after their timeouts, first come, first served.
-        seed: of the draws.
     """
 
-    def __init__(self, layout: Layout, lanes: Index, seed: int) -> None:
+    def __init__(self, layout: Layout, lanes: Index) -> None:
         self._layout = layout
         self.lanes = lanes
         self._pod, self._node = layout.lane_pod[lanes], layout.lane_node[lanes]
@@ -68,10 +60,6 @@ class Pressed(Shared):
         scv = np.where(layout.holds, 1.0, layout.scv)[self._pod]
         self._steeper = 2.0 / (1.0 + scv)
         self._points = (np.arange(_POINTS) + 0.5) / _POINTS
-        streams = Streams(seed)
-        names = [f"{layout.lane_edge[lane]}>{layout.pod_names[layout.lane_pod[lane]]}" for lane in lanes.tolist()]
-        self._keys = np.array([streams.key("traffic", "pressed", name) for name in names], dtype=np.uint64)
-        self._owed = np.zeros(len(lanes))
 
     def judge(self, tick: int, queues: Queues, speed: Array, ages: Array, own: Array, left: Array) -> None:
         """Correct chances and times left (rows: lanes; columns: the expiring cohort, then ages) of these lanes.
@@ -97,39 +85,12 @@ class Pressed(Shared):
         fits = self._layout.distribution.below(self._node[pressed][:, None], times * speed[lanes][:, None])
         served = 1.0 - unbegun[pressed]
         chance = served * (np.cumsum(fits, axis=1)[:, -1] / _POINTS)
-        own[lanes, 0] = self._drawn(tick, pressed, chance, served, come, queues.rate[pod])
+        own[lanes, 0] = chance
         left[lanes, 0] = np.cumsum(times, axis=1)[:, -1] / _POINTS
         if own.shape[1] > 1:
             late = ages[None, :] >= self._ticks[pressed][:, None]
             rest = own[lanes, 1:]
             own[lanes, 1:] = np.where(late, np.minimum(rest, own[lanes, :1]), rest)
-
-    def _drawn(self, tick: int, lanes: Index, chance: Array, served: Array, come: Array, rate: Array) -> Array:
-        """Which share of the cohorts succeeds, drawn; what a cohort has no room for succeeds in the next one."""
-        batch = _spread(np.minimum(rate / np.maximum(come, 1e-300), 1.0), rate)
-        uniform = uniforms_at(self._keys[lanes], tick)
-        drawn = np.array(
-            [
-                poisson_from_uniform(mean, u)
-                for mean, u in zip((chance * come / batch).tolist(), uniform.tolist(), strict=True)
-            ]
-        )
-        wanted = drawn * batch + self._owed[lanes]
-        given = np.minimum(wanted, served * come)
-        self._owed[lanes] = np.minimum(wanted - given, batch)
-        return given / np.maximum(come, 1e-300)
-
-
-def _spread(x: Array, services: Array) -> Array:
-    """Variance of the number of services in time over its mean, without that of the services themselves.
-
-    Args:
-        x: mu/lambda; services: in the time looked at: longer than it no run is.
-    """
-    y = np.maximum(1.0 - x, 1e-3)
-    runs = (1.0 + x - 4.0 * x * x + x * (y * y * y + x * x * (1.0 + x))) / (y * y)
-    result: Array = np.minimum(np.maximum(runs - x, 0.1), np.maximum(services, 1.0))
-    return result
 
 
 def leave(run: RunState, answered: Array, tick: int) -> Array:
