@@ -11,7 +11,7 @@ import pytest
 
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.clock import parse_rfc3339, unix_us
-from simcluster.models.traffic.cluster.spanmetrics import SpanMeter
+from simcluster.models.traffic.cluster.spanmetrics import BOUNDS_MS, Buckets, SpanMeter
 from simcluster.world import World
 from tests.apps.hotel_reservation.test_hotel_reservation import kubectl, users
 
@@ -69,7 +69,7 @@ def test_one_failing_request_stands_in_traces_metrics_and_logs(traced: World) ->
     world = Snapshot(traced).restore()
     kubectl(world, "scale deploy rate --replicas=0")
     world.run_for(20 * SECOND)
-    meter, begin = SpanMeter(world.traffic, world.now), world.now
+    meter, begin = SpanMeter(world.traffic, world.now, Buckets(BOUNDS_MS)), world.now
     world.run_for(30 * SECOND)
     meter.advance(world.now)
 
