@@ -203,7 +203,7 @@ class Reopener:
 
     def run(self, session):
         session.kubectl("scale statefulset kiosk -n kiosk --replicas=2")
-        session.diagnose("StatefulSet kiosk: the kiosk is closed, because replicas=0.")
+        session.diagnose("StatefulSet kiosk: the kiosk is closed: replicas=0.")
 ''',
     "acme/tasks/kiosk_closed_kiosk.yaml": """\
 id: kiosk_closed_kiosk
@@ -229,7 +229,7 @@ reference_fixes:
   - [{kubectl: scale statefulset kiosk -n kiosk --replicas=2}]
   - [{kubectl: 'patch statefulset kiosk -n kiosk -p ''{"spec":{"replicas":2}}'''}]
 reference_diagnoses:
-  right: ["StatefulSet kiosk: the kiosk is closed, because replicas=0."]
+  right: ["StatefulSet kiosk: the kiosk is closed: replicas=0."]
   plausible_but_wrong: ["StatefulSet kiosk: its image cannot be pulled."]
 """,
 }
