@@ -7,10 +7,11 @@ import pytest
 from simcluster.agents import registry
 from simcluster.eval.episode.start import start
 
-TASKS = ("metastable_load_spike_storefront", "metastable_capacity_storefront", "retry_storm_storefront")
+TASKS = ("retry_storm_storefront", "metastable_capacity_storefront", "metastable_load_spike_storefront")
 
 
 @pytest.mark.slow
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("task_id", TASKS)
 def test_the_runbook_ends_it_and_the_restarter_does_not(task_id: str) -> None:
     episode = start(task_id, 5)

@@ -23,10 +23,10 @@ def busy(node: Machine, watch: Watch, seconds: int, cores: float = 0.7) -> None:
                     load_file(files, container.container_id, demand)
         node.nics["eth0"].report("pods", 2e6 + second * 1e4, 3e6)
         node.sim.run_for(SECOND * 7 // 10)
-        if second % 4 == 0:
+        if second % 8 == 0:
             watch.look()
         node.sim.run_for(SECOND * 3 // 10)
-        if second % 4 == 1:
+        if second % 8 == 3:
             watch.look()
 
 
