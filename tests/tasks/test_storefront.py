@@ -11,7 +11,6 @@ TASKS = ("retry_storm_storefront", "metastable_capacity_storefront", "metastable
 
 
 @pytest.mark.slow
-@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("task_id", TASKS)
 def test_the_runbook_ends_it_and_the_restarter_does_not(task_id: str) -> None:
     episode = start(task_id, 5)
