@@ -192,10 +192,10 @@ def test_without_alertmanager_nobody_is_paged_but_the_heartbeat_is_missed(world:
     world.kubectl().run("scale -n observe statefulset/prometheus-alertmanager --replicas 0")
     world.run_for(60 * SECOND)
     world.kubectl().run(NO_IMAGE)
-    world.run_for(200 * SECOND)
+    world.run_for(150 * SECOND)
     assert firing(world)["PodStatusError"] == "firing"
     assert paged(world) == []
-    world.run_for(120 * SECOND)
+    world.run_for(170 * SECOND)
     assert paged(world) == ["DeadMansSwitch"]
     world.kubectl().run("scale -n observe statefulset/prometheus-alertmanager --replicas 1")
     world.run_for(180 * SECOND)
