@@ -14,13 +14,13 @@ from simcluster.eval.proof.attempts import attempt
 from simcluster.eval.report import evaluation_object
 from simcluster.tasks.beyond import chosen, is_impossible
 
-TASK = "memory_leak_online_boutique@outage"
+TASK = "cpu_limit_too_low_online_boutique@outage"
 
 
 @pytest.mark.parametrize("name", ["noop", "restart_all"])
 def test_nothing_that_is_done_helps(name: str) -> None:
     episode = start(TASK, 3)
-    assert "DeadMansSwitch" in episode.alert  # what watches starves, too
+    assert "EntrySuccessLow" in episode.alert
     assert not attempt(name, episode.world, episode.task)
     verdict = Mitigation().judge(episode.world, episode.task, episode.baseline)
     assert not verdict.passed
