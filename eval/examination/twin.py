@@ -69,7 +69,7 @@ def begin_noise(world: World, task: Task, noise: str | None, library: Library | 
     """Let the disturbances of an episode of a task begin, which spare what its incident touches. Raises UnknownName."""
     if not noise:
         return None
-    aimed = [step.target for step in task.incident if step.target is not None]
+    aimed = [aim for step in task.incident for aim in step.aims]
     kinds = sorted({aim.kind for aim in aimed})
     spared = {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
     plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(spared))
