@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simcluster.engine.content import nearest
@@ -40,7 +40,7 @@ class Claim:
     where: str = ""
     values: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
-    mechanism: str = ""
+    mechanism: str = field(default="", compare=False)
 
     @property
     def places(self) -> tuple[str, ...]:
