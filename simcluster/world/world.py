@@ -228,6 +228,10 @@ class World:
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)
 
+    def unwatch(self) -> None:
+        """From here on Prometheus and Loki write nothing down, for nobody will look; what they cost stays as it is."""
+        self.programs.databases.keeps = self.programs.logs.keeps = False
+
     @property
     def observed(self) -> bool:
         """Whether it was given what watches it."""

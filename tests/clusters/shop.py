@@ -14,7 +14,7 @@ from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, Json, name_of, owner_reference, thaw
 from simcluster.api.request import ADMIN, User
 from simcluster.api.server import Api
-from simcluster.control.prometheus.program import Databases
+from simcluster.control.prometheus.databases import Databases
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.journal import JournalLine
