@@ -100,7 +100,7 @@ class Examiner:
             if not whole and not results[-1].passed:
                 break
             fork = rest.restore()
-            fork.unwatch()
+            fork.stop_collecting()
             why = test.take(fork, norm)
             excuse = self._excuse(test, twin, norm) if why else ""
             if excuse:
@@ -174,7 +174,7 @@ class Examiner:
             if self.case.paged is None:
                 return None
             task, world = self.case.task, self.case.paged.restore()
-            world.unwatch()
+            world.stop_collecting()
             hand = Live(world, task.clock, task.budget)
             for step in task.reference_fixes[0]:
                 perform(hand, step)

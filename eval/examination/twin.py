@@ -11,8 +11,8 @@ from __future__ import annotations
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds.healthy import HEALTHY, Healthy
-from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, load
+from simcluster.noise.spared import Spared
 from simcluster.tasks.model import Task
 from simcluster.world import World
 
@@ -39,7 +39,7 @@ class Twins:
             UnknownName: there is no such noise.
             ValueError: the instant lies before the episode's beginning.
         """
-        touched = tuple(_touched(task).items()) if noise else ()
+        touched = tuple(str(step.target) for step in task.incident) if noise else ()
         key = (task.app, task.namespace, task.users, task.telemetry, touched, seed, noise, library)
         known = self._made[key] = self._made.pop(key, {})
         earlier = [instant for instant in known if instant <= at_ns]
@@ -56,7 +56,7 @@ class Twins:
     def _begun(self, task: Task, seed: int, noise: str | None, library: Library | None) -> _Twin:
         """The twin at the instant at which the episode begins."""
         world = self._worlds.of(task, seed, library, latent=False)
-        world.unwatch()
+        world.stop_collecting()
         return world, begin_noise(world, task, noise, library)
 
     def _remember(self, key: tuple[object, ...], at_ns: int, twin: _Twin) -> None:
@@ -73,16 +73,10 @@ def begin_noise(world: World, task: Task, noise: str | None, library: Library | 
     """Let the disturbances of an episode of a task begin, which spare what its incident touches. Raises UnknownName."""
     if not noise:
         return None
-    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(_touched(task)))
+    aimed = [step.target for step in task.incident if step.target is not None]
+    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(world, task.namespace, aimed))
     plan.start()
     return plan
-
-
-def _touched(task: Task) -> dict[str, tuple[str, ...]]:
-    """Names of what an incident touches, by kind."""
-    aimed = [step.target for step in task.incident if step.target is not None]
-    kinds = sorted({aim.kind for aim in aimed})
-    return {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
 
 
 #: One per process: a twin is the same for everybody.

@@ -14,8 +14,7 @@ from simcluster.control.kubestatemetrics.program import StateMetricsProgram
 from simcluster.control.logs.loki import LogDatabases, LokiProgram
 from simcluster.control.logs.promtail import PromtailProgram
 from simcluster.control.operator import Operators
-from simcluster.control.prometheus.databases import Databases
-from simcluster.control.prometheus.program import PrometheusProgram
+from simcluster.control.prometheus.program import Databases, PrometheusProgram
 from simcluster.models.apps.server import ServerProgram
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.exporters.program import NodeExporterProgram

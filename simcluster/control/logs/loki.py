@@ -46,14 +46,9 @@ class Received:
 
 
 class LogDatabases:
-    """What Loki's pods keep on their disks, by the pods' uids.
-
-    Attributes:
-        keeps: whether anything is written down; if not, a push only costs what it costs.
-    """
+    """What Loki's pods keep on their disks, by the pods' uids."""
 
     def __init__(self) -> None:
-        self.keeps = True
         self.stores: dict[str, LogStore] = {}
 
     @property
@@ -121,9 +116,7 @@ class LokiProgram(WrappedProgram):
         size = sum(piece.size_bytes for piece in pieces) + sum(len(text) for _, _, text in lines)  # integers
         work = BYTE_NS * size
         self.container.use_cpu(work)
-        status, text = 204, ""
-        if self.databases.keeps:
-            status, text = take(self.store, pieces, lines, EPOCH_NS + self.container.sim.now)
+        status, text = take(self.store, pieces, lines, EPOCH_NS + self.container.sim.now)
         if self.store.received_bytes - self._weighed > _STEP:
             self._weigh()
         return Received(status, text, MILLISECOND + slowed(self.container, work))

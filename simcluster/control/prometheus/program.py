@@ -20,7 +20,6 @@ from simcluster.control.operator.connection import PodConnection
 from simcluster.control.operator.failure import ConfigurationError
 from simcluster.control.process import Process
 from simcluster.control.prometheus import web
-from simcluster.control.prometheus.databases import Databases
 from simcluster.control.prometheus.discovery import RESOURCES, Discoverer, Target
 from simcluster.control.prometheus.fetch import Fetched, count_of, fetch
 from simcluster.control.prometheus.notifier import Notifier
@@ -99,6 +98,23 @@ def unix_ms(t_ns: int) -> int:
     return unix_seconds(t_ns) * 1000 + t_ns % SECOND // MILLISECOND
 
 
+class Databases:
+    """What Prometheus's pods keep on their disks, by the pods' uids.
+
+    Attributes:
+        stores: the series; `server` is the process that runs now, None without one.
+    """
+
+    def __init__(self) -> None:
+        self.stores: dict[str, MetricStore] = {}
+        self.server: PrometheusProgram | None = None
+
+    @property
+    def newest(self) -> MetricStore | None:
+        """The database of the newest pod that has had one."""
+        return next(reversed(self.stores.values()), None)
+
+
 class PrometheusProgram(WrappedProgram):
     """The main process of a Prometheus container.
 
@@ -135,8 +151,7 @@ class PrometheusProgram(WrappedProgram):
         self._began_ns = container.sim.now
         self._mounts: object = None
         self.notifier = Notifier(container, api.store, self._say)
-        self.rules = RuleManager(container, self.process, databases, self._send)
-        self._work_ns: dict[Target, int] = FlatDict()  # of the last scrape
+        self.rules = RuleManager(container, self.process, self.store, self._send)
 
     def start(self) -> None:
         """The process was started."""
@@ -151,6 +166,10 @@ class PrometheusProgram(WrappedProgram):
             self.databases.server = None
         self.process.end(self.api.store)
         self.inner.stop()
+
+    def stop_collecting(self) -> None:
+        """It discovers, scrapes and evaluates nothing any more, and serves what it has."""
+        self.process.end(self.api.store)
 
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Its own metrics."""
@@ -290,7 +309,6 @@ class PrometheusProgram(WrappedProgram):
             del self.targets[gone]
             self._ways.pop(gone, None)
             self._offsets.pop(gone, None)
-            self._work_ns.pop(gone, None)
             self._end(gone)
         fresh = [target for target in targets if target not in self.targets]
         for target in fresh:
@@ -345,14 +363,11 @@ class PrometheusProgram(WrappedProgram):
 
     def _scrape(self, target: Target) -> None:
         job, connection, container = self._jobs[target.job], self._connection, self.container
-        if not self.databases.keeps:
-            container.use_cpu(self._work_ns.get(target, 0))
-            return
         way = self._ways.get(target)
         if way is None or way.version != container.machine.network.version:
             way = self._ways[target] = connect(container, Place(target.scheme, target.address, target.path))
         fetched = fetch(container, target, way, connection.user.name if connection is not None else "")
-        own_ns = self._work_ns[target] = SAMPLE_NS * fetched.scraped
+        own_ns = SAMPLE_NS * fetched.scraped
         took_ns = fetched.duration_ns + (slowed(container, own_ns) if own_ns else 0)
         if took_ns >= job.timeout_ns:
             fetched = Fetched(None, f'Get "{target.url}": context deadline exceeded', job.timeout_ns)

@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from simcluster.control.process import Process
-from simcluster.control.prometheus.databases import Databases
 from simcluster.control.webclient import slowed
 from simcluster.engine import MICROSECOND
 from simcluster.models.machine.container import Container
@@ -19,6 +18,7 @@ from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.telemetry.metrics.columns import Columns, Group, Samples, counter, gauge, labels
 from simcluster.telemetry.metrics.config import Config
+from simcluster.telemetry.metrics.store import MetricStore
 from simcluster.telemetry.rules import answers
 from simcluster.telemetry.rules.alerts import Notice
 from simcluster.telemetry.rules.groups import GroupState, Rules
@@ -47,10 +47,9 @@ class RuleManager:
     """
 
     def __init__(
-        self, container: Container, process: Process, databases: Databases, send: Callable[[Sequence[Notice]], None]
+        self, container: Container, process: Process, store: MetricStore, send: Callable[[Sequence[Notice]], None]
     ) -> None:
-        self.container, self.process, self.databases = container, process, databases
-        self.store = databases.stores[container.spec.pod_uid]
+        self.container, self.process, self.store = container, process, store
         self.rules = Rules(url=f"http://{container.spec.pod_name}:9090")
         self.sources: dict[str, str] = {}
         self._send = send
@@ -90,15 +89,13 @@ class RuleManager:
             counts[2] += 1
             self._plan(group)
             return
-        if self.databases.keeps:
-            now, store = self.container.sim.now, self.store
-            notices = self.rules.evaluate(group, now, store, store.record, store.changed_ms).notices
-            counts[0] += len(group.rules)
-            counts[1] += sum(state.health == "err" for state in group.rules)  # integers
-            if notices:
-                self._send(notices)
+        done = self.rules.evaluate(group, self.container.sim.now, self.store, self.store.record, self.store.changed_ms)
+        counts[0] += len(group.rules)
+        counts[1] += sum(state.health == "err" for state in group.rules)  # integers
         found = sum(state.cost for state in group.rules)  # integers
         self.container.use_cpu(work_ns + SERIES_NS * found)
+        if done.notices:
+            self._send(done.notices)
         self._plan(group)
 
     def exposition(self) -> Samples:
