@@ -189,6 +189,14 @@ class TargetLog(Flat):
                 for stretch in stretches(form, standing, frames[:high], low):
                     yield form, stretch, times, low, high
 
+    def ever(self) -> Iterator[tuple[Columns, Layout]]:
+        """Every form and groups of it that were ever there, some more than once."""
+        for block in self.blocks:
+            for form, found in block.tracks.items():
+                yield from ((form, stretch.layout) for stretch in found)
+        for frame in self._frames:
+            yield from ((form, sheet.layout) for form, sheet in frame.changed if sheet is not None)
+
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers, about."""
