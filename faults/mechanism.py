@@ -86,6 +86,11 @@ class Mechanism(Shared, ABC):
         return False
 
     @property
+    def moves_target(self) -> bool:
+        """Whether what it is aimed at comes or goes with it: to delete that is a repair, or cannot be."""
+        return self.makes_target
+
+    @property
     def details(self) -> dict[str, str]:
         """By what people tell of it, key to value."""
         return {}

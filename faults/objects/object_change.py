@@ -87,7 +87,7 @@ class ObjectChange(Mechanism):
     @property
     def part(self) -> str:
         """What of it is wrong."""
-        return "itself" if self._whole else ", ".join(sorted(self._paths)) or "pods"
+        return "itself" if self.moves_target else ", ".join(sorted(self._paths)) or "pods"
 
     @property
     def details(self) -> dict[str, str]:
@@ -103,7 +103,8 @@ class ObjectChange(Mechanism):
         return self.params.create is not None
 
     @property
-    def _whole(self) -> bool:
+    def moves_target(self) -> bool:
+        """Whether it creates or deletes the object."""
         return self.params.create is not None or self.params.delete
 
     @property
@@ -127,7 +128,7 @@ class ObjectChange(Mechanism):
         """Who makes or deletes an object cannot also change it, and one value is changed once."""
         if not isinstance(other, ObjectChange) or self.ref != other.ref:
             return super().contradiction(other)
-        if self._whole or other._whole:
+        if self.moves_target or other.moves_target:
             return f"{self.ref} is made or deleted: nothing else of it can be changed"
         twice = sorted(self._paths & other._paths)
         return f"{twice[0]} of {self.ref} can be wrong in one way only" if twice else ""
@@ -181,7 +182,7 @@ class ObjectChange(Mechanism):
         if self.params.delete:
             return f"{fact.place} is still missing"
         what = f"{fact.path} of {fact.place}" if fact.path else f"{fact.place}"
-        return f"{what} is still as it was {'made' if self._whole else 'changed'}"
+        return f"{what} is still as it was {'made' if self.moves_target else 'changed'}"
 
     def knowing(self, facts: Any) -> ObjectChange:
         """It with what was changed of its own object."""
