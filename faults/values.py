@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -55,7 +56,8 @@ def _replicas(scene: Scene) -> Amount:
     return Amount(Fraction(scene.workload()["spec"].get("replicas", 1)))
 
 
-class Capacity(NamedTuple):
+@dataclass(frozen=True)
+class Capacity:
     """The most of a resource that a worker has, or has left beside what its pods ask for."""
 
     resource: str
@@ -83,7 +85,8 @@ class Capacity(NamedTuple):
         return sum((_amount(self.resource, one) for one in asked), Fraction(0))  # exact
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked:
     """What the first container of the target asks for, or may use."""
 
     resource: str
@@ -98,7 +101,8 @@ class Asked(NamedTuple):
         return Amount(_amount(self.resource, found), self.resource)
 
 
-class Used(NamedTuple):
+@dataclass(frozen=True)
+class Used:
     """The most that the first container of a pod of the target uses, as metrics-server has it."""
 
     resource: str
@@ -119,7 +123,8 @@ class Used(NamedTuple):
         return Amount(max(found), self.resource)
 
 
-class FirstContainer(NamedTuple):
+@dataclass(frozen=True)
+class FirstContainer:
     """A value of the first container of the target."""
 
     path: str
@@ -168,7 +173,8 @@ NAMES: Mapping[str, Callable[[Scene], Any]] = {
 }
 
 
-class _Inputs(NamedTuple):
+@dataclass(frozen=True)
+class _Inputs:
     """Fills in a fault's own inputs, and leaves what the world must tell."""
 
     values: Mapping[str, Any]
@@ -189,7 +195,8 @@ class _Inputs(NamedTuple):
         return f"${{{{ {expression} }}}}"
 
 
-class _World(NamedTuple):
+@dataclass(frozen=True)
+class _World:
     """Computes what is still open."""
 
     scene: Scene

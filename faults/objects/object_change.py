@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -231,7 +232,8 @@ class ObjectChange(Mechanism):
         return vetted
 
 
-class _Edit(NamedTuple):
+@dataclass(frozen=True)
+class _Edit:
     """Changes a manifest as the parameters say: the live object and the copy that apply keeps alike."""
 
     params: ChangeParams
