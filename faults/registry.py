@@ -142,8 +142,9 @@ class FaultSpec(Piece):
     @classmethod
     def _known_mechanism(cls, value: str) -> str:
         if value not in mechanisms():
-            close = nearest(value, mechanisms()) or sorted(mechanisms())
-            raise ValueError(f"unknown mechanism {value!r}; did you mean {', '.join(close)}?")
+            close = ", ".join(nearest(value, mechanisms()))
+            offer = f"did you mean {close}?" if close else "see simcluster list faults --json"
+            raise ValueError(f"unknown mechanism {value!r}; {offer}")
         return value
 
 

@@ -81,8 +81,9 @@ def _check_faults(task: Task, document: Document, library: Library | None) -> No
         line = document.line(("incident", index, "fault"))
         known = registry.ids(library)
         if step.fault not in known:
-            offer = nearest(step.fault, known) or known
-            raise ContentError(document.path, line, f"unknown fault {step.fault!r}; did you mean {', '.join(offer)}?")
+            close = ", ".join(nearest(step.fault, known))
+            offer = f"did you mean {close}?" if close else "see simcluster list faults"
+            raise ContentError(document.path, line, f"unknown fault {step.fault!r}; {offer}")
         for aim in step.aims:
             _check_aim(task, document, index, aim, library)
 
