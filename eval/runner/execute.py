@@ -44,7 +44,8 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
             (folder / f"{run.name}.output.txt").write_bytes(printed)
     except OSError as problem:  # a full disk takes the files, not the grade
         ending = ending._replace(error=f"{ending.error}\nthe files of this run could not be written: {problem}".strip())
-    return record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+    record = record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+    return record if plan.judge is None else plan.judge.judged(record, episode.submission, episode.task)
 
 
 def work(
