@@ -126,7 +126,8 @@ class Episode(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
+        lived = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **lived, **super().log_header()}
 
     def end(self, outcome: str = "done") -> End:
         """The last line of the replay log."""
