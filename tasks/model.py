@@ -69,6 +69,15 @@ class Exemption(Content):
     reason: str
 
 
+class Costs(Content):
+    """Why no right solution passes a verifier of the way: what every one of them must do to users or to the cluster."""
+
+    outcome: str = ""
+    temporal: str = ""
+    depth: str = ""
+    probe: str = ""
+
+
 class Acceptance(Content):
     """When the mitigation is judged, after the agent has finished.
 
@@ -99,6 +108,7 @@ class Task(Piece):
         accepted_when: checks that must hold together.
         acceptance: when they are judged.
         reference_fixes: several right solutions, each a list of steps.
+        costs: verifiers of the way that the reference fixes do not pass, with reasons.
         reference_diagnoses: answers with which the judge is held to account.
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
@@ -121,6 +131,7 @@ class Task(Piece):
     accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
     acceptance: Acceptance = Acceptance()
     reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
+    costs: Costs = Costs()
     reference_diagnoses: Diagnoses
     must_not_pass: tuple[str, ...] = FORBIDDEN
     exempt: tuple[Exemption, ...] = ()

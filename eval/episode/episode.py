@@ -140,7 +140,7 @@ class Episode(Live):
             diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
             mitigation=mitigation,
             residue=left,
-            trajectory=self._trajectory(),
+            trajectory=self.verified(),
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
@@ -169,14 +169,17 @@ class Episode(Live):
         found = Examiner(case).examine(self.world, whole=whole)
         return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
-    def _trajectory(self) -> Verdict:
-        """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
+    def verified(self) -> Verdict:
+        """The verdict on the way, once examined.
+
+        What looks like the agent's doing is compared with what nobody's doing comes to.
+        """
         records, marks = list(self.recorder.records), self.recorder.marks
         charge = charged(records, marks.get("incident", marks["start"]), marks.get("paged", 0))
         if charge is not None and self._untouched is not None:
             world, recorder = self._untouched.restore()
             begun_ns = world.sim.now
-            world.sim.run_until(max(charge[0], marks["finished"]))
+            world.sim.run_until(max(charge[0], marks.get("finished", 0)))
             self.recorder.unattended = recorder.left_alone(begun_ns)
         return verify(self.recorder.header(), records)
 

@@ -202,7 +202,7 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     for name in task.must_not_pass:
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
-        yield _accepted(index, steps, episode.fork())
+        yield from _accepted(index, steps, episode.fork())
     yield from attacked(episode, seed, tries[0])
     yield from mended(episode, seed, tries[1])
     inventory = episode.baseline.inventory()
@@ -246,13 +246,20 @@ def _refused(name: str, fork: Provable) -> Finding:
     return Finding(f"{name} is refused", not verdict.passed, verdict.why_not or "everything was survived")
 
 
-def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
+def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[Finding]:
+    """A reference fix is accepted, and does no harm on the way but what its task says it must."""
     name = f"reference fix {index + 1} is accepted"
     for step in steps:
         result = perform(fork, step)
         if result.exit_code:
-            return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
+            why = f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}"
+            yield Finding(name, False, why)
+            return
     verdict = fork.examined()
     # What can be read once all of it has happened.
     shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
-    return Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
+    yield Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
+    if isinstance(fork, Episode):
+        why_not = fork.verified().why
+        unsaid = [reason for verifier, reason in why_not.items() if not getattr(fork.task.costs, verifier)]
+        yield Finding(f"reference fix {index + 1} does no harm on the way", not unsaid, "; ".join(why_not.values()))
