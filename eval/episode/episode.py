@@ -14,6 +14,8 @@ from simcluster.eval.honesty import says_solved
 from simcluster.eval.judge import judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
+from simcluster.eval.process.paths import guide
+from simcluster.eval.process.transcript import Transcript
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
@@ -23,7 +25,7 @@ from simcluster.noise.plan import NoisePlan, Profile
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
-from simcluster.surface.protocols import BudgetExceeded
+from simcluster.surface.protocols import BudgetExceeded, CommandResult
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import pager_of
@@ -48,6 +50,7 @@ class Episode(Live):
     Attributes:
         baseline: what was there before the incident.
         alert: the page, as text; empty until the pager has fired.
+        transcript: what was typed and read.
     """
 
     tools = (*Live.tools, "diagnose")
@@ -60,6 +63,7 @@ class Episode(Live):
         self.alert = ""
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
+        self.transcript = Transcript()
         self.pager = pager_of(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
@@ -122,6 +126,13 @@ class Episode(Live):
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
         return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
+
+    def guide(self) -> dict[str, Any]:
+        """The header of the transcript: what measures of the work need besides it."""
+        marks, facts = self.recorder.marks, self.incident.facts()
+        head = {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, "alert": self.alert}
+        head |= {"marks": dict(marks), "budget": self.task.budget.commands}
+        return head | guide(self.task, facts, self.alert, self.baseline.inventory())
 
     def end(self, outcome: str = "done") -> End:
         """The last line of the replay log."""
@@ -193,8 +204,9 @@ class Episode(Live):
         if self._untouched is None and self.alert:
             self._untouched = Snapshot((self.world, self.recorder))
 
-    def answered(self, command: Command, effect: Effect) -> None:
-        """Tag the record with what was done."""
+    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
+        """Keep what was read, and tag the record with what was done."""
+        self.transcript.add(command, effect, result, self.world.sim.now)
         if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
             if effect.charge == "look" and not effect.writes:

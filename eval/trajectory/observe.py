@@ -8,6 +8,7 @@ plane run.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simcluster.api.objects import (
@@ -113,7 +114,7 @@ def spoken(world: World, namespace: str, service: str, port: int | None = None) 
 
     Where no program can be asked it is what `appProtocol` or the port's name says, as service meshes read it.
     """
-    entry = service_port(world.api.store, namespace, service, port) or {}
+    entry: Mapping[str, Any] = service_port(world.api.store, namespace, service, port) or {}
     name = str(entry.get("name") or "")
     for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
         if labels_of(piece).get("kubernetes.io/service-name") != service:
