@@ -20,8 +20,8 @@ from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
-from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, Profile
+from simcluster.noise.spared import Spared
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
@@ -71,10 +71,10 @@ class Episode(Live):
         self._worked_until_ns: int | None = None
         self._at_page: Snapshot[World] | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
-        spared: dict[str, tuple[str, ...]] = {}
-        for ref in self.incident.faulted():
-            spared[ref.kind] = (*spared.get(ref.kind, ()), ref.name)
-        self.noise = None if noise is None else NoisePlan(world, noise, task.namespace, Spared.of(spared))
+        self.noise = None
+        if noise is not None:
+            spared = Spared.of(world, task.namespace, self.incident.faulted())
+            self.noise = NoisePlan(world, noise, task.namespace, spared)
 
     def begin(self) -> None:
         """Start the incident's clock (and that of the noise)."""

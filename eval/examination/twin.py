@@ -10,8 +10,8 @@ from __future__ import annotations
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds.healthy import HEALTHY, Healthy
-from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, load
+from simcluster.noise.spared import Spared
 from simcluster.tasks.model import Task
 from simcluster.world import World
 
@@ -70,9 +70,7 @@ def begin_noise(world: World, task: Task, noise: str | None, library: Library | 
     if not noise:
         return None
     aimed = [step.target for step in task.incident if step.target is not None]
-    kinds = sorted({aim.kind for aim in aimed})
-    spared = {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
-    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(spared))
+    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(world, task.namespace, aimed))
     plan.start()
     return plan
 

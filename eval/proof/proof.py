@@ -260,6 +260,6 @@ def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[F
     shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
     yield Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
     if isinstance(fork, Episode):
-        why_not = fork.verified().why
-        unsaid = [reason for verifier, reason in why_not.items() if not getattr(fork.task.costs, verifier)]
+        why_not, said = fork.verified().why, fork.task.costs.get(index + 1, {})
+        unsaid = [reason for verifier, reason in why_not.items() if verifier not in said]
         yield Finding(f"reference fix {index + 1} does no harm on the way", not unsaid, "; ".join(why_not.values()))

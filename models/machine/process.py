@@ -156,6 +156,9 @@ class Process(ABC, Parted):
         """Spans that a tracing library sends to one of its ports; whether it took them."""
         return False
 
+    def stop_collecting(self) -> None:
+        """What watches a cluster takes nothing in any more (`World.stop_collecting`); others collect nothing."""
+
     def admission_review(self, call: Call, review: dict[str, Any]) -> Answer | None:
         """Answer an AdmissionReview that the API server posts; None if the program knows nothing of such.
 

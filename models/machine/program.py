@@ -63,6 +63,10 @@ class WrappedProgram(Program):
         """What a health check goes by."""
         return self.inner.steady(call) if type(self).answer is WrappedProgram.answer else None
 
+    def stop_collecting(self) -> None:
+        """What it collects is the other one's."""
+        self.inner.stop_collecting()
+
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Its metrics."""
         return self.inner.exposition(call)

@@ -228,6 +228,19 @@ class World:
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)
 
+    def stop_collecting(self) -> None:
+        """Let Prometheus, the agents of logs and the collector of spans take nothing in any more, for good.
+
+        Their pods run on, answer health checks, and queries with what they have; no series grows, no rule is evaluated,
+        no line is shipped and nobody is paged any more. It is for copies of a world of which only the cluster is
+        looked at: all that collecting costs falls away, and users, pods and nodes go on as before. A pod of theirs that
+        begins anew collects again.
+        """
+        for machine in self.machines.values():
+            for container in machine.containers():
+                if container.running:
+                    container.program.stop_collecting()
+
     @property
     def observed(self) -> bool:
         """Whether it was given what watches it."""

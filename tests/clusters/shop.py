@@ -18,7 +18,9 @@ from simcluster.control.prometheus.program import Databases
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.journal import JournalLine
+from simcluster.models.machine.links.links import Links
 from simcluster.models.machine.process import Answer
+from simcluster.models.traffic.cluster.statistics import History
 
 NAMESPACE = "shop"
 REGISTRY = "registry.example.com:5000/shop"
@@ -114,6 +116,7 @@ class ShopTraffic:
     """Answers every request alike."""
 
     def __init__(self) -> None:
+        self.history = History()
         self.users = {"shop/frontend": ShopLoad()}
         self.answer = Answer("ok", 200, "", 4_000_000)
         self.asked: list[tuple[str, int, str, str]] = []
@@ -130,12 +133,17 @@ class ShopTraffic:
         return self.answer
 
 
+def _nothing() -> None:
+    """Nobody is to hear of changed links."""
+
+
 class ShopNetwork:
     """Resolves Services of the shop."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self.sandboxes: dict[str, Any] = {}
+        self.links = Links(_nothing)
 
     def lookup(self, host: str, namespace: str) -> str | None:
         """The cluster IP of `name` or `name.namespace`."""

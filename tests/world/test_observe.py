@@ -221,6 +221,22 @@ def shown(world: World) -> list[tuple[Any, ...]]:
     return [(series.labels, series.times.tobytes(), series.values.tobytes()) for series in found]
 
 
+def test_a_copy_that_collects_nothing_lives_on(world: World) -> None:
+    other = world.fork()
+    other.stop_collecting()
+    before, lines = shown(other), other.lines
+    assert lines is not None
+    received = lines.received_bytes
+    for one in (world, other):
+        one.run_for(90 * SECOND)
+    assert shown(other) == before
+    assert lines.received_bytes == received
+    since, now = world.sim.now - 90 * SECOND, world.sim.now
+    assert users_of(other).window(since, now).ended == users_of(world).window(since, now).ended
+    pods = other.api.store.objects("pods", "observe")
+    assert all(each["status"]["phase"] == "Running" for each in pods)
+
+
 def test_the_same_seed_gives_the_same_bytes() -> None:
     found = []
     for _ in range(2):
