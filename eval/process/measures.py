@@ -209,9 +209,10 @@ def marks_of(runs: Sequence[Mapping[str, Any]], target_steps: int = 8) -> float:
     """
     n = len(runs)
     success = sum(bool(one["success"]) for one in runs) / n  # integers
-    reward, evidence = (math.fsum(one[name] for one in runs) / n for name in ("reward", "evidence_coverage"))
-    steps = sum(one["steps"] for one in runs)  # integers
-    invalid = sum(one["invalid_actions"] for one in runs) / max(1, steps)  # integers
+    reward = math.fsum(float(one["reward"]) for one in runs) / n
+    evidence = math.fsum(float(one["evidence_coverage"]) for one in runs) / n
+    steps = sum(int(one["steps"]) for one in runs)  # integers
+    invalid = sum(int(one["invalid_actions"]) for one in runs) / max(1, steps)  # integers
     efficiency = success * max(0.0, 1.0 - max(0.0, steps / n - 1.0) / max(1, target_steps - 1))
     return round(40 * success + 25 * reward + 20 * evidence + 10 * efficiency + 5 * (1.0 - invalid), 2)
 
