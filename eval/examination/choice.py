@@ -12,7 +12,7 @@ from simcluster.api.objects import ApiObject, labels_of, name_of
 from simcluster.engine.streams import Streams
 from simcluster.eval.examination.standing import WORKLOADS, workloads
 from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Roll, Trial, label
-from simcluster.faults.facts import essence
+from simcluster.faults.facts import essence, leaves
 from simcluster.faults.incident import mechanism_of
 from simcluster.tasks.model import Task
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: How many workloads are rolled and get a replica more, and how many nodes are rebooted or drained in a grade.
 ROLLS, MORE, LOSSES = 1, 1, 1
+#: What `kubectl rollout restart` writes.
+_ROLLED = "kubectl.kubernetes.io/restartedAt"
 #: Who writes EndpointSlices by himself.
 _CONTROLLER = "endpointslice-controller.k8s.io"
 
@@ -87,16 +89,21 @@ def _tainted(node: ApiObject) -> bool:
 
 def _differing(world: World, twin: World, namespace: str) -> dict[str, None]:
     """Workloads, as `kind/name`, whose decisions or pods are not those of the twin's."""
-    healthy = {label(one): essence(one) for _, one in workloads(twin, namespace)}
+    healthy = {label(one): _decided(one) for _, one in workloads(twin, namespace)}
     pods = world.api.store.objects("pods", namespace)
     by_hand = _addresses_by_hand(world, namespace)
     found: dict[str, None] = {}
     for _, one in workloads(world, namespace):
         mine = [pod for pod in pods if _is_of(pod, one)]
         edited = any(_edited(pod, one) or (pod.get("status") or {}).get("podIP") in by_hand for pod in mine)
-        if edited or essence(one) != healthy.get(label(one)):
+        if edited or _decided(one) != healthy.get(label(one)):
             found[label(one)] = None
     return found
+
+
+def _decided(workload: ApiObject) -> dict[str, Any]:
+    """What was decided about a workload, by path; that it was rolled is no decision."""
+    return {path: value for path, value in leaves(essence(workload)) if _ROLLED not in path}
 
 
 def _is_of(pod: ApiObject, workload: ApiObject) -> bool:

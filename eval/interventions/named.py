@@ -30,14 +30,11 @@ _COMMON = frozenset(
 #: What people call it, and the step of a path.
 _ALSO = {
     "disk": "slow unreadable wrong",
-    "selector": "selector",
     "tag": "image",
     "limit": "limits",
     "fan1": "airflow",
     "cooling": "fan airflow",
-    "loss": "loss",
     "packet": "loss",
-    "clock": "clock",
     "time": "clock",
     "chrony": "servers chrony",
     "chronyd": "servers chrony",

@@ -21,8 +21,9 @@ from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import Hand, filled, perform
+from simcluster.eval.proof.deeds import filled
 from simcluster.eval.proof.findings import Finding
+from simcluster.eval.worlds.steps import Hand, perform
 from simcluster.faults.deployer import merge_patch
 from simcluster.faults.facts import ChangedFact, put_at
 from simcluster.faults.incident import Incident

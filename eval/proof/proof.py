@@ -25,13 +25,13 @@ from simcluster.eval.oracles.registry import WrongCheck, checks_of
 from simcluster.eval.proof.apps import check_app
 from simcluster.eval.proof.attacks import EXPLOITS, attacked
 from simcluster.eval.proof.attempts import REACTION_NS, attempt
-from simcluster.eval.proof.deeds import perform
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.proof.mending import REPAIRS, mended
 from simcluster.eval.trajectory import Recorder
 from simcluster.eval.worlds.healthy import NotAnIncident
+from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
 from simcluster.faults.incident import Incident
 from simcluster.faults.target import ImpossibleTarget
