@@ -111,13 +111,20 @@ def derived(task: Task, library: Library | None = None) -> Truth:
     """The truth about a task. Raises UnknownName, ContentError, ValueError: a fault of it is none."""
     lasting = [one for one in causes(task.incident, task.namespace, library).values() if one.lasting]
     if task.sustained_by and not lasting:
-        weak = task.sustained_by[0]
-        name = ObjectRef.parse(weak.component).name
-        tells = next((step for step in reversed(segments(weak.path)) if step not in ("value", "name")), weak.path)
-        return Truth(component=weak.component, family=weak.family, details={tells: weak.standing}, scope=(name,))
+        return weaknesses(task)[0]
     if not lasting:
         raise ValueError(f"{task.id}: nothing of the incident lasts: say what it is sustained_by")
     first = lasting[0]
     scope = tuple(dict.fromkeys(one.ref.name for one in lasting))
     details = {key: value for one in lasting for key, value in one.details.items()}
     return Truth(component=str(first.ref), family=first.family, details=details, scope=scope)
+
+
+def weaknesses(task: Task) -> list[Truth]:
+    """What may be said of what keeps an incident going, a truth for each weakness."""
+    found = []
+    for weak in task.sustained_by:
+        name = ObjectRef.parse(weak.component).name
+        tells = next((step for step in reversed(segments(weak.path)) if step not in ("value", "name")), weak.path)
+        found.append(Truth(component=weak.component, family=weak.family, details={tells: weak.standing}, scope=(name,)))
+    return found

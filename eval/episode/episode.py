@@ -11,7 +11,8 @@ from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.honesty import says_solved
-from simcluster.eval.judge import judge, parse_claims
+from simcluster.eval.interventions import Paged, diagnosed
+from simcluster.eval.judge import DiagnosisVerdict, judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
 from simcluster.eval.process.paths import guide
@@ -51,6 +52,7 @@ class Episode(Live):
         baseline: what was there before the incident.
         alert: the page, as text; empty until the pager has fired.
         transcript: what was typed and read.
+        at_page: the incident as it was then; None until then.
     """
 
     tools = (*Live.tools, "diagnose")
@@ -69,7 +71,7 @@ class Episode(Live):
         self._library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
-        self._at_page: Snapshot[World] | None = None
+        self.at_page: Paged | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
         self.noise = None
         if noise is not None:
@@ -90,7 +92,10 @@ class Episode(Live):
         self.recorder.mark("paged")
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
-        self._at_page = Snapshot(self.world)
+        self.at_page = Paged(
+            self.task, self.seed, self.noise_name, self._library, self.world.sim.now, Snapshot(self.world),
+            dict(self.incident.record),
+        )  # fmt: skip
 
     def diagnose(self, answer: str | dict[str, Any]) -> None:
         """Submit the diagnosis: claims (`docs/add/agent.md`), or a free text. The last one counts.
@@ -148,7 +153,7 @@ class Episode(Live):
             task=self.task.id,
             seed=self.seed,
             noise=self.noise_name,
-            diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
+            diagnosis=self.diagnosed(),
             mitigation=mitigation,
             residue=left,
             trajectory=self.verified(),
@@ -157,6 +162,13 @@ class Episode(Live):
             digest=self.digest,
             says_solved=says_solved(self.inbox.executor.submission),
         )
+
+    def diagnosed(self) -> DiagnosisVerdict:
+        """The grade of what has been submitted so far. Nothing is done to the world."""
+        answer, inventory = self.inbox.executor.submission, self.baseline.inventory()
+        if self.at_page is None:
+            return judge(answer, self.task.truth, inventory)
+        return diagnosed(answer, self.at_page, inventory)
 
     def _left_behind(self) -> Residue:
         """How the world differs from its healthy twin, now that it is at rest."""
@@ -176,7 +188,8 @@ class Episode(Live):
         self.recorder.close()
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
-        case = Case(self.task, self.seed, self.noise_name, self._library, self._at_page, slow_ns)
+        paged = None if self.at_page is None else self.at_page.world
+        case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns)
         found = Examiner(case).examine(self.world, whole=whole)
         return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from simcluster import tasks
 from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
-from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
-from simcluster.eval.interventions import proved
-from simcluster.eval.judge import judge
+from simcluster.eval.interventions import Court, Paged, diagnosed, proved
+from simcluster.eval.judge import DiagnosisVerdict, judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
@@ -55,6 +54,7 @@ class Provable(Protocol):
     incident: Incident
     baseline: Baseline
     recorder: Recorder
+    at_page: Paged | None
 
     @property
     def alert(self) -> str:
@@ -197,23 +197,30 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
     if len(faulty) < len(oracle.mechanisms(task)):
         yield _outlived(episode.fork(), oracle)
-    if isinstance(episode, Episode):
-        yield from (Finding(*each) for each in proved(episode))
+    if episode.at_page is not None:
+        yield from (Finding(*each) for each in proved(Court(episode.at_page)))
     for name in task.must_not_pass:
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
         yield from _accepted(index, steps, episode.fork())
     yield from attacked(episode, seed, tries[0])
     yield from mended(episode, seed, tries[1])
-    inventory = episode.baseline.inventory()
     for wanted, answers in (
         (True, task.reference_diagnoses.right),
         (False, task.reference_diagnoses.plausible_but_wrong),
     ):
         for index, answer in enumerate(answers):
-            verdict = judge(answer, task.truth, inventory)
+            verdict = _judged(answer, episode)
             name = f"diagnosis {'right' if wanted else 'wrong'} {index + 1} is {'accepted' if wanted else 'refused'}"
-            yield Finding(name, verdict.passed is wanted, f"{verdict.yes} of 9")
+            yield Finding(name, verdict.passed is wanted, "" if verdict.passed is wanted else verdict.explain())
+
+
+def _judged(answer: str | dict[str, Any], episode: Provable) -> DiagnosisVerdict:
+    """The grade of a diagnosis: by intervention, where there is a page to start from."""
+    inventory = episode.baseline.inventory()
+    if episode.at_page is None:
+        return judge(answer, episode.task.truth, inventory)
+    return diagnosed(answer, episode.at_page, inventory)
 
 
 def _healthy_before(episode: Provable) -> Finding:

@@ -57,6 +57,7 @@ class ShopEpisode:
         self.incident.start()
         self.world.run_for(60 * SECOND)
         self.alert = "[FIRING] EntrySuccessLow"
+        self.at_page = None  # nothing there can be replayed
         self.react()
 
     def react(self) -> None:
