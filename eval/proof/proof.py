@@ -28,7 +28,7 @@ from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.proof.mending import REPAIRS, mended
-from simcluster.eval.trajectory import Recorder
+from simcluster.eval.trajectory import Recorder, Verdict
 from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
@@ -74,6 +74,9 @@ class Provable(Protocol):
 
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Whether the incident is over, after the acceptance window; `whole`: by every test there is."""
+
+    def verified(self) -> Verdict:
+        """Whether it did no harm on the way, once examined."""
 
 
 #: Opens an episode: task (id or path) and seed.
@@ -266,7 +269,6 @@ def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[F
     # What can be read once all of it has happened.
     shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
     yield Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
-    if isinstance(fork, Episode):
-        why_not, said = fork.verified().why, fork.task.costs.get(index + 1, {})
-        unsaid = [reason for verifier, reason in why_not.items() if verifier not in said]
-        yield Finding(f"reference fix {index + 1} does no harm on the way", not unsaid, "; ".join(why_not.values()))
+    why_not, said = fork.verified().why, fork.task.costs.get(index + 1, {})
+    unsaid = [reason for verifier, reason in why_not.items() if verifier not in said]
+    yield Finding(f"reference fix {index + 1} does no harm on the way", not unsaid, "; ".join(why_not.values()))
