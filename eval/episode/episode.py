@@ -160,12 +160,12 @@ class Episode(Live):
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
-            says_solved=says_solved(self.inbox.executor.submission),
+            says_solved=says_solved(self.submission),
         )
 
     def diagnosed(self) -> DiagnosisVerdict:
         """The grade of what has been submitted so far. Nothing is done to the world."""
-        answer, inventory = self.inbox.executor.submission, self.baseline.inventory()
+        answer, inventory = self.submission, self.baseline.inventory()
         if self.at_page is None:
             return judge(answer, self.task.truth, inventory)
         return diagnosed(answer, self.at_page, inventory)

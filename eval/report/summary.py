@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+from simcluster.eval.llm import agreement
 from simcluster.eval.process.measures import aggregated
 from simcluster.eval.statistics import pass_any, pass_every, wilson
 from simcluster.tasks.beyond import is_impossible
@@ -67,5 +68,7 @@ def _count_impossible(entry: Record, record: Record) -> None:
 
 
 def evaluation_object(records: Sequence[Record]) -> dict[str, Any]:
-    """`{"runs": [...], "summary": {agent: ...}}`."""
-    return {"runs": list(records), "summary": summarize(records)}
+    """`{"runs": [...], "summary": {agent: ...}}`; `judge` if a model was asked: how far it agrees with the rules."""
+    found: dict[str, Any] = {"runs": list(records), "summary": summarize(records)}
+    second = agreement(records)
+    return found if second is None else {**found, "judge": second}

@@ -46,6 +46,8 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
     except OSError as problem:  # a full disk takes the files, not the grade
         ending = ending._replace(error=f"{ending.error}\nthe files of this run could not be written: {problem}".strip())
     record = record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+    if plan.judge is not None:
+        record = plan.judge.judged(record, episode.submission, episode.task)
     return record | {"process": process_of(record, episode.guide(), list(episode.transcript.turns))}
 
 
