@@ -184,7 +184,7 @@ class Episode(Live):
         """
         if self.noise is not None:
             self.noise.silence()
-        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline, self.incident.record)
         self.recorder.close()
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])

@@ -196,13 +196,16 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     found = leaks(episode.world, task)
     yield Finding("nothing readable holds the answer", not found, "; ".join(found[:3]))
     oracle = Mitigation(library)
-    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task) if m.lasting]
+    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task, episode.incident.record) if m.lasting]
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
     if len(faulty) < len(oracle.mechanisms(task)):
         yield _outlived(episode.fork(), oracle)
     if episode.at_page is not None:
         yield from (Finding(*each) for each in proved(Court(episode.at_page)))
+    made = any(m.moves_target for m in oracle.mechanisms(task))  # then to delete it is no attempt
     for name in task.must_not_pass:
+        if name == "delete_target" and made:
+            continue
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
         yield from _accepted(index, steps, episode.fork())
@@ -242,7 +245,7 @@ def _healthy_before(episode: Provable) -> Finding:
 def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
     """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
     fork.world.run_for(REACTION_NS)
-    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task) if not m.lasting]
+    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task, fork.incident.record) if not m.lasting]
     verdict = fork.examined()
     why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
     return Finding("the trigger is over and the incident is not", not why, why)

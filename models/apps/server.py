@@ -119,6 +119,11 @@ class ServerProgram(Program):
         else:
             self._leave()
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time since an instant was skipped."""
+        if self._self_report is not None:
+            self._self_report.leapt(since_ns)
+
     def stop(self) -> None:
         """The process is gone."""
         self._cancel()

@@ -156,6 +156,9 @@ class Process(ABC, Parted):
         """Spans that a tracing library sends to one of its ports; whether it took them."""
         return False
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time since an instant was skipped (`World.leap`): renew what must not be old, word what was printed."""
+
     def stop_collecting(self) -> None:
         """What watches a cluster takes nothing in any more (`World.stop_collecting`); others collect nothing."""
 

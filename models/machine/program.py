@@ -63,6 +63,10 @@ class WrappedProgram(Program):
         """What a health check goes by."""
         return self.inner.steady(call) if type(self).answer is WrappedProgram.answer else None
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time was skipped."""
+        self.inner.leapt(since_ns)
+
     def stop_collecting(self) -> None:
         """What it collects is the other one's."""
         self.inner.stop_collecting()
