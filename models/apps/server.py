@@ -137,6 +137,10 @@ class ServerProgram(Program):
         """Whether the port is open: only once the program is ready."""
         return self.server is not None and port in self._ports
 
+    def speaks(self, port: int) -> str:
+        """That of its behaviour; a program that takes anything is connected to, and asked nothing."""
+        return "tcp" if self.behaviour.protocol == "any" else self.behaviour.protocol
+
     def answer(self, call: Call) -> Answer:
         """Answer a probe or a single request from the present state of the queue."""
         if self.server is None or call.port not in self._ports:

@@ -133,6 +133,10 @@ class Process(ABC, Parted):
         """Whether the process accepts connections on the port now."""
         return False
 
+    def speaks(self, port: int) -> str:
+        """The protocol of a port: `http`, `grpc`, `tcp` for any other; empty where nobody can say."""
+        return ""
+
     def answer(self, call: Call) -> Answer:
         """Answer one call on a port on which it listens."""
         return Answer("refused")

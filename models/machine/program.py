@@ -51,6 +51,10 @@ class WrappedProgram(Program):
         """Whether the process accepts connections on the port now."""
         return self.inner.listens_on(port)
 
+    def speaks(self, port: int) -> str:
+        """The protocol of a port."""
+        return self.inner.speaks(port)
+
     def answer(self, call: Call) -> Answer:
         """Answer one call."""
         return self.inner.answer(call)
