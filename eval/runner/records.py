@@ -90,7 +90,9 @@ class RunDirectory:
         before = json.loads((self.path / PLAN).read_text())
         for what, now in (("noise", plan.noise), ("age", plan.age)):
             if before.get(what) != now:
-                raise RunDirectoryError(f"{self.path} was begun with {what} {before.get(what)}, not {now}: use another --out")
+                raise RunDirectoryError(
+                    f"{self.path} was begun with {what} {before.get(what)}, not {now}: use another --out"
+                )
 
     def finished(self) -> dict[Run, Record]:
         """Results by run; the last one counts."""

@@ -15,7 +15,6 @@ from simcluster.engine.clock import DAY, HOUR
 from simcluster.engine.content import Content, load_content
 from simcluster.models.apps.folder import AppFolder
 
-
 #: The shortest past: changes of a shorter one would stand on each other's feet. And the longest: certificates of a
 #: kubeadm cluster last a year.
 YOUNGEST_NS, OLDEST_NS = 12 * HOUR, 300 * DAY

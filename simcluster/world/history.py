@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-
 from simcluster.api.objects import ApiObject, condition_status, name_of
 from simcluster.apps.history import OLDEST_NS, YOUNGEST_NS, Change, History, history_of
 from simcluster.engine import MINUTE, SECOND
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 #: A change has settled when all is well for so long; it must have after the second.
 QUIET_NS, SETTLE_LIMIT_NS = 30 * SECOND, 20 * MINUTE
 STEP_NS = 5 * SECOND
+#: How long a node that is rebooted is left alone.
+DOWN_NS = 3 * MINUTE
 _WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 
 
@@ -57,8 +58,7 @@ def _make(world: World, change: Change, namespace: str, today: str) -> None:
     if change.reboot:
         _do(world, change, namespace, f"drain {change.reboot} --ignore-daemonsets --delete-emptydir-data --force")
         world.machines[change.reboot].power.shut_down(reboot=True)
-        world.run_for(MINUTE)
-        _settle(world, namespace)
+        world.run_for(DOWN_NS)  # by then the kubelet reports again
         _do(world, change, namespace, f"uncordon {change.reboot}")
 
 
@@ -89,9 +89,9 @@ def _trouble(world: World, namespace: str) -> str:
             if not _rolled_out(workload):
                 return f"{resource} {name_of(workload)} is not rolled out"
     for pod in store.objects("pods", namespace):
-        if "deletionTimestamp" in pod["metadata"] or condition_status(pod, "Ready") != "True":
-            if (pod.get("status") or {}).get("phase") != "Succeeded":
-                return f"pod {name_of(pod)} is not Ready"
+        done = (pod.get("status") or {}).get("phase") == "Succeeded"
+        if "deletionTimestamp" in pod["metadata"] or not (done or condition_status(pod, "Ready") == "True"):
+            return f"pod {name_of(pod)} is not Ready"
     return ""
 
 

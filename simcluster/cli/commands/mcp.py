@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simcluster.cli.age import age_option
+
 if TYPE_CHECKING:
     from simcluster.session.live import Live
 
