@@ -28,6 +28,10 @@ TARGET = "<target>"
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
 
 
+#: What judges the way to the end.
+Verifier = Literal["outcome", "temporal", "depth", "probe"]
+
+
 class CheckSpec(Content):
     """One named check of the oracle with its arguments."""
 
@@ -99,6 +103,7 @@ class Task(Piece):
         accepted_when: checks that must hold together.
         acceptance: when they are judged.
         reference_fixes: several right solutions, each a list of steps.
+        costs: number of a reference fix (from 1) -> verifier of the way that it does not pass -> the reason.
         reference_diagnoses: answers with which the judge is held to account.
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
@@ -121,6 +126,7 @@ class Task(Piece):
     accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
     acceptance: Acceptance = Acceptance()
     reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
+    costs: dict[int, dict[Verifier, str]] = Field(default_factory=dict)
     reference_diagnoses: Diagnoses
     must_not_pass: tuple[str, ...] = FORBIDDEN
     exempt: tuple[Exemption, ...] = ()

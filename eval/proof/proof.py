@@ -28,7 +28,7 @@ from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.proof.mending import REPAIRS, mended
-from simcluster.eval.trajectory import Recorder
+from simcluster.eval.trajectory import Recorder, Verdict
 from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
@@ -74,6 +74,9 @@ class Provable(Protocol):
 
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Whether the incident is over, after the acceptance window; `whole`: by every test there is."""
+
+    def verified(self) -> Verdict:
+        """Whether it did no harm on the way, once examined."""
 
 
 #: Opens an episode: task (id or path) and seed.
@@ -205,7 +208,7 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
             continue
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
-        yield _accepted(index, steps, episode.fork())
+        yield from _accepted(index, steps, episode.fork())
     yield from attacked(episode, seed, tries[0])
     yield from mended(episode, seed, tries[1])
     for wanted, answers in (
@@ -256,13 +259,19 @@ def _refused(name: str, fork: Provable) -> Finding:
     return Finding(f"{name} is refused", not verdict.passed, verdict.why_not or "everything was survived")
 
 
-def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
+def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[Finding]:
+    """A reference fix is accepted, and does no harm on the way but what its task says it must."""
     name = f"reference fix {index + 1} is accepted"
     for step in steps:
         result = perform(fork, step)
         if result.exit_code:
-            return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
+            why = f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}"
+            yield Finding(name, False, why)
+            return
     verdict = fork.examined()
     # What can be read once all of it has happened.
     shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
-    return Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
+    yield Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
+    why_not, said = fork.verified().why, fork.task.costs.get(index + 1, {})
+    unsaid = [reason for verifier, reason in why_not.items() if verifier not in said]
+    yield Finding(f"reference fix {index + 1} does no harm on the way", not unsaid, "; ".join(why_not.values()))
