@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from simcluster.engine import Flat
 from simcluster.engine.fork import FlatDict
 from simcluster.telemetry.metrics.block import Block, Frame, Layout, Sheet, Stretch, Times, block_of, stretches
 from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
-from simcluster.telemetry.metrics.matching import Honour, Selection
-from simcluster.telemetry.metrics.tables import Table, chosen, merged
-from simcluster.telemetry.promql.storage import STALE_NAN, STALE_NAN_BITS, Matcher, SeriesData
+from simcluster.telemetry.metrics.matching import Honour, Selection, selection_of
+from simcluster.telemetry.metrics.tables import Table, chosen, merged, together
+from simcluster.telemetry.promql.storage import STALE_NAN, Matcher, SeriesData, Tables
 
 #: Scrapes of a block, and of what is left open: eight minutes at 15 s.
 BLOCK = 32
@@ -28,6 +29,17 @@ RETENTION_MS = 15 * 86_400_000
 Report = tuple[tuple[Group, Row], ...]
 #: The layout of a group without labels.
 _ALONE = Layout([()])
+#: Of a log: name and labels of the target.
+Key = tuple[str, Labels]
+#: Logs that show a metric, and in which forms.
+Showing = tuple[tuple[Key, tuple[Columns, ...]], ...]
+
+
+class Chosen(NamedTuple):
+    """What is looked for in a log: matchers, and forms that have something that may match."""
+
+    selection: Selection
+    forms: tuple[Columns, ...]
 
 
 class TargetLog(Flat):
@@ -166,28 +178,26 @@ class TargetLog(Flat):
         return bool(self.blocks) or self.last_ms >= before_ms
 
     def overlapping(
-        self, from_ms: int, to_ms: int, wanted: Selection
+        self, from_ms: int, to_ms: int, forms: Iterable[Columns]
     ) -> Iterator[tuple[Columns, Stretch, Times, int, int]]:
-        """Stretches of forms from which a selection may take something: with instants of their block, and a span of it.
+        """Stretches of some forms with instants of their block, and the part of it that lies in a span.
 
         The last block is what is open yet.
         """
         for block in self.blocks:
             if block.times[-1] >= from_ms and block.times[0] <= to_ms:
                 low, high = np.searchsorted(block.times, (from_ms, to_ms + 1)).tolist()
-                for form, found in block.tracks.items() if low < high else ():
-                    if wanted.plan(form):
-                        yield from ((form, stretch, block.times, low, high) for stretch in found)
+                for form in forms if low < high else ():
+                    for stretch in block.tracks.get(form, ()):
+                        yield form, stretch, block.times, low, high
         frames = self._frames
         if not frames or frames[-1].t_ms < from_ms or frames[0].t_ms > to_ms:
             return
         times = np.array([frame.t_ms for frame in frames], dtype=np.int64)
         low, high = np.searchsorted(times, (from_ms, to_ms + 1)).tolist()
-        for form in self.changed_ms if low < high else ():
-            if wanted.plan(form):
-                standing = self._base.get(form)
-                for stretch in stretches(form, standing, frames[:high], low):
-                    yield form, stretch, times, low, high
+        for form in forms if low < high else ():
+            for stretch in stretches(form, self._base.get(form), frames[:high], low):
+                yield form, stretch, times, low, high
 
     def ever(self) -> Iterator[tuple[Columns, Layout]]:
         """Every form and groups of it that were ever there, some more than once."""
@@ -214,8 +224,8 @@ class MetricStore:
 
     def __init__(self, retention_ms: int = RETENTION_MS) -> None:
         self.retention_ms = retention_ms
-        self.logs: dict[tuple[str, Labels], TargetLog] = {}
-        self._index: FlatDict[str, tuple[tuple[str, Labels], ...]] = FlatDict()  # metric name -> targets that show it
+        self.logs: dict[Key, TargetLog] = {}
+        self._index: FlatDict[str, Showing] = FlatDict()
         self._indexed = (0, 0)  # targets and forms of the index
 
     def log(self, target: str, labels: Labels, *, honour: bool = False) -> TargetLog:
@@ -240,12 +250,11 @@ class MetricStore:
 
     def changed_ms(self, names: Iterable[str]) -> int:
         """When a series of one of these metrics was last new, other than before, or gone; -1 for never."""
-        last = -1
-        for log in self._showing(*names):
-            for form, ms in log.changed_ms.items():
-                if ms > last and any(name in form.by_name for name in names):
-                    last = ms
-        return last
+        index, logs = self._indices(), self.logs
+        return max(
+            (logs[key].changed_ms[form] for name in names for key, forms in index.get(name, ()) for form in forms),
+            default=-1,
+        )
 
     def forget(self, now_ms: int) -> None:
         """Drop what is older than the retention."""
@@ -253,49 +262,52 @@ class MetricStore:
             del self.logs[target]
             self._indexed = (0, 0)
 
-    def _asked(self, matchers: Sequence[Matcher]) -> Iterable[TargetLog]:
-        """Logs in which there may be something that matches."""
+    def _selected(self, matchers: Sequence[Matcher]) -> Iterator[tuple[TargetLog, Chosen]]:
+        """Logs in which there may be something that matches, and what that is."""
         exact = next((one.value for one in matchers if one.name == "__name__" and one.op == "="), None)
-        return self.logs.values() if exact is None else self._showing(exact)
+        asked = tuple(matchers)
+        found = [(key, tuple(log.changed_ms)) for key, log in self.logs.items()] if exact is None else None
+        for key, forms in self._indices().get(exact or "", ()) if found is None else found:
+            log = self.logs[key]
+            selection = selection_of(log.honour, asked)
+            if selection.possible:
+                yield log, Chosen(selection, forms)
 
-    def _showing(self, *names: str) -> list[TargetLog]:
-        """Logs of targets that show, or have shown, one of these metrics."""
+    def _indices(self) -> Mapping[str, Showing]:
+        """By metric name, the logs of targets that show, or have shown it, and in which forms."""
         state = (len(self.logs), sum([len(log.changed_ms) for log in self.logs.values()]))  # integers
         if state != self._indexed:
-            index: dict[str, dict[tuple[str, Labels], None]] = {}
+            index: dict[str, dict[Key, tuple[Columns, ...]]] = {}
             for key, log in self.logs.items():
                 for form in log.changed_ms:
                     for name in form.by_name:
-                        index.setdefault(name, {})[key] = None
-            self._index, self._indexed = FlatDict({name: tuple(keys) for name, keys in index.items()}), state
-        found = dict.fromkeys(key for name in names for key in self._index.get(name, ()))
-        return [self.logs[key] for key in found]
+                        forms = index.setdefault(name, {})
+                        forms[key] = (*forms.get(key, ()), form)
+            self._index = FlatDict({name: tuple(forms.items()) for name, forms in index.items()})
+            self._indexed = state
+        return self._index
+
+    def _tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[Table]:
+        return [table for log, found in self._selected(matchers) for table in _tables_of(log, found, from_ms, to_ms)]
 
     def select(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[SeriesData]:
         """Series that match, with their samples of a span (both ends included), sorted by labels."""
-        tables: list[Table] = []
-        for log in self._asked(matchers):
-            selection = Selection(log.honour, matchers)
-            if selection.possible:
-                tables += _tables_of(log, selection, from_ms, to_ms)
-        return merged(tables)
+        return merged(self._tables(matchers, from_ms, to_ms))
 
-    def newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> list[SeriesData]:
-        """Series that match, each with its newest sample of (at - lookback, at]; those that have ended are left out."""
+    def tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> Tables | None:
+        """The same as tables; None if samples of a series lie in several logs."""
+        return together(self._tables(matchers, from_ms, to_ms))
+
+    def newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> Tables | None:
+        """Series that match, each with its newest sample of (at - lookback, at] at the end of its row."""
         tables: list[Table] = []
-        for log in self._asked(matchers):
-            selection = Selection(log.honour, matchers)
-            if not selection.possible or log.last_ms <= at_ms - lookback_ms:
-                continue
-            if log.last_ms > at_ms:
+        for log, selection in self._selected(matchers):
+            last_ms = log.last_ms
+            if last_ms > at_ms:
                 tables += _tables_of(log, selection, at_ms - lookback_ms + 1, at_ms)
-            else:
+            elif last_ms > at_ms - lookback_ms:
                 tables += _last_of(log, selection)
-        found = [SeriesData(one.labels, one.times[-1:], one.values[-1:]) for one in merged(tables)]
-        if not found:
-            return found
-        ended = (np.concatenate([one.values for one in found]).view(np.uint64) == STALE_NAN_BITS).tolist()
-        return [one for one, gone in zip(found, ended, strict=True) if not gone]
+        return together(tables)
 
     def families(self) -> dict[str, tuple[str, str]]:
         """Kind and help of every family that was scraped lately, by name (`/api/v1/metadata`)."""
@@ -312,28 +324,31 @@ class MetricStore:
         return sum(log.size_bytes for log in self.logs.values())  # integers
 
 
-def _tables_of(log: TargetLog, selection: Selection, from_ms: int, to_ms: int) -> Iterator[Table]:
+def _tables_of(log: TargetLog, wanted: Chosen, from_ms: int, to_ms: int) -> Iterator[Table]:
     """What of a target's scrapes matches in a span."""
-    for form, stretch, times, low, high in log.overlapping(from_ms, to_ms, selection):
+    for form, stretch, times, low, high in log.overlapping(from_ms, to_ms, wanted.forms):
         begin, end = max(stretch.begin, low), min(stretch.end, high)
-        for columns, asked in selection.plan(form) if begin < end else ():
-            labels, places = chosen(log.honour, form, stretch.layout, tuple(columns), tuple(asked))
+        for columns, asked in wanted.selection.plan(form) if begin < end else ():
+            labels, places = chosen(log.honour, form, stretch.layout, columns, asked)
             if labels:
                 yield Table(labels, times[begin:end], stretch.values(places, begin, end))
         if stretch.ended and low <= stretch.end < high:
-            yield from _ends(log.honour, form, stretch.ended, selection, int(times[stretch.end]))
+            yield from _ends(log.honour, form, stretch.ended, wanted.selection, int(times[stretch.end]))
 
 
-def _last_of(log: TargetLog, selection: Selection) -> Iterator[Table]:
+def _last_of(log: TargetLog, wanted: Chosen) -> Iterator[Table]:
     """What of a target's last scrape matches."""
     times = np.array([log.last_ms], dtype=np.int64)
-    for form, sheet in log.shown.items():
-        for columns, asked in selection.plan(form):
-            labels, places = chosen(log.honour, form, sheet.layout, tuple(columns), tuple(asked))
+    for form in wanted.forms:
+        sheet = log.shown.get(form)
+        if sheet is None:
+            continue
+        for columns, asked in wanted.selection.plan(form):
+            labels, places = chosen(log.honour, form, sheet.layout, columns, asked)
             if labels:
                 yield Table(labels, times, np.frombuffer(sheet.rows)[places][:, None])
     for form, groups in log.ended:
-        yield from _ends(log.honour, form, groups, selection, log.last_ms)
+        yield from _ends(log.honour, form, groups, wanted.selection, log.last_ms)
 
 
 def _ends(
@@ -341,7 +356,7 @@ def _ends(
 ) -> Iterator[Table]:
     """Markers that some groups have ended."""
     for columns, asked in selection.plan(form):
-        labels, _ = chosen(honour, form, Layout(groups), tuple(columns), tuple(asked))
+        labels, _ = chosen(honour, form, Layout(groups), columns, asked)
         if labels:
             yield Table(labels, np.array([t_ms], dtype=np.int64), np.full((len(labels), 1), STALE_NAN))
 
