@@ -8,6 +8,7 @@ to keep or to copy. Left out: samples out of order, and compaction.
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from simcluster.engine import Flat
 from simcluster.engine.fork import FlatDict
-from simcluster.telemetry.metrics.block import Block, Frame, Layout, Sheet, Stretch, Times, block_of, stretches
+from simcluster.telemetry.metrics.block import Block, Changes, Layout, Sheet, Stretch, Times, block_of, stretches
 from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
 from simcluster.telemetry.metrics.matching import Honour, Selection, selection_of
 from simcluster.telemetry.metrics.tables import Table, chosen, merged, together
@@ -55,13 +56,16 @@ class TargetLog(Flat):
         ended: groups that were gone at the last scrape, by form.
     """
 
-    __slots__ = ("_base", "_frames", "_mark", "_now", "_report", "blocks", "changed_ms", "ended", "honour", "series")
+    __slots__ = (
+        "_base", "_changes", "_mark", "_now", "_report", "_times", "blocks", "changed_ms", "ended", "honour", "series",
+    )  # fmt: skip
 
     def __init__(self, honour: Honour) -> None:
         self.honour = honour
         self.blocks: tuple[Block, ...] = ()
-        self._base: FlatDict[Columns, Sheet] = FlatDict()  # what was there before the open frames; shared by copies
-        self._frames: tuple[Frame, ...] = ()
+        self._base: FlatDict[Columns, Sheet] = FlatDict()  # what was there before the open scrapes; shared by copies
+        self._times: tuple[int, ...] = ()  # of the open scrapes, milliseconds
+        self._changes: FlatDict[Columns, Changes] = FlatDict()  # at those
         self._now: FlatDict[Columns, Sheet] = FlatDict()  # what was there at the last scrape
         self._mark: tuple[str, int] | None = None  # of the last scrape's samples, if they had one
         self._report: tuple[Columns, ...] = ()  # what is written of every scrape
@@ -72,7 +76,8 @@ class TargetLog(Flat):
     def copy(self) -> TargetLog:
         """Another log with the same scrapes."""
         other = TargetLog.__new__(TargetLog)
-        other.honour, other.blocks, other._base, other._frames = self.honour, self.blocks, self._base, self._frames
+        other.honour, other.blocks, other._base, other._times = self.honour, self.blocks, self._base, self._times
+        other._changes = self._changes.copy()
         other._now, other._mark = self._now.copy(), self._mark
         other._report, other.series, other.changed_ms = self._report, self.series, self.changed_ms.copy()
         other.ended = self.ended
@@ -81,7 +86,7 @@ class TargetLog(Flat):
     @property
     def last_ms(self) -> int:
         """Instant of the last scrape; -1 before the first."""
-        return self._frames[-1].t_ms if self._frames else int(self.blocks[-1].times[-1]) if self.blocks else -1
+        return self._times[-1] if self._times else int(self.blocks[-1].times[-1]) if self.blocks else -1
 
     @property
     def shown(self) -> Mapping[Columns, Sheet]:
@@ -119,14 +124,19 @@ class TargetLog(Flat):
             changed += [(form, None) for form in self._report]
             ended += [(form, _ALONE.labels) for form in self._report]
             self._report = ()
+        changes, place = self._changes, len(self._times)
         for form, sheet in changed:
             self.changed_ms[form] = t_ms
+            changes[form] = (*changes.get(form, ()), (place, sheet))
             if sheet is None:
                 del now[form]
             else:
                 now[form] = sheet
         self.ended = tuple(ended)
-        self._keep(Frame(t_ms, tuple(changed)))
+        self._times = (*self._times, t_ms)
+        if len(self._times) == BLOCK:
+            self.blocks = (*self.blocks, block_of(self._base, self._times, changes))
+            self._base, self._times, self._changes = now.copy(), (), FlatDict()
 
     def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
         """Sheets of samples that are other than before, and forms that are gone."""
@@ -165,12 +175,6 @@ class TargetLog(Flat):
                 changed.append((form, known.patched(part)))
         return changed
 
-    def _keep(self, frame: Frame) -> None:
-        self._frames = (*self._frames, frame)
-        if len(self._frames) == BLOCK:
-            self.blocks = (*self.blocks, block_of(self._base, self._frames))
-            self._base, self._frames = self._now.copy(), ()
-
     def forget(self, before_ms: int) -> bool:
         """Drop blocks that end before an instant; whether something is left."""
         while self.blocks and self.blocks[0].times[-1] < before_ms:
@@ -190,28 +194,27 @@ class TargetLog(Flat):
                 for form in forms if low < high else ():
                     for stretch in block.tracks.get(form, ()):
                         yield form, stretch, block.times, low, high
-        frames = self._frames
-        if not frames or frames[-1].t_ms < from_ms or frames[0].t_ms > to_ms:
+        if not self._times or self._times[-1] < from_ms or self._times[0] > to_ms:
             return
-        times = np.array([frame.t_ms for frame in frames], dtype=np.int64)
-        low, high = np.searchsorted(times, (from_ms, to_ms + 1)).tolist()
-        for form in forms if low < high else ():
-            for stretch in stretches(form, self._base.get(form), frames[:high], low):
-                yield form, stretch, times, low, high
+        span = bisect_left(self._times, from_ms), bisect_right(self._times, to_ms)
+        times = np.array(self._times, dtype=np.int64)
+        for form in forms if span[0] < span[1] else ():
+            for stretch in stretches(self._base.get(form), self._changes.get(form, ()), span):
+                yield form, stretch, times, *span
 
     def ever(self) -> Iterator[tuple[Columns, Layout]]:
         """Every form and groups of it that were ever there, some more than once."""
         for block in self.blocks:
             for form, found in block.tracks.items():
                 yield from ((form, stretch.layout) for stretch in found)
-        for frame in self._frames:
-            yield from ((form, sheet.layout) for form, sheet in frame.changed if sheet is not None)
+        for form, changes in self._changes.items():
+            yield from ((form, sheet.layout) for _, sheet in changes if sheet is not None)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers, about."""
         sealed = sum(block.size_bytes for block in self.blocks)  # integers
-        changed = (sheet for frame in self._frames for _, sheet in frame.changed)
+        changed = (sheet for changes in self._changes.values() for _, sheet in changes)
         return sealed + sum(len(sheet.rows) for sheet in changed if sheet is not None)  # integers
 
 
