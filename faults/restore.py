@@ -58,7 +58,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
         if live is not None:
             client.delete(entry.storage, place.namespace, place.name)
         if values[""] is not None:
-            client.create(entry.storage, place.namespace, _manifest(place, entry.api_version, values[""]))
+            client.create(entry.storage, place.namespace, manifest_of(place, entry.api_version, values[""]))
         return
     if live is None:
         raise NoKnob(f"there is no {place} any more")
@@ -70,7 +70,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     redeploy(target, ADMIN, place.namespace, ObjectRef(kind=place.kind, name=place.name), edit)
 
 
-def _manifest(place: Place, api_version: str, found: Json) -> Json:
+def manifest_of(place: Place, api_version: str, found: Json) -> Json:
     """An object as it is created: what was decided about it, with its name."""
     meta = {**(found.get("metadata") or {}), "name": place.name}
     if place.namespace:

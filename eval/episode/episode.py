@@ -15,6 +15,8 @@ from simcluster.eval.interventions import Paged, diagnosed
 from simcluster.eval.judge import DiagnosisVerdict, judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
+from simcluster.eval.process.paths import guide
+from simcluster.eval.process.transcript import Transcript
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
@@ -25,7 +27,7 @@ from simcluster.noise.spared import Spared
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
-from simcluster.surface.protocols import BudgetExceeded
+from simcluster.surface.protocols import BudgetExceeded, CommandResult
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import pager_of
@@ -50,6 +52,7 @@ class Episode(Live):
     Attributes:
         baseline: what was there before the incident.
         alert: the page, as text; empty until the pager has fired.
+        transcript: what was typed and read.
         at_page: the incident as it was then; None until then.
     """
 
@@ -63,6 +66,7 @@ class Episode(Live):
         self.alert = ""
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
+        self.transcript = Transcript()
         self.pager = pager_of(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
@@ -129,6 +133,13 @@ class Episode(Live):
         """The header of the replay log."""
         return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
 
+    def guide(self) -> dict[str, Any]:
+        """The header of the transcript: what measures of the work need besides it."""
+        marks, facts = self.recorder.marks, self.incident.facts()
+        head = {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, "alert": self.alert}
+        head |= {"marks": dict(marks), "budget": self.task.budget.commands}
+        return head | guide(self.task, facts, self.alert, self.baseline.inventory())
+
     def end(self, outcome: str = "done") -> End:
         """The last line of the replay log."""
         end = super().end(outcome)
@@ -146,7 +157,7 @@ class Episode(Live):
             diagnosis=self.diagnosed(),
             mitigation=mitigation,
             residue=left,
-            trajectory=self._trajectory(),
+            trajectory=self.verified(),
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
@@ -174,7 +185,7 @@ class Episode(Live):
         """
         if self.noise is not None:
             self.noise.silence()
-        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline, self.incident.record)
         self.recorder.close()
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
@@ -183,14 +194,17 @@ class Episode(Live):
         found = Examiner(case).examine(self.world, whole=whole)
         return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
-    def _trajectory(self) -> Verdict:
-        """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
+    def verified(self) -> Verdict:
+        """The verdict on the way, once examined.
+
+        What looks like the agent's doing is compared with what nobody's doing comes to.
+        """
         records, marks = list(self.recorder.records), self.recorder.marks
         charge = charged(records, marks.get("incident", marks["start"]), marks.get("paged", 0))
         if charge is not None and self._untouched is not None:
             world, recorder = self._untouched.restore()
             begun_ns = world.sim.now
-            world.sim.run_until(max(charge[0], marks["finished"]))
+            world.sim.run_until(max(charge[0], marks.get("finished", 0)))
             self.recorder.unattended = recorder.left_alone(begun_ns)
         return verify(self.recorder.header(), records)
 
@@ -204,8 +218,9 @@ class Episode(Live):
         if self._untouched is None and self.alert:
             self._untouched = Snapshot((self.world, self.recorder))
 
-    def answered(self, command: Command, effect: Effect) -> None:
-        """Tag the record with what was done."""
+    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
+        """Keep what was read, and tag the record with what was done."""
+        self.transcript.add(command, effect, result, self.world.sim.now)
         if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
             if effect.charge == "look" and not effect.writes:

@@ -24,7 +24,7 @@ from simcluster.eval.judge.reading import Reading
 from simcluster.eval.judge.values import says_value
 from simcluster.eval.judge.verdicts import ClaimVerdict
 from simcluster.faults.facts import IMAGE, ChangedFact
-from simcluster.faults.incident import mechanism_of
+from simcluster.faults.steps import mechanism_of
 from simcluster.faults.survey import value_of
 
 

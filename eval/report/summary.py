@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from simcluster.eval.llm import agreement
+from simcluster.eval.process.measures import aggregated
 from simcluster.eval.statistics import pass_any, pass_every, wilson
 from simcluster.tasks.beyond import is_impossible
 
@@ -14,7 +15,8 @@ Record = dict[str, Any]
 
 
 def summarize(records: Sequence[Record]) -> dict[str, Record]:
-    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is.
+    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is, and how
+    it worked (`process`, see `docs/MEASURES.md`).
 
     Runs of impossible twins count apart: how many there were, how many passed (holes in the grading), and how often the
     agent claimed success.
@@ -38,7 +40,9 @@ def summarize(records: Sequence[Record]) -> dict[str, Record]:
         share = wilson(entry["passed"], entry["runs"])
         entry["pass_rate"] = round(share.value, 4)
         entry["pass_interval"] = [round(share.low, 4), round(share.high, 4)]
-        entry |= _repeats([one for one in records if one["agent"] == agent and not is_impossible(one["task"])])
+        own = [one for one in records if one["agent"] == agent and not is_impossible(one["task"])]
+        entry |= _repeats(own)
+        entry["process"] = aggregated([one.get("process") or {} for one in own])
     return found
 
 

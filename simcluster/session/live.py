@@ -259,7 +259,7 @@ class Live:
     def before_write(self) -> None:
         """Nothing to be done."""
 
-    def answered(self, command: log.Command, effect: Effect) -> None:
+    def answered(self, command: log.Command, effect: Effect, result: CommandResult) -> None:
         """Nothing to be done."""
 
 

@@ -35,7 +35,7 @@ from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
-from simcluster.world import apiservices, bootstrap
+from simcluster.world import apiservices, bootstrap, leap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
@@ -179,6 +179,10 @@ class World:
     def run_for(self, duration_ns: int) -> None:
         """Let the world live on for `duration_ns`."""
         self.sim.run_for(duration_ns)
+
+    def leap(self, span_ns: int) -> None:
+        """Let the world live on for `span_ns` of idle time, most of it skipped: see `world.leap`. Raises ValueError."""
+        leap.leap(self, span_ns)
 
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of your choice."""

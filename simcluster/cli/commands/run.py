@@ -22,7 +22,7 @@ from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
 from simcluster.eval.isolation.agenthost import AgentHost
 from simcluster.eval.report.picture import incident_svg
-from simcluster.eval.runner.execute import record_of, work, write_files
+from simcluster.eval.runner.execute import process_of, record_of, work, write_files
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.serving.command import is_command
 from simcluster.surface.protocols import CommandResult
@@ -68,6 +68,7 @@ def command(**given: Any) -> int:
     record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
     if judge is not None:
         record = judge.judged(record, episode.submission, episode.task)
+    record["process"] = process_of(record, episode.guide(), list(episode.transcript.turns))
     if options.out is not None:
         write_files(options.out, run, episode, ending.outcome)
     if options.picture is not None:
