@@ -53,8 +53,8 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
 
 
 def _aimed(spec: FaultSpec, aim: Aim, params: dict[str, Any], world: World, namespace: str) -> Mechanism:
-    ref = aim.resolve(world, namespace)[0]
-    return registry.build(spec, ref, namespace, computed(spec.complete(params), Scene(world, namespace, ref)))
+    ref, where = aim.resolve(world, namespace)[0], aim.namespace or namespace
+    return registry.build(spec, ref, where, computed(spec.complete(params), Scene(world, where, ref)))
 
 
 def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Finding]:
