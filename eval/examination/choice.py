@@ -13,10 +13,11 @@ from simcluster.engine.streams import Streams
 from simcluster.eval.examination.standing import WORKLOADS, workloads
 from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Roll, Trial, label
 from simcluster.faults.facts import essence, leaves
-from simcluster.faults.incident import mechanism_of
+from simcluster.faults.steps import mechanism_of
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
+    from simcluster.engine.content import Library
     from simcluster.world import World
 
 #: How many workloads are rolled and get a replica more, and how many nodes are rebooted or drained in a grade.
@@ -27,7 +28,7 @@ _ROLLED = "kubectl.kubernetes.io/restartedAt"
 _CONTROLLER = "endpointslice-controller.k8s.io"
 
 
-def changes(world: World, twin: World, task: Task, seed: int | None) -> list[Trial]:
+def changes(world: World, twin: World, task: Task, seed: int | None, library: Library | None = None) -> list[Trial]:
     """Tests of change; a sample if there is a seed."""
     there = workloads(world, task.namespace)
     differing = _differing(world, twin, task.namespace)
@@ -40,7 +41,7 @@ def changes(world: World, twin: World, task: Task, seed: int | None) -> list[Tri
     more = [OneMore(label(one), _replicas(one)) for kind, one in there if kind != WORKLOADS[2]]
     found += _sample(more, MORE, {}, (seed, task.id, "more"))
     for index, step in enumerate(task.incident):
-        if step.fault and not mechanism_of(step, task.namespace).lasting:
+        if step.fault and not mechanism_of(step, task.namespace, library).lasting:
             found.append(Again(f"{step.fault.replace('_', ' ')}", index))
     return found
 

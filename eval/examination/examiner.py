@@ -129,7 +129,7 @@ class Examiner:
     def _tests(self, world: World, twin: World, whole: bool) -> Iterator[Trial]:
         yield TimePasses()
         yield ControlPlane()
-        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed)
+        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed, self.case.library)
         yield from choice.losses(world, twin, self.case.task, None if whole else self.case.seed)
 
     # --- whether a test discriminates -------------------------------------------------------

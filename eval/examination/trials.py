@@ -15,7 +15,7 @@ from simcluster.api.objects import ApiObject, name_of
 from simcluster.engine import SECOND
 from simcluster.eval.examination.standing import failings, growing, memory
 from simcluster.eval.examination.vitals import Vitals, vitals
-from simcluster.faults.incident import mechanism_of
+from simcluster.faults.steps import mechanism_of
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.tasks.model import Task
 

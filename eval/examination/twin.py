@@ -41,7 +41,7 @@ class Twins:
             UnknownName: there is no such noise.
             ValueError: the instant lies before the episode's beginning.
         """
-        touched = tuple(str(step.target) for step in task.incident) if noise else ()
+        touched = tuple(str(step.aims) for step in task.incident) if noise else ()
         key = (task.app, task.namespace, task.users, task.telemetry, touched, seed, noise, library)
         known = self._made[key] = self._made.pop(key, {})
         earlier = [instant for instant in known if instant <= at_ns]
@@ -75,7 +75,7 @@ def begin_noise(world: World, task: Task, noise: str | None, library: Library | 
     """Let the disturbances of an episode of a task begin, which spare what its incident touches. Raises UnknownName."""
     if not noise:
         return None
-    aimed = [step.target for step in task.incident if step.target is not None]
+    aimed = [aim for step in task.incident for aim in step.aims]
     plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(world, task.namespace, aimed))
     plan.start()
     return plan

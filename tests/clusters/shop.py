@@ -119,6 +119,7 @@ class ShopTraffic:
         self.history = History()
         self.users = {"shop/frontend": ShopLoad()}
         self.answer = Answer("ok", 200, "", 4_000_000)
+        self.asked: list[tuple[str, int, str, str]] = []
 
     def schedule_rate(self, load: ShopLoad, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
         """Users come so often, from now on until somebody says otherwise."""
@@ -128,6 +129,7 @@ class ShopTraffic:
         self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"
     ) -> Answer:
         """What one request meets."""
+        self.asked.append((host, port, path, kind))
         return self.answer
 
 
@@ -140,6 +142,7 @@ class ShopNetwork:
 
     def __init__(self, api: Api) -> None:
         self.api = api
+        self.sandboxes: dict[str, Any] = {}
         self.links = Links(_nothing)
 
     def lookup(self, host: str, namespace: str) -> str | None:
@@ -177,6 +180,10 @@ class ShopWorld:
     def client(self, user: str, agent: str) -> Client:
         """A connection under an identity."""
         return Client(self.api, User(user, ADMIN.groups), agent)
+
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Nodes of the shop have no shell."""
+        return 127, f"{command}: command not found"
 
     def run_for(self, duration_ns: int) -> None:
         """Let time pass."""

@@ -125,8 +125,8 @@ def test_its_api_answers_at_its_service(world: World) -> None:
 def test_counters_never_run_backwards(world: World) -> None:
     store, checked = store_of(world), 0
     for log in store.logs.values():
-        for group in log.shown:
-            for family in group.columns.families:
+        for form in log.shown:
+            for family in form.families:
                 if family.kind not in ("counter", "histogram"):
                     continue
                 suffixes = {suffix for suffix, _ in family.series}
