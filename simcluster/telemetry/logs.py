@@ -59,9 +59,9 @@ class LazyLines(ABC, Shared):
         """On which streams there may be lines."""
 
     @property
-    @abstractmethod
     def wordings(self) -> tuple[str, ...]:
-        """What its lines are worded from: texts with marks in braces for what may differ from line to line."""
+        """What its lines are worded from: texts with marks in braces for what may differ; a mark alone is anything."""
+        return ("{text}",)
 
     @abstractmethod
     def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:

@@ -107,10 +107,6 @@ class Pair(LazyLines):
     def streams(self) -> tuple[str, ...]:
         return ("stdout",)
 
-    @property
-    def wordings(self) -> tuple[str, ...]:
-        return ("{}",)
-
     def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
         return [LogLine(self.t_ns - SECOND // 2, "stdout", "early"), LogLine(self.t_ns, "stdout", "late")]
 
