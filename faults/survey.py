@@ -27,6 +27,9 @@ EPHEMERAL = (
     "controllerrevisions.apps",
 )
 
+#: So much of a value is told of.
+_SHOWN = 80
+
 Key = tuple[str, str, str]  # resource, namespace, name
 
 
@@ -136,7 +139,7 @@ def standing(target: FaultTarget, changed: Iterable[ChangedFact]) -> str:
             continue
         if value_of(target, fact.place, fact.path) != fact.after:
             return ""
-        why = why or f"{fact.where} of {fact.place.kind}/{fact.place.name} is still {fact.after}"
+        why = why or f"{fact.where} of {fact.place.kind}/{fact.place.name} is still {str(fact.after)[:_SHOWN]}"
     return why
 
 
