@@ -7,6 +7,7 @@ from typing import NamedTuple
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
+from simcluster.eval.worlds import reader
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
@@ -32,18 +33,19 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, who uses it, whether Prometheus watches, and the age of it all (ns)."""
+    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, its age."""
 
     app: str
     namespace: str
     users: Users | None = None
     telemetry: bool = False
+    read_only: bool = False
     age: int = 0
 
     @classmethod
     def of(cls, task: Task) -> Place:
-        """Where a task takes place."""
-        return cls(task.app, task.namespace, task.users, task.telemetry, task.age)
+        """Where a task is."""
+        return cls(task.app, task.namespace, task.users, task.telemetry, task.operator == "reader", task.age)
 
 
 class Healthy:
@@ -98,6 +100,8 @@ def _healthy_world(
     world, namespace, crowd = World(seed, library=library), place.namespace, place.users
     incident = Incident(world, namespace, latent, library)
     incident.plant()
+    if place.read_only:
+        reader.grant(world)
     if place.telemetry and not place.age:
         world.observe()
     world.deploy(place.app, namespace, place.age)
