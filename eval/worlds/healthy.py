@@ -33,7 +33,7 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, its age."""
+    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, age."""
 
     app: str
     namespace: str
