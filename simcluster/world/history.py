@@ -99,4 +99,4 @@ def _rolled_out(workload: ApiObject) -> bool:
     status, wanted = workload.get("status") or {}, workload["spec"].get("replicas", 0)
     if status.get("observedGeneration") != workload["metadata"]["generation"]:
         return False
-    return wanted == status.get("updatedReplicas", wanted) == status.get("availableReplicas", wanted)
+    return bool(wanted == status.get("updatedReplicas", wanted) == status.get("availableReplicas", wanted))
