@@ -147,6 +147,7 @@ class Queues:
             each = (1.0 - self._through_pauses(cost)) / np.maximum(self.rate, 1e-12)
             self.rate = 1.0 / (each + cost)
             self.limits.pause = cost
+        self.losses.prepare(self.rate)
         mean = np.where(
             layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
         )
