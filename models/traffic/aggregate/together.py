@@ -1,8 +1,8 @@
 """Several fine ticks in one compiled call, to the bits of one after the other.
 
-While deadlines are looked at and nothing is cut off, a tick needs Python only where rates are worked out anew,
-requests walk, a window ends, an event happens or two stretches are compared: between these, all ticks are made in one
-call (`fast.ticks`). What it works on are the arrays of the run itself.
+While deadlines are looked at and nothing is cut off, a tick needs Python only where requests walk, a window ends,
+an event happens or two stretches are compared: between these, all ticks are made in one call (`fast.ticks`). What it
+works on are the arrays of the run itself.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _OF_EDGES = (
     "succeeded", "repeated", "waited", "share", "open", "fine", "way", "longest", "judged", "calls", "sent", "fresh",
     "per_call",
 )  # fmt: skip
+#: Ticks of one call at most; calls in an arm, and units of a node, whose times are added up.
+_MOST, _MOST_ADDED = 64, 128
 
 
 class Together:
@@ -43,6 +45,9 @@ class Together:
         plain = type(run.recorder) is Recorder and type(run.sampler) is Sampler and type(queues) is Queues
         plain &= not run.prompt and callers._plain and not queues.limits.lane_drops.any()
         plain &= len(run.outcomes.inner) > 0 and "compiled" in run.strategies
+        calls, units = len(run.outcomes._sum_edges), len(run.outcomes._unit_starts)
+        arms = np.diff(run.outcomes._arm_starts, append=calls), np.diff(run.outcomes._node_starts, append=units)
+        plain &= calls > 0 and all(int(sizes.max(initial=0)) <= _MOST_ADDED for sizes in arms)
         self._possible = bool(plain) and run.traits.isdisjoint(_NEVER)
         self._always_judged = "failing" in run.traits
         self._scratch: tuple[Any, ...] | None = None
@@ -60,7 +65,7 @@ class Together:
             return 0
         if cuts.any_void or cuts.any_share or cuts.delays or bool(cuts.dead.any()) or bool(run.queues.slow.any()):
             return 0
-        ends = [last, run.next_event, tick + REFRESH - tick % REFRESH, sampler.due(tick), run.closing_tick()]
+        ends = [last, run.next_event, tick + _MOST, sampler.due(tick), run.closing_tick()]
         if not self._always_judged:
             ends.append(tick + run.hot)
         if "leap" in run.strategies:
@@ -72,8 +77,6 @@ class Together:
         """Up to so many ticks."""
         fast = kernels()
         assert fast is not None
-        if run.tick % REFRESH == 0:
-            run.refresh()
         tick, wide = run.tick, run.wide
         noise = run.noise.rows(tick, most)
         most = len(noise[0])
@@ -82,7 +85,7 @@ class Together:
             come[:, source.edges] += source.arrivals_each(tick, most)
         may_be_wide = "wide" in run.strategies
         enough = (wide._enough if may_be_wide else 1 << 60) if wide._rare else 0
-        flags = run.hot, wide._quiet, enough, wide._odd, may_be_wide
+        flags = run.hot, wide._quiet, enough, wide._odd, may_be_wide, REFRESH
         state = self._state(run)
         found = fast.ticks(tick, most, noise, come, state, flags)
         done, run.hot, wide._quiet, wide._odd, mixed, run.is_calm = found
@@ -95,7 +98,7 @@ class Together:
         own, queues, callers, gates = self._here(run), run.queues, run.callers, run.gates
         queues._noise = (noise[0][done - 1], noise[1][done - 1], noise[2][done - 1])
         queues._push, queues._low, queues._drift = (own[name].copy() for name in ("push", "low", "drift"))
-        queues.service = queues.rate
+        queues.service, queues.noise = queues.rate, own["noise"].copy()
         queues.left_to = queues.position - queues.queued
         queues.left_from = queues.left_to - queues.finished
         callers.succeeded, callers.repeated = own["succeeded"].copy(), own["repeated"].copy()
@@ -110,10 +113,10 @@ class Together:
         if self._scratch is None:
             layout, columns = run.layout, 1 + len(run.outcomes.ages)
             found = {name: np.zeros(layout.edges) for name in _OF_EDGES}
-            found |= {name: np.zeros(layout.pods) for name in ("push", "low", "drift", "waits")}
+            found |= {name: np.zeros(layout.pods) for name in ("push", "low", "drift", "waits", "noise", "places")}
             found |= {"own": np.zeros((layout.lanes, columns)), "left": np.zeros((layout.lanes, columns))}
             found |= {"mix": np.zeros((run.callers.tries, layout.edges)), "below": np.zeros(len(layout.node_own))}
-            found["refused_rows"] = np.zeros((REFRESH, layout.edges))
+            found["refused_rows"] = np.zeros((_MOST, layout.edges))
             self._scratch = found
             most = max(4 * len(run._errors._below), len(run._errors.faulty), 1)
             self._there = np.zeros(layout.edges, dtype=bool)
@@ -126,6 +129,8 @@ class Together:
         gates, wide, law = run.gates, run.wide, run.layout.distribution
         mix = callers._error_mix
         own["mix"][:] = 0.0 if mix is None else mix
+        own["noise"][:] = queues.noise
+        own["places"][:] = np.where(layout.servers <= 1.0, layout.servers, queues.shift)
         for name, known in (("share", gates._share), ("open", gates.open), ("fine", gates.fine)):
             own[name][:] = known
         pods = (queues.borders, queues.instants, queues.position, queues.begun, queues._deviation, queues._variance2,
@@ -167,6 +172,7 @@ class Together:
             ((queues.waiting, queues.finished, layout.infinite, run.stay_of_pod, queues.mean_service), sums),
             (queues.number, queues.usual, self._place, queues.rate,
              (layout.infinite, wide._usual, wide._short, wide._room, wide._unsettled, SETTLED)),
+            self._renewed(run),
             (own["own"], own["left"], self._there, own["way"], own["longest"], own["below"], own["waits"],
              self._found, own["waited"], own["refused_rows"], run.sampler._vain, run.sampler._arrivals, outcomes.past,
              run.below_then, run.below_now, run._usual_share, gates.usual.first, wide._late, HARDLY, run.flow,
@@ -192,11 +198,28 @@ class Together:
             run.layout.timeout_ticks,
         )  # fmt: skip
 
+    def _renewed(self, run: AggregateRun) -> tuple[Any, ...]:
+        """What `RunState.refresh` works on while speeds and routes stand still."""
+        own, layout, queues, outcomes = self._here(run), run.layout, run.queues, run.outcomes
+        return (
+            (outcomes.lane_own, queues.share, layout.lane_edge, layout.lane_pod, layout.lane_node),
+            (layout.network, layout.timeout, outcomes._period, layout.attempts, layout.calls_per_visit * outcomes.made,
+             layout.child),
+            (outcomes._sum_edges, outcomes._arm_starts, outcomes._unit_starts, outcomes._node_starts,
+             outcomes._sum_nodes, outcomes._unit_of),
+            (outcomes._other_of, outcomes._other, outcomes._other_weight),
+            (outcomes.latency, outcomes.duration, outcomes.below, outcomes.delay, outcomes._others, run.below_now,
+             run.stay_of_pod),
+            queues._tables, queues._kind, queues._lost_noise, layout.servers,
+            (queues.offered, queues.shift, own["noise"], queues.usual, queues.split, queues._deviation,
+             queues._variance2, own["places"]),
+        )  # fmt: skip
+
     def _forwarded(self, run: AggregateRun) -> tuple[tuple[Any, ...], ...]:
         """What `Queues.forward` hands over."""
         own, layout, queues, levels, losses = self._here(run), run.layout, run.queues, run._levels, run.queues.losses
         room = layout.bound
-        places = np.where(queues.slow | (layout.servers <= 1.0), layout.servers, queues.shift)
+        places = own["places"]
         bounded = np.isfinite(np.minimum(places + room, queues.in_flight_max))
         whole, survive = np.ones(layout.edges), (1.0 - layout.node_failure)[layout.lane_node]
         return (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from simcluster.models.traffic.aggregate.fast.compiled import (
@@ -22,6 +21,7 @@ from simcluster.models.traffic.aggregate.fast.compiled import (
     renewed,
     visit,
 )
+from simcluster.models.traffic.aggregate.fast.renewal import laws, times, together
 from simcluster.models.traffic.aggregate.fast.signatures import NEVER
 
 __all__ = (
@@ -29,10 +29,8 @@ __all__ = (
     "ticks", "visit",
 )  # fmt: skip
 
-_together = numba.njit(cache=True, fastmath=False, error_model="numpy", nogil=True)
 
-
-@_together
+@together
 def _begin(tick, slot, noise, pods, scratch):  # type: ignore[no-untyped-def]
     """`Queues.begin`."""
     borders, instants, position, begun, deviation, variance2, rate = pods
@@ -46,7 +44,7 @@ def _begin(tick, slot, noise, pods, scratch):  # type: ignore[no-untyped-def]
         drift[pod] = push[pod] - rate[pod]
 
 
-@_together
+@together
 def _is_calm(waiting, rate, factor, place, edges, way, longest, below):  # type: ignore[no-untyped-def]
     """`AggregateRun._calm` of queues that are neither contended nor stacks."""
     edge_service, nested, caller, child, calls_per_visit, slack, deepest = edges
@@ -70,7 +68,7 @@ def _is_calm(waiting, rate, factor, place, edges, way, longest, below):  # type:
     return calm
 
 
-@_together
+@together
 def _answered(tick, below_then, own_of_edge, waited, succeeded, edges, counts):  # type: ignore[no-untyped-def]
     """`AggregateRun._answer` of ticks in which deadlines are judged."""
     timed, timeout, timeout_ticks, tick_ns = edges
@@ -86,7 +84,7 @@ def _answered(tick, below_then, own_of_edge, waited, succeeded, edges, counts): 
         done[min(max(window, 0), len(done) - 1), root_load[i]] += succeeded[edge]
 
 
-@_together
+@together
 def _refusals(calls, lane_edge, lane_refused, refused, usual):  # type: ignore[no-untyped-def]
     """`AggregateRun._refusals` where nothing falls under the table, and the average of the shares."""
     refused[:] = 0.0
@@ -102,7 +100,7 @@ def _refusals(calls, lane_edge, lane_refused, refused, usual):  # type: ignore[n
             usual[edge] += (refused[edge] - usual[edge]) * 0.02
 
 
-@_together
+@together
 def _fly(slot, fresh, refused, sent, callers):  # type: ignore[no-untyped-def]
     """`Callers.fly` of edges with time-outs whose callees are there; whether somebody is refused."""
     issue, rejected, again, single, flying, total = callers
@@ -125,7 +123,7 @@ def _fly(slot, fresh, refused, sent, callers):  # type: ignore[no-untyped-def]
     return some
 
 
-@_together
+@together
 def _gate(succeeded, final, hot, gates):  # type: ignore[no-untyped-def]
     """`Gates.update` of graphs all of whose calls have time-outs."""
     fails, gated, before, starts, keep, expected, done, share, open_, fine = gates
@@ -152,7 +150,7 @@ def _gate(succeeded, final, hot, gates):  # type: ignore[no-untyped-def]
         open_[gated[i]] = product
 
 
-@_together
+@together
 def _told(tick, sent, errors, edges, callers, lanes, waits, found):  # type: ignore[no-untyped-def]
     """`Errors.tell`; whether anything was told."""
     below, above, faulty, least = errors
@@ -184,7 +182,7 @@ def _told(tick, sent, errors, edges, callers, lanes, waits, found):  # type: ign
     return told
 
 
-@_together
+@together
 def _counted(sent, repeated, refused, fresh, left, lane_refused, succeeded, failed, final, pods, sums):  # type: ignore[no-untyped-def]
     """What `Recorder` counts of a tick."""
     waiting, finished, infinite, stay, mean_service = pods
@@ -207,7 +205,7 @@ def _counted(sent, repeated, refused, fresh, left, lane_refused, succeeded, fail
         of_lanes[1, lane] += lane_refused[lane]
 
 
-@_together
+@together
 def _watched(tick, number, waiting, offered, rate, usual, place, wide):  # type: ignore[no-untyped-def]
     """`Wide.watch`, but for who is late; whether a queue is no ordinary one."""
     infinite, most, short, room, unsettled, settled = wide
@@ -227,7 +225,7 @@ def _watched(tick, number, waiting, offered, rate, usual, place, wide):  # type:
     return some
 
 
-@_together
+@together
 def _lateness(quality, expected, some_refused, hardly, quiet, late):  # type: ignore[no-untyped-def]
     """`Wide._lateness`; for how many ticks in a row hardly anybody was late."""
     for edge in range(len(quality)):
@@ -241,7 +239,7 @@ def _lateness(quality, expected, some_refused, hardly, quiet, late):  # type: ig
     return quiet + 1
 
 
-@_together
+@together
 def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type: ignore[no-untyped-def]
     """`Outcomes.update` of queues that serve first come, first served, and `note`."""
     cdf, area, top, failure = law
@@ -260,7 +258,7 @@ def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type
     judge(*(flat + rest + (ages, age_index, age_gap, quality, profile, tick, past, ended, required)))
 
 
-@_together
+@together
 def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-def]
     """`AggregateRun._fine_tick` so many times, or until the graph may be calm.
 
@@ -270,15 +268,15 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         state: tuples of arrays, see `together.Together`.
         flags: for how many ticks deadlines are looked at; ticks in a row without anybody late, and after how many of
             them to return (0: nobody counts); the tick after the last one with a queue that is no ordinary one;
-            whether a wide tick may follow.
+            whether a wide tick may follow; after how many ticks rates are worked out anew.
 
     Returns:
         How many ticks were made, the first, second and fourth of the flags, whether errors are under way, and whether
         nobody can miss a deadline.
     """
     (begin, calm, law, judged_queues, judging, lane, attempted, issued, answered, forwarded, flown, gate, told, ended,
-     counted, watched, scratch) = state  # fmt: skip
-    hot, quiet, enough, odd, may_be_wide = flags
+     counted, watched, renewed, scratch) = state  # fmt: skip
+    hot, quiet, enough, odd, may_be_wide, period = flags
     mixed, is_calm = False, False
     (own, left_time, there, way, longest, below, waits, found, waited, refused_rows, vain, arrivals, past, below_then,
      below_now, usual_share, first, late, hardly, flow, roots) = scratch  # fmt: skip
@@ -296,6 +294,11 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
     queue_number, usual, place, rate, wide = watched
     done = 0
     while done < count:
+        if tick % period == 0:
+            for pod in range(len(waits)):
+                waits[pod] = waiting[pod] / max(rate[pod], 1e-12)
+            times(waits, quality, flow, renewed[0], renewed[1], renewed[2], renewed[3], renewed[4])
+            laws(rate, sums, weight, renewed[5], renewed[6], renewed[7], renewed[8], renewed[9])
         _begin(tick, tick % len(borders), (noise[0][done], noise[1][done]), begin[0], begin[1])
         is_calm = _is_calm(waiting, rate, calm[0], place, calm[1], way, longest, below)
         _judged(tick, law, judged_queues, judging, waited, own, left_time, there, lane)
