@@ -50,7 +50,8 @@ class Together:
         plain &= calls > 0 and all(int(sizes.max(initial=0)) <= _MOST_ADDED for sizes in arms)
         self._possible = bool(plain) and run.traits.isdisjoint(_NEVER)
         self._always_judged = "failing" in run.traits
-        self._scratch: tuple[Any, ...] | None = None
+        self._scratch: dict[str, Array] | None = None
+        self._there, self._found = np.zeros(0, dtype=bool), (np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
         self._place = np.searchsorted(layout.service_starts, np.arange(layout.pods), side="right") - 1
 
     def __getstate__(self) -> dict[str, Any]:
