@@ -73,7 +73,12 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
         yield Finding("its cause stands afterwards", bool(after), after)
         yield _refused("a second time", mechanism, world)
     words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
-    found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
+    found = [
+        f"{word!r} stands in {place}"
+        for place, text in readable(world, words)
+        for word in words
+        if word in text.lower()
+    ]
     yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
     yield _taken_back(mechanism, facts, world)
 
