@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, overload
 
@@ -20,14 +21,15 @@ Counts = NDArray[np.int64]
 Row = TypeVar("Row")
 
 
-class Rows(Sequence[Row], Generic[Row]):
+class Rows(Sequence[Row], ABC, Generic[Row]):
     """A series; most of its windows are never looked at."""
 
     def __init__(self, count: int) -> None:
         self._made: list[Row | None] = [None] * count
 
+    @abstractmethod
     def _make(self, window: int) -> Row:
-        raise NotImplementedError
+        """A window."""
 
     def __len__(self) -> int:
         return len(self._made)

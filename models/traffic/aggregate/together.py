@@ -175,9 +175,10 @@ class Together:
              (layout.infinite, wide._usual, wide._short, wide._room, wide._unsettled, SETTLED)),
             self._renewed(run),
             (own["own"], own["left"], self._there, own["way"], own["longest"], own["below"], own["waits"],
-             self._found, own["waited"], own["refused_rows"], run.sampler._vain, run.sampler._arrivals, outcomes.past,
-             run.below_then, run.below_now, run._usual_share, gates.usual.first, wide._late, HARDLY, run.flow,
-             recorder.roots),
+             self._found, own["waited"],
+             (own["refused_rows"], run.sampler._vain, run.sampler._arrivals, recorder.roots),
+             (outcomes.past, outcomes._ended, run._usual_share), run.below_then, run.below_now, gates.usual.first,
+             wide._late, HARDLY, run.flow),
         )  # fmt: skip
 
     def _judging(self, run: AggregateRun) -> tuple[Any, ...]:

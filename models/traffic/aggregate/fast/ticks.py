@@ -259,6 +259,58 @@ def _judged(tick, law, queues, judging, waited, own, left, there, lane):  # type
 
 
 @together
+def _expired(tick, attempted, quality, kept, is_calm, hot):  # type: ignore[no-untyped-def]
+    """`Callers.judge`, `Outcomes.note` and `AggregateRun._cool`: for how many ticks deadlines are still looked at."""
+    (
+        keys, share_of, broken, owed, mix, rejected, may, on, direct, instant, again, refusals, delayed, delay_of,
+        delay_ticks, succeeded, failed, final, issue, retried, repeated, ring, flying, total, timeout_ticks,
+    ) = attempted  # fmt: skip
+    past, ended, usual_share = kept
+    share_of[:] = quality
+    attempts(
+        tick, np.uint64(tick + 1) * np.uint64(0x9E3779B97F4A7C15), True, True, ring > 0, timeout_ticks, flying, total,
+        share_of, owed, broken, keys, mix, rejected, may, on, direct, instant, again, refusals, delayed, delay_of,
+        delay_ticks, succeeded, failed, final, issue, retried, repeated,
+    )  # fmt: skip
+    trouble = not is_calm
+    for edge in range(len(quality)):
+        past[tick % len(past), edge] = min(quality[edge] / ended[edge], 1.0)
+        trouble |= share_of[edge] < usual_share[edge] or retried[edge] != 0.0
+    return len(past) + 2 if trouble else max(hot - 1, 0)
+
+
+@together
+def _passed(come, high, low, drift, issued, issue, open_, forwarded):  # type: ignore[no-untyped-def]
+    """`AggregateRun._forward`."""
+    (
+        calls, _, fresh, _, lane_refused, lane_edge, refused, usual_refused, bounded, per_visit, per_call,
+    ) = issued  # fmt: skip
+    for edge in range(len(calls)):
+        fresh[edge] = come[edge]
+        per_call[edge] = per_visit[edge] * open_[edge]
+        calls[edge] = issue[0, edge]
+        for number in range(1, len(issue)):
+            calls[edge] += issue[number, edge]
+    lane_refused[:] = 0.0
+    through = forwarded[0] + (calls, fresh) + forwarded[1] + (low, drift)
+    forward(*(through + forwarded[2] + (high,) + forwarded[3]))
+    if bounded:
+        _refusals(calls, lane_edge, lane_refused, refused, usual_refused)
+
+
+@together
+def _remembered(tick, row, quality, refused, fresh, timeout_ticks, memory):  # type: ignore[no-untyped-def]
+    """`Sampler.arrived`, but for the shares refused, which are kept."""
+    refused_rows, vain, arrivals, roots = memory
+    refused_rows[row, :] = refused
+    for edge in range(len(vain)):
+        failing = quality[edge] < 1e-6
+        vain[edge] = min(vain[edge], float(tick - timeout_ticks[edge])) if failing else np.inf
+    for i in range(len(roots)):
+        arrivals[tick % len(arrivals), i] = fresh[roots[i]]
+
+
+@together
 def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-def]
     """`AggregateRun._fine_tick` so many times, or until the graph may be calm.
 
@@ -278,19 +330,12 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
      counted, watched, renewed, scratch) = state  # fmt: skip
     hot, quiet, enough, odd, may_be_wide, period = flags
     mixed, is_calm = False, False
-    (own, left_time, there, way, longest, below, waits, found, waited, refused_rows, vain, arrivals, past, below_then,
-     below_now, usual_share, first, late, hardly, flow, roots) = scratch  # fmt: skip
-    quality = judging[13]
-    (
-        keys, share_of, broken, owed, mix, rejected, may, on, direct, instant, again, refusals, delayed, delay_of,
-        delay_ticks, succeeded, failed, final, issue, retried, repeated, ring, flying, total, timeout_ticks,
-    ) = attempted  # fmt: skip
-    (
-        calls, sent, fresh, lane_left, lane_refused, lane_edge, refused, usual_refused, bounded, per_visit, per_call,
-    ) = issued  # fmt: skip
-    head, position, begun, pod_arrived, waiting, service, offered, sums, weight, borders, instants, ticks_, requests = (
-        ended
-    )
+    (own, left_time, there, way, longest, below, waits, found, waited, memory, kept, below_then, below_now, first, late,
+     hardly, flow) = scratch  # fmt: skip
+    quality, issue, timeout_ticks = judging[13], attempted[18], attempted[24]
+    succeeded, failed, final, repeated = attempted[15], attempted[16], attempted[17], attempted[20]
+    sent, fresh, lane_left, lane_refused, refused = issued[1], issued[2], issued[3], issued[4], issued[6]
+    head, position, begun, pod_arrived, waiting, service, offered, sums, weight, borders, instants, least, most = ended
     queue_number, usual, place, rate, wide = watched
     done = 0
     while done < count:
@@ -302,50 +347,24 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         _begin(tick, tick % len(borders), (noise[0][done], noise[1][done]), begin[0], begin[1])
         is_calm = _is_calm(waiting, rate, calm[0], place, calm[1], way, longest, below)
         _judged(tick, law, judged_queues, judging, waited, own, left_time, there, lane)
-        share_of[:] = quality
-        attempts(
-            tick, np.uint64(tick + 1) * np.uint64(0x9E3779B97F4A7C15), True, True, ring > 0, timeout_ticks, flying,
-            total, share_of, owed, broken, keys, mix, rejected, may, on, direct, instant, again, refusals, delayed,
-            delay_of, delay_ticks, succeeded, failed, final, issue, retried, repeated,
-        )  # fmt: skip
-        past[tick % len(past), :] = quality
-        trouble = not is_calm
-        for edge in range(len(quality)):
-            trouble |= share_of[edge] < usual_share[edge] or retried[edge] != 0.0
-        hot = len(past) + 2 if trouble else max(hot - 1, 0)
+        hot = _expired(tick, attempted, quality, kept, is_calm, hot)
         _answered(tick, below_then, answered[0], waited, succeeded, answered[1], answered[2])
-        for edge in range(len(calls)):
-            fresh[edge] = come[done, edge]
-            per_call[edge] = per_visit[edge] * gate[8][edge]
-            calls[edge] = issue[0, edge]
-            for number in range(1, len(issue)):
-                calls[edge] += issue[number, edge]
-        lane_refused[:] = 0.0
-        through = forwarded[0] + (calls, fresh) + forwarded[1] + (begin[1][1], begin[1][2])
-        forward(*(through + forwarded[2] + (noise[2][done],) + forwarded[3]))
-        if bounded:
-            _refusals(calls, lane_edge, lane_refused, refused, usual_refused)
+        _passed(come[done], noise[2][done], begin[1][1], begin[1][2], issued, issue, gate[8], forwarded)
         below_then[tick % len(below_then), :] = below_now
-        some = _fly(tick % len(flying), fresh, refused, sent, flown)
+        some = _fly(tick % len(flown[4]), fresh, refused, sent, flown)
         _gate(succeeded, final, hot > 0, gate)
         for edge in range(len(flow)):
             flow[edge] += (sent[edge] - flow[edge]) * 0.05
         end(
             tick, head, position, begun, pod_arrived, waiting, service, offered, sums, weight, borders, instants,
-            ticks_, requests,
+            least, most,
         )  # fmt: skip
         for pod in range(len(waits)):
             waits[pod] = waiting[pod] / max(rate[pod], 1e-12)
         mixed = _told(tick, sent, told[0], told[1], told[2], told[3], waits, found)
-        refused_rows[done, :] = refused
-        for edge in range(len(vain)):
-            failing = quality[edge] < 1e-6
-            vain[edge] = min(vain[edge], float(tick - timeout_ticks[edge])) if failing else np.inf
-        for i in range(len(roots)):
-            arrivals[tick % len(arrivals), i] = fresh[roots[i]]
-        _counted(
-            sent, repeated, refused, fresh, lane_left, lane_refused, succeeded, failed, final, counted[0], counted[1]
-        )
+        _remembered(tick, done, quality, refused, fresh, timeout_ticks, memory)
+        counted_tick = (sent, repeated, refused, fresh, lane_left, lane_refused, succeeded, failed, final)
+        _counted(*(counted_tick + counted))
         if _watched(tick, queue_number, waiting, offered, rate, usual, place, wide):
             odd = tick + 1
         if enough > 0:
