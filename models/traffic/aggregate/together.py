@@ -141,7 +141,7 @@ class Together:
         judged = queues.borders, queues.instants, queues.begun, queues.position, queues.rate, queues.waiting
         answered = layout.timed, layout.timeout, layout.timeout_ticks, float(run.tick_ns)
         recorder = run.recorder
-        told = (
+        failures = (
             (run._errors._below, run._errors._above, run._errors.faulty, NEGLIGIBLE),
             (layout.child, layout.timeout, layout.timed, layout.timeout_ticks, layout.node_own, layout.node_failure),
             (callers.final, callers.backoff_total, callers.limit, outcomes.latency, run.flow, callers._broken,
@@ -166,7 +166,7 @@ class Together:
             (callers.issue, callers.rejected, callers._again, callers._single, callers.flying, callers.total),
             (gates._fails, gates._gated, gates._before, gates._starts, gates._keep, gates._expected, gates._done,
              own["share"], own["open"], own["fine"]),
-            told,
+            failures,
             (queues.head, queues.position, queues.begun, queues.arrived, queues.waiting, queues.rate,
              queues.offered, queues._sum, queues._weight, queues.borders, queues.instants, MEMORY_TICKS,
              MEMORY_REQUESTS),

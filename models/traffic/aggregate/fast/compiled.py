@@ -41,21 +41,18 @@ def _profile_at(profile, ages, age_index, age_gap, edge, age):  # type: ignore[n
     return low + min(part, 1.0) * (high - low)
 
 
-@_compiled(f"UniTuple(float64, 2)(float64, float64, float64, int64, boolean, {_TABLE}, int64, int64, int64)")
-def _failed_before(x, most, wait, tries, required, past, edge, tick, now):  # type: ignore[no-untyped-def]
-    """The loop of `Outcomes.call_success`: chance that all attempts so far have failed, and the age of the last one."""
-    power, rest, slots = 1.0, x, len(past)
-    for number in range(_ATTEMPTS):
-        if number >= tries or rest <= most:
-            break
-        judged = int(max(math.floor(tick - (rest - most)), tick + 1.0 - slots))
-        slot = now - (tick - judged)
-        power = power * (1.0 - past[slot + slots if slot < 0 else slot, edge])
-        last = number + 1 >= tries
-        rest = -1.0 if last else rest - wait
-        if last and not required:
-            power = 0.0
-    return power, rest
+@_compiled(f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLAGS}, {_TABLE}, {_FLOATS}, {_TABLE})")
+def _together(lanes, place, edges, columns, weight, there, mine, quality, profile):  # type: ignore[no-untyped-def]
+    """The end of `Outcomes.update` for a height: what lanes into different pods come to, by edge."""
+    both = np.zeros((len(edges), mine.shape[1]))
+    for i in range(len(lanes)):
+        for c in range(columns[edges[place[i]]]):
+            both[place[i], c] += mine[i, c] * weight[lanes[i]]
+    for i in range(len(edges)):
+        if there[edges[i]]:
+            quality[edges[i]] = both[i, 0]
+        for c in range(1, columns[edges[i]]):
+            profile[edges[i], c - 1] = both[i, c]
 
 
 @_compiled(
@@ -74,12 +71,13 @@ def judge_height(  # type: ignore[no-untyped-def]
     for i in range(len(lanes)):
         for c in range(columns[edges[place[i]]]):
             mine[i, c] = own[lanes[i], c]
-    calls = len(called)
+    calls, slots = len(called), len(past)
+    now = tick % slots
     fine = np.empty((calls, left.shape[1]))
     for r in range(calls):
         lane, edge = lanes[row[r]], called[r]
         base = lane_own[lane] + others[edge]
-        most, wait, good = limit[edge], max(period[edge], 1e-9), ended[edge]
+        most, wait, good, tries = limit[edge], max(period[edge], 1e-9), ended[edge], attempts[edge]
         for c in range(columns[edges[place[row[r]]]]):
             x = left[lane, c] - base
             if x < 0.0:
@@ -87,9 +85,17 @@ def judge_height(  # type: ignore[no-untyped-def]
             elif x <= most:
                 ok = min(_profile_at(profile, ages, age_index, age_gap, edge, x) / good, 1.0)
             else:
-                power, rest = _failed_before(
-                    x, most, wait, attempts[edge], required[edge], past, edge, tick, tick % len(past)
-                )
+                power, rest = 1.0, x
+                for number in range(_ATTEMPTS):
+                    if number >= tries or rest <= most:
+                        break
+                    judged = int(max(math.floor(tick - (rest - most)), tick + 1.0 - slots))
+                    slot = now - (tick - judged)
+                    power = power * (1.0 - past[slot + slots if slot < 0 else slot, edge])
+                    last = number + 1 >= tries
+                    rest = -1.0 if last else rest - wait
+                    if last and not required[edge]:
+                        power = 0.0
                 flying = min(_profile_at(profile, ages, age_index, age_gap, edge, min(rest, most)) / good, 1.0)
                 ok = 1.0 - power * (1.0 - flying)
             count = times[edge]
@@ -119,15 +125,7 @@ def judge_height(  # type: ignore[no-untyped-def]
                 kept = max(1.0 - lost, 0.0)
                 result = kept if group == first_group else result * kept
             mine[with_calls[node], c] = mine[with_calls[node], c] * result
-    both = np.zeros((len(edges), left.shape[1]))
-    for i in range(len(lanes)):
-        for c in range(columns[edges[place[i]]]):
-            both[place[i], c] += mine[i, c] * weight[lanes[i]]
-    for i in range(len(edges)):
-        if there[edges[i]]:
-            quality[edges[i]] = both[i, 0]
-        for c in range(1, columns[edges[i]]):
-            profile[edges[i], c - 1] = both[i, c]
+    _together(lanes, place, edges, columns, weight, there, mine, quality, profile)
 
 
 @_compiled(

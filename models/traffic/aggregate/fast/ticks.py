@@ -151,14 +151,14 @@ def _gate(succeeded, final, hot, gates):  # type: ignore[no-untyped-def]
 
 
 @together
-def _told(tick, sent, errors, edges, callers, lanes, waits, found):  # type: ignore[no-untyped-def]
-    """`Errors.tell`; whether anything was told."""
+def _break_off(tick, sent, errors, edges, callers, lanes, waits, found):  # type: ignore[no-untyped-def]
+    """`Errors.tell`; whether there was any."""
     below, above, faulty, least = errors
     child, timeout, timed, timeout_ticks, node_own, node_failure = edges
     final, backoff, limit, latency, flow, broken, flying, open_, mix = callers
     lane_edge, lane_pod, share = lanes
     at, ages, amounts = found
-    count, told = 0, False
+    count, some = 0, False
     if len(below):
         failing = False
         for kind in range(4):
@@ -170,16 +170,16 @@ def _told(tick, sent, errors, edges, callers, lanes, waits, found):  # type: ign
                 latency, least, at, ages, amounts,
             )  # fmt: skip
     if count:
-        told = True
+        some = True
         break_off(tick, at[:count], ages[:count], amounts[:count], timed, timeout_ticks, broken, flying, open_, mix)
     if len(faulty):
-        told = True
+        some = True
         for i in range(len(faulty)):
             ages[i] = node_own[child[faulty[i]]]
             amounts[i] = sent[faulty[i]] * node_failure[child[faulty[i]]]
         size = len(faulty)
         break_off(tick, faulty, ages[:size], amounts[:size], timed, timeout_ticks, broken, flying, open_, mix)
-    return told
+    return some
 
 
 @together
@@ -326,7 +326,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         How many ticks were made, the first, second and fourth of the flags, whether errors are under way, and whether
         nobody can miss a deadline.
     """
-    (begin, calm, law, judged_queues, judging, lane, attempted, issued, answered, forwarded, flown, gate, told, ended,
+    (begin, calm, law, judged_queues, judging, lane, attempted, issued, answered, forwarded, flown, gate, failing, over,
      counted, watched, renewed, scratch) = state  # fmt: skip
     hot, quiet, enough, odd, may_be_wide, period = flags
     mixed, is_calm = False, False
@@ -335,7 +335,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
     quality, issue, timeout_ticks = judging[13], attempted[18], attempted[24]
     succeeded, failed, final, repeated = attempted[15], attempted[16], attempted[17], attempted[20]
     sent, fresh, lane_left, lane_refused, refused = issued[1], issued[2], issued[3], issued[4], issued[6]
-    head, position, begun, pod_arrived, waiting, service, offered, sums, weight, borders, instants, least, most = ended
+    head, position, begun, pod_arrived, waiting, service, offered, sums, weight, borders, instants, least, most = over
     queue_number, usual, place, rate, wide = watched
     done = 0
     while done < count:
@@ -361,7 +361,7 @@ def ticks(tick, count, noise, come, state, flags):  # type: ignore[no-untyped-de
         )  # fmt: skip
         for pod in range(len(waits)):
             waits[pod] = waiting[pod] / max(rate[pod], 1e-12)
-        mixed = _told(tick, sent, told[0], told[1], told[2], told[3], waits, found)
+        mixed = _break_off(tick, sent, failing[0], failing[1], failing[2], failing[3], waits, found)
         _remembered(tick, done, quality, refused, fresh, timeout_ticks, memory)
         counted_tick = (sent, repeated, refused, fresh, lane_left, lane_refused, succeeded, failed, final)
         _counted(*(counted_tick + counted))
