@@ -69,6 +69,9 @@ class Crowd(Protocol):
     def schedule_rate(self, load: Any, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
         """Let them send so many requests a second from an instant on, for a time."""
 
+    def add_users(self, name: str, namespace: str, service: str, port: int | None = None, **habits: Any) -> Any:
+        """Let further users come to a Service. Raises ValueError: there are users of that name."""
+
 
 class FaultTarget(Protocol):
     """The cluster in which something is to go wrong. `World` is one."""
