@@ -72,6 +72,9 @@ class Examination:
 _KNOWN: dict[tuple[object, ...], str] = {}
 _AFTER_FIX: dict[tuple[object, ...], Vitals | None] = {}
 _KNOWN_MAX = 4096
+#: The last worlds after the first reference fix, at rest, by task, seed and noise.
+_FIXED: dict[tuple[object, ...], Snapshot[World]] = {}
+_FIXED_MAX = 3
 
 
 class Examiner:
@@ -80,7 +83,6 @@ class Examiner:
     def __init__(self, case: Case) -> None:
         self.case = case
         self._key = (case.task.model_dump_json(), case.seed, case.noise, case.library)
-        self._fixed_rest: Snapshot[World] | None = None
 
     def examine(self, world: World, *, whole: bool = False) -> Examination:
         """Examine a world that has settled and lived through the acceptance window without noise; it stays as it is.
@@ -170,8 +172,8 @@ class Examiner:
 
     def _mended(self) -> World | None:
         """A world after the first reference fix, at rest; None if nobody knows one."""
-        if self._fixed_rest is None:
-            if self.case.paged is None:
+        if self._key not in _FIXED:
+            if self.case.paged is None or not self.case.task.reference_fixes:
                 return None
             task, world = self.case.task, self.case.paged.restore()
             world.stop_collecting()
@@ -179,5 +181,7 @@ class Examiner:
             for step in task.reference_fixes[0]:
                 perform(hand, step)
             world.run_for(task.acceptance.settle + task.acceptance.window)
-            self._fixed_rest = Snapshot(world)
-        return self._fixed_rest.restore()
+            _FIXED[self._key] = Snapshot(world)
+            if len(_FIXED) > _FIXED_MAX:
+                del _FIXED[next(iter(_FIXED))]
+        return _FIXED[self._key].restore()
