@@ -131,7 +131,8 @@ class Episode(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
+        lived = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **lived, **super().log_header()}
 
     def guide(self) -> dict[str, Any]:
         """The header of the transcript: what measures of the work need besides it."""

@@ -35,7 +35,7 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
         The run record: see `record_of`.
     """
     began_s = time.perf_counter()
-    episode = start(run.task, run.seed, plan.noise, plan.library)
+    episode = start(run.task, run.seed, plan.noise, plan.library, plan.age)
     printed = bytearray()
     ending = work(run.agent, episode, plan, host, lambda data: keep(printed, data))
     report = episode.finish().to_dict()
