@@ -16,7 +16,7 @@ from simcluster.session.log import Command
 TASK = "wrong_service_selector_online_boutique"
 
 
-def test_harm_that_is_done_first_is_set_apart_from_the_repair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_harm_is_set_apart_from_the_repair_after_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     episode = start(TASK, 3)
     episode.kubectl("get pods -n boutique")
     episode.wait("20s")
