@@ -1,0 +1,126 @@
+"""Results for other programs: JUnit XML for continuous integration, and ATIF trajectories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from simcluster import __version__
+from simcluster.engine import format_rfc3339
+from simcluster.eval.isolation.ending import DONE, HARNESS_ERROR
+from simcluster.eval.process.transcript import Turn
+from simcluster.eval.report.markup import clean
+
+Record = Mapping[str, Any]
+#: The version of Harbor's Agent Trajectory Interchange Format.
+ATIF = "ATIF-v1.7"
+GRADES = ("diagnosis", "mitigation", "residue", "trajectory")
+
+
+def junit(records: Sequence[Record]) -> bytes:
+    """A JUnit document: a suite for each agent, a case for each run; what fails says which grades did, and why."""
+    root = ElementTree.Element("testsuites", name="simcluster")
+    for agent in dict.fromkeys(one["agent"] for one in records):
+        runs = [one for one in records if one["agent"] == agent]
+        errors = sum(one["outcome"] == HARNESS_ERROR for one in runs)  # integers
+        failures = sum(not one["passed"] for one in runs) - errors  # integers
+        seconds = f"{sum(round(1000 * one['seconds']) for one in runs) / 1000:.3f}"  # integers
+        counts = {"tests": str(len(runs)), "failures": str(failures), "errors": str(errors), "time": seconds}
+        suite = ElementTree.SubElement(root, "testsuite", {"name": clean(agent), **counts})
+        for one in runs:
+            _case(suite, one)
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _case(suite: ElementTree.Element, record: Record) -> None:
+    noise = f" noise {record['noise']}" if record.get("noise") else ""
+    name = f"{record['task']} seed {record['seed']}{noise}"
+    case = ElementTree.SubElement(suite, "testcase", {"name": clean(name), "time": f"{record['seconds']:.3f}"})
+    case.set("classname", clean(f"simcluster.{record['agent']}"))
+    if record["outcome"] == HARNESS_ERROR:
+        ElementTree.SubElement(case, "error", message="the run could not be made").text = clean(record["error"])
+    elif not record["passed"]:
+        failed = [name for name in GRADES if name in record and not record[name]["passed"]]
+        message = f"failed: {', '.join(failed) or 'passed'}; ended: {record['outcome']}"
+        ElementTree.SubElement(case, "failure", message=message).text = clean(_reasons(record, failed))
+
+
+def _reasons(record: Record, failed: Sequence[str]) -> str:
+    """Each failed grade as JSON, without what passed."""
+    lines = [f"{name}: {json.dumps(_failing(record[name]), ensure_ascii=False)}" for name in failed]
+    return "\n".join([*lines, *([record["error"]] if record["outcome"] != DONE else [])])
+
+
+def _failing(grade: Record) -> Any:
+    kept = {key: value for key, value in grade.items() if key not in ("fields", "dimensions", "placement")}
+    for key in ("checks", "answers"):
+        if key in kept:
+            kept[key] = [one for one in kept[key] if not (one.get("passed") or one.get("yes"))]
+    return kept
+
+
+def atif(record: Record, header: Record, turns: Sequence[Turn]) -> dict[str, Any]:
+    """One run as a trajectory of Harbor's Agent Trajectory Interchange Format.
+
+    A command is a step of the agent with one tool call and its observation; what the agent thought is not known here.
+    Instants are simulated. What the grades say stands in `extra`.
+    """
+    name = f"{record['task']}.{record['agent']}.{record['seed']}"
+    steps: list[dict[str, Any]] = [
+        {
+            "step_id": 1,
+            "timestamp": format_rfc3339(int(header["marks"].get("paged", header["marks"]["start"]))),
+            "source": "user",
+            "message": header["alert"],
+        }
+    ]
+    steps += [_step(number, turn) for number, turn in enumerate(turns, 2)]
+    grades = {name: record[name]["passed"] for name in GRADES if name in record}
+    return {
+        "schema_version": ATIF,
+        "session_id": name,
+        "trajectory_id": name,
+        "agent": {"name": record["agent"], "version": str(record.get("agent_version") or "unknown")},
+        "steps": steps,
+        "final_metrics": {"total_steps": len(steps), "extra": {"simulated_s": record["simulated_s"]}},
+        "extra": {
+            "simcluster": {
+                "version": __version__,
+                "task": record["task"],
+                "seed": record["seed"],
+                "noise": record["noise"],
+                "outcome": record["outcome"],
+                "passed": record["passed"],
+                **grades,
+                "process": record.get("process"),
+            }
+        },
+    }
+
+
+def _step(number: int, turn: Turn) -> dict[str, Any]:
+    call = f"call_{number}"
+    given = {"command": turn.text, "target": turn.target, "stdin": turn.stdin}
+    arguments = {key: value for key, value in given.items() if value}
+    if turn.tool == "diagnose":
+        arguments = {"answer": _parsed(turn.text)}
+    return {
+        "step_id": number,
+        "timestamp": format_rfc3339(turn.at_ns),
+        "source": "agent",
+        "message": "",
+        "tool_calls": [{"tool_call_id": call, "function_name": turn.tool, "arguments": arguments}],
+        "observation": {"results": [{"source_call_id": call, "content": turn.answer}]},
+        "extra": {"exit_code": turn.exit_code, "writes": turn.writes, "ended": format_rfc3339(turn.ended_ns)},
+    }
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
