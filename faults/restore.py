@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
@@ -39,6 +40,10 @@ def _put(target: FaultTarget, place: Place, values: dict[str, Any]) -> None:
             target.traffic.users[path[1:].partition("]")[0]].rps = rps
     elif place.kind == IMAGE:
         raise NoKnob(f"{place.name} has been published: what it does cannot be changed any more")
+    elif place.part == stores.PART:
+        stores.put(target, place, values)
+    elif place.part in ways.PARTS:
+        ways.put(target, place, values)
     elif place.part:
         machine = target.machines.get(place.name)
         if not isinstance(machine, Machine):

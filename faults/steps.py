@@ -28,11 +28,13 @@ class Aim(Content):
         kind: the object's kind.
         name: its name; with `*` all objects of the kind whose names are like it.
         node_of: the node on which the first ready pod of this Deployment runs.
+        namespace: where it is, if not where the application is.
     """
 
     kind: str
     name: str = ""
     node_of: str = ""
+    namespace: str = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -57,6 +59,7 @@ class Aim(Content):
 
     def resolve(self, target: FaultTarget, namespace: str) -> list[ObjectRef]:
         """The objects meant, chosen now, sorted by name. Raises ImpossibleTarget: there is none."""
+        namespace = self.namespace or namespace
         if self.definite:
             return [ObjectRef(kind=self.kind, name=self.name)]
         if self.name:
@@ -131,17 +134,22 @@ class IncidentStep(Content):
             return True
         return self.target is not None and self.target.definite and not is_open(self.params)
 
-    def aimed(self, ref: ObjectRef, params: Mapping[str, Any]) -> IncidentStep:
-        """It with this one target and these parameters."""
-        aim = Aim(kind=ref.kind, name=ref.name)
+    def aimed(self, ref: ObjectRef, params: Mapping[str, Any], namespace: str = "") -> IncidentStep:
+        """It with this one target, in a namespace of its own or not, and these parameters."""
+        aim = Aim(kind=ref.kind, name=ref.name, namespace=namespace)
         return self.model_copy(update={"target": aim, "targets": (), "params": dict(params)})
 
     def each(self, target: FaultTarget, namespace: str) -> list[IncidentStep]:
         """It as steps with one named target each, with the values of this world. Raises ImpossibleTarget."""
         if self.resolved:
             return [self]
-        refs = [ref for aim in self.aims for ref in aim.resolve(target, namespace)]
-        return [self.aimed(ref, computed(self.params, Scene(target, namespace, ref))) for ref in dict.fromkeys(refs)]
+        found: dict[tuple[ObjectRef, str], IncidentStep] = {}
+        for aim in self.aims:
+            where = aim.namespace or namespace
+            for ref in aim.resolve(target, namespace):
+                params = computed(self.params, Scene(target, where, ref))
+                found.setdefault((ref, where), self.aimed(ref, params, aim.namespace))
+        return list(found.values())
 
 
 def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = None) -> Mechanism:
@@ -150,4 +158,4 @@ def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = N
     assert step.target.name, step
     spec = registry.load(step.fault, library)
     ref = ObjectRef(kind=step.target.kind, name=step.target.name)
-    return registry.build(spec, ref, namespace, dict(step.params))
+    return registry.build(spec, ref, step.target.namespace or namespace, dict(step.params))

@@ -92,6 +92,9 @@ class FaultTarget(Protocol):
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of the caller's choice."""
 
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Run a line of shell as root on a node, at once: exit status, and what it printed."""
+
 
 class ImpossibleTarget(Exception):
     """A fault cannot be injected where the task wants it; raised before the run starts.

@@ -100,7 +100,11 @@ class Weakness(Content):
 def causes(steps: Sequence[IncidentStep], namespace: str, library: Library | None = None) -> list[Mechanism]:
     """Mechanisms of the steps that are causes by themselves; a target that a rule chooses is `<target>`."""
     return [
-        mechanism_of(step.aimed(ObjectRef(kind=aim.kind, name=aim.name or "<target>"), step.params), namespace, library)
+        mechanism_of(
+            step.aimed(ObjectRef(kind=aim.kind, name=aim.name or "<target>"), step.params, aim.namespace),
+            namespace,
+            library,
+        )
         for step in steps
         if step.fault and not step.harmless
         for aim in step.aims

@@ -53,8 +53,8 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
 
 
 def _aimed(spec: FaultSpec, aim: Aim, params: dict[str, Any], world: World, namespace: str) -> Mechanism:
-    ref = aim.resolve(world, namespace)[0]
-    return registry.build(spec, ref, namespace, computed(spec.complete(params), Scene(world, namespace, ref)))
+    ref, where = aim.resolve(world, namespace)[0], aim.namespace or namespace
+    return registry.build(spec, ref, where, computed(spec.complete(params), Scene(world, where, ref)))
 
 
 def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Finding]:
@@ -73,7 +73,12 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
         yield Finding("its cause stands afterwards", bool(after), after)
         yield _refused("a second time", mechanism, world)
     words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
-    found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
+    found = [
+        f"{word!r} stands in {place}"
+        for place, text in readable(world, words)
+        for word in words
+        if word in text.lower()
+    ]
     yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
     yield _taken_back(mechanism, facts, world)
 

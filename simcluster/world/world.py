@@ -31,6 +31,7 @@ from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
+from simcluster.surface.nodeshell.shell import NodeShell
 from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
@@ -42,6 +43,7 @@ from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
 from simcluster.world.kubernetesservice import KubernetesService
 from simcluster.world.programs import WorldPrograms
+from simcluster.world.still import Still
 from simcluster.world.webhooks import ServiceWebhooks
 
 GIB = 1 << 30
@@ -187,6 +189,11 @@ class World:
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of your choice."""
         return Client(self.api, _administrator(user), agent)
+
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Run a line of shell as root on a node, at once: exit status, and what it printed. Raises KeyError."""
+        result = NodeShell(self.machines[node], Still(self.sim)).sh(command)
+        return result.exit_code, str(result)
 
     def kubectl(self, user: str = ADMIN.name, namespace: str = "default") -> Kubectl:
         """A kubectl whose waiting commands let this world live on."""

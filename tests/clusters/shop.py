@@ -181,6 +181,10 @@ class ShopWorld:
         """A connection under an identity."""
         return Client(self.api, User(user, ADMIN.groups), agent)
 
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Nodes of the shop have no shell."""
+        return 127, f"{command}: command not found"
+
     def run_for(self, duration_ns: int) -> None:
         """Let time pass."""
         self.sim.run_for(duration_ns)
