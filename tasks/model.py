@@ -110,6 +110,7 @@ class Task(Piece):
         clock, budget: how time is charged, and how much there is.
         telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
             come from what they notify; without, from what users meet (`world.pager`).
+        operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
 
@@ -133,6 +134,7 @@ class Task(Piece):
     clock: Clock = Clock()
     budget: Budget = Budget()
     telemetry: bool = False
+    operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ from simcluster.eval.process.transcript import Transcript
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
+from simcluster.eval.worlds.reader import READER
 from simcluster.faults.incident import Incident
 from simcluster.noise.plan import NoisePlan, Profile
 from simcluster.noise.spared import Spared
@@ -58,7 +59,7 @@ class Episode(Live):
     tools = (*Live.tools, "diagnose")
 
     def __init__(self, world: World, task: Task, seed: int, noise: Profile | None, library: Library | None) -> None:
-        super().__init__(world, task.clock, task.budget)
+        super().__init__(world, task.clock, task.budget, READER if task.operator == "reader" else ADMIN)
         self.task = task
         self.seed = seed
         self.noise_name = noise.id if noise is not None else None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
+from simcluster.eval.worlds import reader
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
@@ -32,12 +33,18 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, who uses it, and whether Prometheus watches."""
+    """An application in a namespace, its users, whether Prometheus watches, whether its operator may only look."""
 
     app: str
     namespace: str
     users: Users | None = None
     telemetry: bool = False
+    read_only: bool = False
+
+    @classmethod
+    def of(cls, task: Task) -> Place:
+        """Where a task is."""
+        return cls(task.app, task.namespace, task.users, task.telemetry, task.operator == "reader")
 
 
 class Healthy:
@@ -54,12 +61,12 @@ class Healthy:
             latent: what is latent in a task with resolved targets is in it already.
         """
         planted = tuple(step for step in task.incident if step.latent) if latent and task.resolved else ()
-        return self.deployed(Place(task.app, task.namespace, task.users, task.telemetry), seed, library, planted)
+        return self.deployed(Place.of(task), seed, library, planted)
 
     def planted(self, task: Task, seed: int, library: Library | None = None) -> dict[int, Facts]:
         """What the latent steps of a task with resolved targets changed in its healthy world, by step."""
         latent = [index for index, step in enumerate(task.incident) if step.latent]
-        place = Place(task.app, task.namespace, task.users, task.telemetry)
+        place = Place.of(task)
         steps = tuple(task.incident[index] for index in latent)
         return dict(zip(latent, self._begun(place, seed, library, steps)[1], strict=True))
 
@@ -92,6 +99,8 @@ def _healthy_world(
     world, namespace, crowd = World(seed, library=library), place.namespace, place.users
     incident = Incident(world, namespace, latent, library)
     incident.plant()
+    if place.read_only:
+        reader.grant(world)
     if place.telemetry:
         world.observe()
     world.deploy(place.app, namespace)

@@ -43,7 +43,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
     "--impossible",
     default=0.0,
     type=click.FloatRange(0.0, 1.0),
-    help="For such a share of the tasks their impossible twin, too: whose cause nobody can reach.",
+    help="For such a share of the tasks their impossible twins, too: whose cause nobody can reach, or may not.",
 )
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
