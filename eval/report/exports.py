@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-from xml.etree import ElementTree
 
 from simcluster import __version__
 from simcluster.engine import format_rfc3339
 from simcluster.eval.isolation.ending import DONE, HARNESS_ERROR
 from simcluster.eval.process.transcript import Turn
-from simcluster.eval.report.markup import clean
+from simcluster.eval.report.markup import Markup, tag
 
 Record = Mapping[str, Any]
 #: The version of Harbor's Agent Trajectory Interchange Format.
@@ -19,34 +18,32 @@ ATIF = "ATIF-v1.7"
 GRADES = ("diagnosis", "mitigation", "residue", "trajectory")
 
 
-def junit(records: Sequence[Record]) -> bytes:
+def junit(records: Sequence[Record]) -> str:
     """A JUnit document: a suite for each agent, a case for each run; what fails says which grades did, and why."""
-    root = ElementTree.Element("testsuites", name="simcluster")
+    suites = []
     for agent in dict.fromkeys(one["agent"] for one in records):
         runs = [one for one in records if one["agent"] == agent]
         errors = sum(one["outcome"] == HARNESS_ERROR for one in runs)  # integers
         failures = sum(not one["passed"] for one in runs) - errors  # integers
         seconds = f"{sum(round(1000 * one['seconds']) for one in runs) / 1000:.3f}"  # integers
-        counts = {"tests": str(len(runs)), "failures": str(failures), "errors": str(errors), "time": seconds}
-        suite = ElementTree.SubElement(root, "testsuite", {"name": clean(agent), **counts})
-        for one in runs:
-            _case(suite, one)
-    ElementTree.indent(root)
-    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+        counts = {"tests": len(runs), "failures": failures, "errors": errors, "time": seconds}
+        cases = (Markup(f"\n{_case(one)}") for one in runs)
+        suites.append(Markup("\n") + tag("testsuite", *cases, name=agent, **counts))
+    document = tag("testsuites", *map(Markup, suites), name="simcluster")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
 
 
-def _case(suite: ElementTree.Element, record: Record) -> None:
+def _case(record: Record) -> Markup:
     noise = f" noise {record['noise']}" if record.get("noise") else ""
-    name = f"{record['task']} seed {record['seed']}{noise}"
-    case = ElementTree.SubElement(suite, "testcase", {"name": clean(name), "time": f"{record['seconds']:.3f}"})
-    case.set("classname", clean(f"simcluster.{record['agent']}"))
+    inside = Markup()
     if record["outcome"] == HARNESS_ERROR:
-        ElementTree.SubElement(case, "error", message="the run could not be made").text = clean(record["error"])
+        inside = tag("error", record["error"], message="the run could not be made")
     elif not record["passed"]:
         failed = [name for name in GRADES if name in record and not record[name]["passed"]]
         message = f"failed: {', '.join(failed) or 'passed'}; ended: {record['outcome']}"
-        ElementTree.SubElement(case, "failure", message=message).text = clean(_reasons(record, failed))
+        inside = tag("failure", _reasons(record, failed), message=message)
+    names = {"classname": f"simcluster.{record['agent']}", "name": f"{record['task']} seed {record['seed']}{noise}"}
+    return tag("testcase", inside, **names, time=f"{record['seconds']:.3f}")
 
 
 def _reasons(record: Record, failed: Sequence[str]) -> str:

@@ -74,7 +74,7 @@ def _written(options: Options, records: dict[str, Record]) -> list[Path]:
         for name, record in records.items():
             found.append((options.pages / f"{name}.html", run_page(told(options.folder, name, record)).encode()))
     if options.junit_file is not None:
-        found.append((options.junit_file, junit(list(records.values()))))
+        found.append((options.junit_file, junit(list(records.values())).encode()))
     if options.jsonl is not None:
         lines = [json.dumps(record, sort_keys=True) + "\n" for record in records.values()]
         found.append((options.jsonl, "".join(lines).encode()))
