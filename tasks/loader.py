@@ -99,7 +99,7 @@ def _check_aim(task: Task, document: Document, index: int, aim: Aim, library: Li
         raise ContentError(document.path, document.line(("incident", index, "params")), str(error)) from None
     check_kind(task, document, where, ref.kind, library)
     if not mechanism.takes(ref.kind):
-        wanted = " or ".join(mechanism.kinds)
+        wanted = " or ".join(mechanism.meant_for)
         line = document.line(where)
         raise ContentError(document.path, line, f"fault {step.fault} takes a {wanted}, not a {ref.kind}")
 

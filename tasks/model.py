@@ -14,7 +14,7 @@ from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest
 from simcluster.faults.steps import IncidentStep
-from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
 from simcluster.tasks.truth import Truth, Weakness, derived
 
@@ -157,6 +157,11 @@ class Task(Piece):
         """What is wrong: as the file states it, or as it derives from the incident. Raises ValueError: it does not."""
         return self.stated or derived(self)
 
+    def namespace_of(self, ref: ObjectRef) -> str:
+        """Where an object that a fault is aimed at is; where the application is, if no step says otherwise."""
+        aims = (aim for step in self.incident for aim in step.aims if (aim.kind, aim.name) == (ref.kind, ref.name))
+        return next((aim.namespace for aim in aims if aim.namespace), self.namespace)
+
     @property
     def resolved(self) -> bool:
         """Whether every fault has one named target, and nothing is to be computed."""
@@ -186,7 +191,11 @@ def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> 
         steps += found
     own = task.stated is not None and task.stated != derived(task, library)
     data = task.model_dump(by_alias=True) | {"incident": [step.model_dump() for step in steps]}
-    made = Task.model_validate(_replace(data, first))
+    if not task.reference_fixes:  # nobody has written one, as of a pair of fault and component
+        data["reference_fixes"] = [[{"wait": "1s"}]]
+    made = Task.model_validate(_replace(data, first)).model_copy(
+        update={} if task.reference_fixes else {"reference_fixes": ()}
+    )
     return made if own else made.model_copy(update={"stated": derived(made, library)})
 
 

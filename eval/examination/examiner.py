@@ -171,7 +171,7 @@ class Examiner:
     def _mended(self) -> World | None:
         """A world after the first reference fix, at rest; None if nobody knows one."""
         if self._fixed_rest is None:
-            if self.case.paged is None:
+            if self.case.paged is None or not self.case.task.reference_fixes:
                 return None
             task, world = self.case.task, self.case.paged.restore()
             world.stop_collecting()
