@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simcluster import __version__
 from simcluster.engine import format_rfc3339
 from simcluster.eval.isolation.ending import DONE, HARNESS_ERROR
 from simcluster.eval.process.transcript import Turn
 from simcluster.eval.report.markup import Markup, tag
+from simcluster.session.log import versions
 
 Record = Mapping[str, Any]
 #: The version of Harbor's Agent Trajectory Interchange Format.
@@ -86,7 +86,7 @@ def atif(record: Record, header: Record, turns: Sequence[Turn]) -> dict[str, Any
         "final_metrics": {"total_steps": len(steps), "extra": {"simulated_s": record["simulated_s"]}},
         "extra": {
             "simcluster": {
-                "version": __version__,
+                "version": versions()["simcluster"],
                 "task": record["task"],
                 "seed": record["seed"],
                 "noise": record["noise"],

@@ -17,7 +17,7 @@ GRADES = ("diagnosis", "mitigation", "residue", "trajectory")
 _MARKS = {"incident": "the incident begins", "paged": "the operator is paged", "finished": "the agent has finished"}
 
 
-class Told(NamedTuple):
+class RunFiles(NamedTuple):
     """Everything that is known of a run.
 
     Attributes:
@@ -33,9 +33,9 @@ class Told(NamedTuple):
     counterfactuals: Any = None
 
 
-def run_page(told: Told) -> str:
+def run_page(files: RunFiles) -> str:
     """The document."""
-    record, (head, records), (guide, turns) = told.record, told.way, told.work
+    record, (head, records), (guide, turns) = files.record, files.way, files.work
     title = f"{record['agent']} on {record['task']}, seed {record['seed']}"
     parts: list[Piece] = [_summary(record)]
     if guide.get("alert"):
@@ -46,8 +46,8 @@ def run_page(told: Told) -> str:
     if turns:
         parts.append(_seen(guide, turns))
     parts.append(_verdicts(record))
-    if told.counterfactuals:
-        parts.append(section("What if", shown(told.counterfactuals)))
+    if files.counterfactuals:
+        parts.append(section("What if", shown(files.counterfactuals)))
     if record.get("process"):
         parts.append(section("How the agent worked", shown(record["process"])))
     return page(title, *parts)

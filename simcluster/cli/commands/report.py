@@ -13,7 +13,7 @@ from simcluster.engine.content import UnknownName
 from simcluster.eval.process import transcript
 from simcluster.eval.report.evaluationpage import evaluation_page
 from simcluster.eval.report.exports import atif, junit
-from simcluster.eval.report.runpage import Told, run_page
+from simcluster.eval.report.runpage import RunFiles, run_page
 from simcluster.eval.runner.plan import Record, Run
 from simcluster.eval.runner.records import read_results
 from simcluster.eval.trajectory.recorder import read_jsonl
@@ -65,14 +65,14 @@ def _written(options: Options, records: dict[str, Record]) -> list[Path]:
     found: list[tuple[Path, bytes]] = []
     if options.html is not None:
         if options.name:
-            text = run_page(told(options.folder, options.name, records[options.name]))
+            text = run_page(files_of(options.folder, options.name, records[options.name]))
         else:
             text = evaluation_page(list(records.values()), f"Evaluation {options.folder.name}")
         found.append((options.html, text.encode()))
     if options.pages is not None:
         options.pages.mkdir(parents=True, exist_ok=True)
         for name, record in records.items():
-            found.append((options.pages / f"{name}.html", run_page(told(options.folder, name, record)).encode()))
+            found.append((options.pages / f"{name}.html", run_page(files_of(options.folder, name, record)).encode()))
     if options.junit_file is not None:
         found.append((options.junit_file, junit(list(records.values())).encode()))
     if options.jsonl is not None:
@@ -87,17 +87,17 @@ def _written(options: Options, records: dict[str, Record]) -> list[Path]:
 
 def _trajectories(options: Options, records: dict[str, Record]) -> bytes:
     """Of runs that left a transcript."""
-    work = {name: told(options.folder, name, record).work for name, record in records.items()}
+    work = {name: files_of(options.folder, name, record).work for name, record in records.items()}
     found = [atif(records[name], *each) for name, each in work.items() if each[0]]
     if options.name and found:
         return (json.dumps(found[0], indent=1) + "\n").encode()
     return "".join(json.dumps(one) + "\n" for one in found).encode()
 
 
-def told(folder: Path, name: str, record: Record) -> Told:
+def files_of(folder: Path, name: str, record: Record) -> RunFiles:
     """Everything that a run has left. Raises ValueError: a file of it is damaged."""
     files = {kind: folder / "runs" / f"{name}.{kind}.jsonl" for kind in ("trajectory", "transcript")}
-    found = Told(record, counterfactuals=record.get("counterfactuals"))
+    found = RunFiles(record, counterfactuals=record.get("counterfactuals"))
     if files["trajectory"].exists():
         found = found._replace(way=read_jsonl(files["trajectory"]))
     if files["transcript"].exists():

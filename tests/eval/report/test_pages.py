@@ -19,7 +19,7 @@ from simcluster.eval.report.exports import atif, junit
 from simcluster.eval.report.markup import shown, tag
 from simcluster.eval.report.picture import LETTER, incident_svg
 from simcluster.eval.report.plots import Bar, bars
-from simcluster.eval.report.runpage import Told, run_page
+from simcluster.eval.report.runpage import RunFiles, run_page
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)> ]]> & \x1b[31m\u202e\x00\ud800"
 MARKS = {"start": 0, "incident": 60 * SECOND, "paged": 62 * SECOND, "finished": 70 * SECOND}
@@ -110,7 +110,7 @@ def harmless(document: str) -> Reader:
 
 def test_the_page_of_a_run_tells_everything_and_runs_nothing() -> None:
     what_if = [{"at": 64, "user_minutes": 0.5, "why": HOSTILE}]
-    page = harmless(run_page(Told(record(passed=False), (HEADER, TICKS), (GUIDE, TURNS), what_if)))
+    page = harmless(run_page(RunFiles(record(passed=False), (HEADER, TICKS), (GUIDE, TURNS), what_if)))
     assert page.text.count("<script>alert(1)</script>") >= 8, "texts are shown as they are"
     for words in ("The page", "Signals", "Time line", "What was seen", "Verdicts", "What if", "cloudopsbench"):
         assert words in page.text
@@ -120,7 +120,7 @@ def test_the_page_of_a_run_tells_everything_and_runs_nothing() -> None:
 
 
 def test_the_page_of_a_run_that_left_nothing() -> None:
-    page = harmless(run_page(Told(record(process=None))))
+    page = harmless(run_page(RunFiles(record(process=None))))
     assert "This run left no record." in page.text
     assert "What if" not in page.text
 
