@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from simcluster.apps.cases import Users
+from simcluster.apps.history import OLDEST_NS, YOUNGEST_NS, Age
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest
 from simcluster.faults.steps import IncidentStep
@@ -110,6 +111,8 @@ class Task(Piece):
         clock, budget: how time is charged, and how much there is.
         telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
             come from what they notify; without, from what users meet (`world.pager`).
+        age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
+            some minutes.
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
@@ -134,6 +137,7 @@ class Task(Piece):
     clock: Clock = Clock()
     budget: Budget = Budget()
     telemetry: bool = False
+    age: Age = 0
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 
@@ -146,6 +150,8 @@ class Task(Piece):
         missing = [a for a in FORBIDDEN if a not in self.must_not_pass and a not in [e.attempt for e in self.exempt]]
         if missing:
             raise ValueError(f"must_not_pass lacks {', '.join(missing)}; try them, or exempt them with a reason")
+        if self.age and not YOUNGEST_NS <= self.age <= OLDEST_NS:
+            raise ValueError("a cluster with a past is 12h to 300d old")
         if not any(step.fault for step in self.incident):
             raise ValueError("the incident has no fault")
         if all(step.latent for step in self.incident):

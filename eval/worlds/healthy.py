@@ -33,18 +33,19 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, whether Prometheus watches, whether its operator may only look."""
+    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, age."""
 
     app: str
     namespace: str
     users: Users | None = None
     telemetry: bool = False
     read_only: bool = False
+    age: int = 0
 
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
-        return cls(task.app, task.namespace, task.users, task.telemetry, task.operator == "reader")
+        return cls(task.app, task.namespace, task.users, task.telemetry, task.operator == "reader", task.age)
 
 
 class Healthy:
@@ -101,9 +102,11 @@ def _healthy_world(
     incident.plant()
     if place.read_only:
         reader.grant(world)
-    if place.telemetry:
+    if place.telemetry and not place.age:
         world.observe()
-    world.deploy(place.app, namespace)
+    world.deploy(place.app, namespace, place.age)
+    if place.telemetry and place.age:
+        world.observe()  # what it would have collected in skipped time is not there
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:
         while not world.available(namespace) and world.sim.now < limit:
