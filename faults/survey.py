@@ -110,6 +110,8 @@ def changes(before: Survey, after: Survey) -> tuple[ChangedFact, ...]:
             found += differences(Place.of(present), old, new)
     for place in sorted({*before.parts, *after.parts}, key=str):
         sound = devices.SOUND_DISK if place.part.startswith("disk/") else {}
+        if place.part == stores.PART and not (place in before.parts and place in after.parts):
+            continue  # a store that does not run says nothing
         old_values, new_values = before.parts.get(place, sound), after.parts.get(place, sound)
         if old_values != new_values:
             found += differing(place, old_values, new_values)

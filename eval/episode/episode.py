@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from simcluster.api.request import ADMIN
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
+from simcluster.eval.counterfactuals import Counterfactuals, Work, counterfactuals
 from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
@@ -118,6 +120,24 @@ class Episode(Live):
     def report(self) -> Report:
         """The grade; ends the episode if that has not happened yet."""
         return self.finish()
+
+    def counterfactuals(self) -> Counterfactuals:
+        """What each write cost users or saved them, and what was avoidable: `report.explain()` tells of it from now on.
+
+        It lives the run again, up to three times for each write. Ends the episode if that has not happened yet.
+
+        Raises:
+            ValueError: nobody has been paged.
+        """
+        report = self.finish()
+        if report.counterfactuals is None:
+            if self.at_page is None or self._worked_until_ns is None:
+                raise ValueError("nobody has been paged: there is nothing to compare with")
+            inbox = self.inbox
+            work = Work(list(inbox.commands), inbox.policy, inbox.budget, self._worked_until_ns, self.operator)
+            report = self._report = replace(report, counterfactuals=counterfactuals(self.at_page, work))
+        assert report.counterfactuals is not None
+        return report.counterfactuals
 
     @property
     def library(self) -> Library | None:

@@ -5,13 +5,13 @@ What a fork does not survive counts only if the twin does, and so does the world
 otherwise the test discriminates nothing, and is listed so. Those two take a test when the world has failed it, each at
 most once for a task, a seed and a noise. Nobody looks at what watches a fork, so that writes nothing down.
 
-A grade has a budget: besides time and the control plane, tests of what differs from the twin, and a sample by the seed
-of the others. `check` lets the reference fixes take all.
+A grade has a budget: tests of what differs from the twin, then time and the control plane, and a sample by the seed of
+the others. `check` lets the reference fixes take all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,6 +97,8 @@ class Examiner:
         if not results[0].passed:
             norm = replace(norm, eased=self._after_fix())
             results = [self._rest(world, twin, norm)]
+            if not whole and not results[0].passed:
+                return Examination(tuple(results), undecided)
         rest = Snapshot(world)
         for test in self._tests(world, twin, whole):
             if not whole and not results[-1].passed:
@@ -128,11 +130,16 @@ class Examiner:
         return CheckResult("at rest: users, calls, workloads and nodes are as without the incident", not found,
                            "; ".join(found[:3]))  # fmt: skip
 
-    def _tests(self, world: World, twin: World, whole: bool) -> Iterator[Trial]:
-        yield TimePasses()
-        yield ControlPlane()
-        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed, self.case.library)
-        yield from choice.losses(world, twin, self.case.task, None if whole else self.case.seed)
+    def _tests(self, world: World, twin: World, whole: bool) -> list[Trial]:
+        """In order; in a grade tests of what differs from the twin come first, for a failure ends it."""
+        task, seed = self.case.task, None if whole else self.case.seed
+        found = [
+            *(TimePasses(), ControlPlane()),
+            *choice.changes(world, twin, task, seed, self.case.library),
+            *choice.losses(world, twin, task, seed),
+        ]
+        first = frozenset() if whole else choice.suspects(world, twin, task)
+        return sorted(found, key=lambda test: test.subject not in first)
 
     # --- whether a test discriminates -------------------------------------------------------
 

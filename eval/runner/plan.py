@@ -65,6 +65,7 @@ class Plan:
         wall_limit_s: wall-clock seconds that an agent may work on a run.
         memory_mib: MiB that each process of an agent may allocate; 0 is no limit.
         judge: a model that is asked about each diagnosis, too.
+        counterfactuals: whether each run is compared with what would have become of it under other hands.
         age: for how long the clusters have lived; None is as the tasks say.
     """
 
@@ -76,6 +77,7 @@ class Plan:
     wall_limit_s: float = 600.0
     memory_mib: int = 4096
     judge: SecondJudge | None = None
+    counterfactuals: bool = False
     age: str | None = None
 
     def check(self) -> None:

@@ -56,6 +56,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.option(
     "--agent-memory", "memory_mib", default=4096, show_default=True, help="MiB an agent may use; 0: no limit."
 )
+@click.option("--counterfactuals", is_flag=True, help="Record what each write cost users, and what was avoidable.")
 @judge_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: runs and summary.")
@@ -74,6 +75,7 @@ def command(**given: Any) -> int:
         options.wall_limit,
         options.memory_mib,
         judge_of(options.judge, options.judge_url, options.judge_price),
+        options.counterfactuals,
         options.age,
     )
     plan.check()
@@ -110,6 +112,7 @@ class Options(NamedTuple):
     resume: bool
     wall_limit: float
     memory_mib: int
+    counterfactuals: bool
     judge: str
     judge_url: str
     judge_price: tuple[float, float]

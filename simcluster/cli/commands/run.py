@@ -40,6 +40,7 @@ SHOWN_LINES = 12
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Write the replay log and trajectory here.")
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
+@click.option("--counterfactuals", is_flag=True, help="Tell what each write cost users, and what was avoidable.")
 @judge_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
@@ -66,6 +67,8 @@ def command(**given: Any) -> int:
         ending = work(run.agent, episode, plan, host, _show, Watch(episode, remarks) if options.watch else None)
     finally:
         host.close()
+    if options.counterfactuals:
+        episode.counterfactuals()
     report = episode.finish()
     record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
     if judge is not None:
@@ -102,6 +105,7 @@ class Options(NamedTuple):
     watch: bool
     out: Path | None
     picture: Path | None
+    counterfactuals: bool
     judge: str
     judge_url: str
     judge_price: tuple[float, float]

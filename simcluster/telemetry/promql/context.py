@@ -51,6 +51,7 @@ class Options:
         lookback_ms: how old the sample of an instant may be.
         default_step_ms: of subqueries without a step; the server's evaluation interval.
         experimental: the feature `promql-experimental-functions`.
+        brief: nobody reads the notes, so that what cannot change the result is not evaluated.
     """
 
     closed: bool = False
@@ -58,6 +59,7 @@ class Options:
     lookback_ms: int = LOOKBACK_MS
     default_step_ms: int = 60_000
     experimental: bool = True
+    brief: bool = False
 
 
 class Spent:
