@@ -337,7 +337,8 @@ class _Telling:
         flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
             self._serve(flow)
-        loads = {name: self._load(name) for name in self._wiring.loads}
+        latencies = self._latencies()
+        loads = {name: self._load(name, ok, latencies) for name in self._wiring.loads}
         loads = {f"{self._wiring.loads[n].namespace}/{self._wiring.loads[n].name}": r for n, r in loads.items()}
         queues = PodTable(
             self._hot.table.names,
@@ -347,7 +348,7 @@ class _Telling:
         )
         counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
         bad = packed([each[:3] for each in failures])
-        return HotFlow(counts, good, bad, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        return HotFlow(counts, good, bad, flow, loads, queues, self._hot.table.rows, seen, latencies)
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
@@ -524,7 +525,7 @@ class _Telling:
         nodes: list[Node] = [self._plan.nodes[t.node] for t in edge.targets if t.node >= 0]
         return [below for node in nodes for step in node.steps for below in step]
 
-    def _load(self, name: str) -> LoadRecord:
+    def _load(self, name: str, ok: NDArray[np.int64], latencies: Latencies) -> LoadRecord:
         counts: LoadCounts = self._tally.loads[name]
         dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
         words = {"timeout": DEADLINE, "rejected": dead or RESET, "error": STATUS, "refused": BROKEN}
@@ -545,7 +546,7 @@ class _Telling:
         failed = [(words[kind], whole[kind]) for kind in words]
         record = self._requests.settle(identity, whole["begun"], whole["attempts"], failed, flying)
         edges = dict.fromkeys(part.edge for part in self._wiring.parts if part.caller == name and not part.container)
-        return _with_latencies(record, counts.latency, [self._plan.edges[edge].latency for edge in edges])
+        return _with_latencies(record, counts.latency, [Component(int(ok[e]), latencies[e]) for e in edges])
 
     def _flying(self, name: str) -> int:
         """Requests of users that are under way, as `_bounds` says of calls."""
@@ -581,13 +582,12 @@ class _Telling:
         return Latencies(mean, variance)
 
 
-def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Latency]) -> LoadRecord:
-    """What those who succeeded met; while nobody knows what single requests met, as the plan says."""
+def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Component]) -> LoadRecord:
+    """What those who succeeded met; while nobody knows what single requests met, by the laws of their edges."""
     if not record.ok:
         return record
     if not seen.count:
-        each = record.ok // max(1, len(laws))
-        return record._replace(laws=tuple(Component(max(1, each), law) for law in laws))
+        return record._replace(laws=tuple(each for each in laws if each.requests > 0))
     return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
 
 
