@@ -525,7 +525,9 @@ class TrafficEngine:
             for i in sorted(dict.fromkeys([*flow.served, *flow.failed, *flow.followed]))
         ]
         known = {server.container.container_id: None for server, _ in happened_at}
-        happened_at += [(server, NOTHING) for server in self._printing if server.container.container_id not in known]
+        printing = {server.container.container_id: server for server in self._printing}
+        printing |= self.exemplars.printing(now)
+        happened_at += [(server, NOTHING) for name, server in printing.items() if name not in known]
         self._printing = [
             server
             for server, happened in happened_at

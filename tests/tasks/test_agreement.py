@@ -1,0 +1,213 @@
+"""What metrics, logs and traces say of users in every task, beside what the engine knows: share of errors and quantiles
+of latency; and one failing request that is found in all three by the id of its trace.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import pytest
+
+from simcluster import tasks
+from simcluster.engine import SECOND
+from simcluster.engine.clock import parse_rfc3339, unix_us
+from simcluster.eval.episode.episode import Episode
+from simcluster.eval.episode.start import Starts
+from simcluster.models.traffic.cluster.causes import STATUS
+from simcluster.models.traffic.cluster.users import UserLoad, UserStats
+from simcluster.tasks.model import resolve
+from simcluster.telemetry.logql.evaluation import query as logql
+from simcluster.telemetry.logql.units import EPOCH_NS
+from simcluster.telemetry.promql.evaluation import query
+from simcluster.telemetry.traces.span import Span
+from simcluster.telemetry.traces.store import Query
+from simcluster.world import World
+
+SAMPLE = ("wrong_service_selector_online_boutique", "disk_fail_slow_hotel_reservation")
+STARTS = Starts(keep=2)
+#: Spans are handed over every 15 s and scraped every 15 s: so much later metrics know what happened.
+LATE_NS = 15 * SECOND
+#: Seconds compared, and requests below which nothing can be said of quantiles.
+SPAN_S, FEW = 120, 60
+SERVER = 'span_kind="SPAN_KIND_SERVER",service_name="{}"'
+#: Programs of Online Boutique that trace when they are asked to.
+TRACING = ("frontend", "checkoutservice", "productcatalogservice", "currencyservice", "recommendationservice")
+
+
+class Lines(NamedTuple):
+    """LogQL of what an entry prints of requests: stages that leave those answered well and badly, and milliseconds."""
+
+    bad: str
+    fine: str = ""
+    took: str = ""
+
+
+_COMPLETE = '|= "request complete" | json status="[\\"http.resp.status\\"]", took="[\\"http.resp.took_ms\\"]"'
+LINES = {
+    "online-boutique": Lines(f"{_COMPLETE} | status >= 400", f"{_COMPLETE} | status < 400", "took"),
+    "storefront": Lines('|= " 502 "'),
+}
+
+
+def observed(task_id: str) -> World:
+    """A task with everything that observes beside it, some minutes after its incident."""
+    task = tasks.load(task_id).model_copy(update={"telemetry": True})
+    world = STARTS.healthy(task, 3)
+    if task.app == "online-boutique":
+        for name in TRACING:
+            variables = "ENABLE_TRACING=1 COLLECTOR_SERVICE_ADDR=otel-collector.observe:4317"
+            world.kubectl().run(f"set env -n {task.namespace} deployment/{name} {variables}")
+        world.run_for(60 * SECOND)
+    world.traffic.exemplars.most_per_second = 4.0
+    episode = Episode(world, resolve(task, world), 3, None, None)
+    episode.begin()
+    world.run_for(episode.incident.last_at_ns + 240 * SECOND)
+    return world
+
+
+def asked(world: World, text: str) -> float:
+    """A number as of the last scrape."""
+    store = world.series
+    assert store is not None
+    found = query(store, text, max(log.last_ms for log in store.logs.values()))
+    return float(found.series[0].values[0]) if found.series else math.nan
+
+
+def quantile(world: World, load: UserLoad, share: float) -> tuple[float, float]:
+    """The bucket in which a quantile lies, milliseconds."""
+    spans = f'duration_milliseconds_bucket{{{SERVER.format(load.service)},status_code="STATUS_CODE_UNSET"}}'
+    value = asked(world, f"histogram_quantile({share}, sum by (le) (increase({spans}[{SPAN_S}s])))")
+    bounds = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1e3, 1.4e3, 2e3, 5e3, 1e4, 15e3, 1e9)
+    place = next(at for at, bound in enumerate(bounds) if bound >= value)
+    return bounds[place - 1], bounds[place]
+
+
+def of_users(world: World, load: UserLoad) -> tuple[UserStats, int]:
+    """What they met, and how many of their requests an error answered."""
+    now = world.now - LATE_NS
+    met = load.window(now - SPAN_S * SECOND, now)
+    return met, met.errors.get(STATUS, 0)
+
+
+def metrics_agree(world: World, load: UserLoad) -> bool:
+    """Compare; whether there was enough to do so."""
+    spans = f"calls_total{{{SERVER.format(load.service)}"
+    fine = asked(world, f'sum(increase({spans},status_code="STATUS_CODE_UNSET"}}[{SPAN_S}s])) or vector(0)')
+    bad = asked(world, f'sum(increase({spans},status_code="STATUS_CODE_ERROR"}}[{SPAN_S}s])) or vector(0)')
+    met, refused = of_users(world, load)
+    if met.ok + refused < FEW:
+        return False
+    assert fine == pytest.approx(met.ok, rel=0.15, abs=20)
+    assert bad / (fine + bad) == pytest.approx(refused / (met.ok + refused), abs=0.08)
+    for share in (0.5, 0.9) if met.ok >= FEW else ():
+        low, high = quantile(world, load, share)
+        assert 0.8 * low <= met.latency_ms(share) <= 1.25 * high, share
+    return True
+
+
+def logs_agree(world: World, load: UserLoad, app: str) -> bool:
+    """Counts of lines, and the durations that they state; whether the entry prints any."""
+    store, lines = world.lines, LINES.get(app)
+    if store is None or lines is None:
+        return False
+    streams = f'{{namespace="{load.namespace}",app="{load.service}"}}'
+
+    def of_lines(text: str) -> float:
+        found = logql(store, text, EPOCH_NS + world.now - LATE_NS)
+        return float(found.series[0][1][0] or 0.0) if found.series else 0.0
+
+    met, refused = of_users(world, load)
+    counted = (of_lines(f"sum(count_over_time({streams} {each} [{SPAN_S}s]))") for each in (lines.bad, lines.fine))
+    bad, fine = (count if each else met.ok for count, each in zip(counted, (lines.bad, lines.fine), strict=True))
+    if met.ok + refused < FEW or not bad + fine:
+        return False
+    assert bad + fine == pytest.approx(met.ok + refused, rel=0.05, abs=20)
+    assert bad / (bad + fine) == pytest.approx(refused / (met.ok + refused), abs=0.02)
+    for share in (0.5, 0.9) if lines.took and met.ok >= FEW else ():
+        took = of_lines(f"quantile_over_time({share}, {streams} {lines.fine} | unwrap {lines.took} [{SPAN_S}s]) by ()")
+        assert took == pytest.approx(met.latency_ms(share), rel=0.1, abs=1.5), share
+    return True
+
+
+def entered(world: World, load: UserLoad) -> list[Span]:
+    """First spans of requests of users, in every Jaeger that there is."""
+    end_us = unix_us(world.now - LATE_NS)
+    found = []
+    for machine in world.machines.values():
+        for run in machine.runtime.containers():
+            traces = getattr(run.program, "traces", None)
+            for service in ("frontend", "unknown_service:server") if traces is not None else ():
+                for spans in traces.find(Query(service, start_us=end_us - SPAN_S * 10**6, end_us=end_us, limit=0)):
+                    found += [span for span in spans if not span.parent_id]
+    return found
+
+
+def traces_agree(world: World, load: UserLoad) -> bool:
+    """Shares of sampled requests; whether there were enough of them."""
+    spans = entered(world, load)
+    met, refused = of_users(world, load)
+    bad = [span for span in spans if ("error", True) in span.tags]
+    fine = [span.duration_us / 1000.0 for span in spans if ("error", True) not in span.tags]
+    if len(spans) < FEW or met.ok + refused < FEW:
+        return False
+    expected = refused / (met.ok + refused)
+    assert len(bad) / len(spans) == pytest.approx(expected, abs=0.03 + _chance(expected, len(spans)))
+    for share in (0.5, 0.9) if len(fine) >= FEW else ():
+        below = sum(took <= met.latency_ms(share) for took in fine) / len(fine)  # integers
+        assert below == pytest.approx(share, abs=0.04 + _chance(share, len(fine))), share
+    return True
+
+
+def _chance(share: float, count: int) -> float:
+    """Four standard deviations of a share of a sample."""
+    return 4.0 * math.sqrt(max(share * (1.0 - share), 1.0 / count) / count)
+
+
+def compared(task_id: str) -> tuple[World, set[str]]:
+    """A task's world, and by what it could be compared."""
+    world = observed(task_id)
+    app, found = str(tasks.load(task_id).app), set[str]()
+    for load in world.traffic.users.values():
+        said = (metrics_agree(world, load), logs_agree(world, load, app), traces_agree(world, load))
+        found |= {name for name, there in zip(("metrics", "logs", "traces"), said, strict=True) if there}
+    return world, found
+
+
+def test_all_three_agree_with_what_users_meet_and_know_the_same_request() -> None:
+    world, found = compared(SAMPLE[0])
+    assert found == {"metrics", "logs", "traces"}
+    one_request(world)
+
+
+def one_request(world: World) -> None:
+    """A page that failed: its line in Loki has the id of its trace, which Jaeger has; Prometheus counts it."""
+    run = world.kubectl().run
+
+    def get(service: str, path: str) -> Any:
+        return json.loads(run(f"get --raw '/api/v1/namespaces/observe/services/{service}/proxy/{path}'").stdout)
+
+    text = "%7Bapp%3D%22frontend%22%7D%20%7C%3D%20%22request%20error%22%20%7C%3D%20%22trace_id%22"
+    end = EPOCH_NS + world.now - LATE_NS  # a tracing library hands spans over every 5 s
+    (stream, *_) = get("loki:3100", f"loki/api/v1/query_range?query={text}&limit=1&end={end}")["data"]["result"]
+    line = json.loads(stream["values"][0][1])
+    assert "failed to get user cart" in line["error"] or "could not retrieve cart" in line["error"]
+    (trace,) = get("jaeger-out:16686", f"api/traces/{line['trace_id']}")["data"]
+    spans = {span["spanID"]: span for span in trace["spans"]}
+    page = spans[line["span_id"]]
+    assert page["operationName"] == "frontend"
+    assert not page["references"]
+    tags = {tag["key"]: tag["value"] for tag in page["tags"]}
+    assert (tags["error"], tags["http.status_code"]) == (True, 500)
+    failed = [span for span in spans.values() if {"key": "error", "type": "bool", "value": True} in span["tags"]]
+    assert any(span["operationName"].startswith("hipstershop.CartService/") for span in failed)
+    assert page["startTime"] <= unix_us(parse_rfc3339(line["timestamp"])) <= page["startTime"] + page["duration"] + 1
+    errors = f'calls_total{{{SERVER.format("frontend")},status_code="STATUS_CODE_ERROR"}}'
+    assert asked(world, f"sum(increase({errors}[{SPAN_S}s]))") > 0
+
+
+@pytest.mark.slow(every=40)
+@pytest.mark.parametrize("task_id", [SAMPLE[1], *(name for name in tasks.ids() if name not in SAMPLE)])
+def test_they_agree_in_every_other_task(task_id: str) -> None:
+    compared(task_id)
