@@ -424,7 +424,7 @@ class TrafficEngine:
             self._evaluate()
         if self._stride > 1:
             self._fleet.meter()
-        counted = hot.run(self._plan, now, self._ticks, (self.accounts, self.requests))
+        counted = hot.run(self._plan, now, self._ticks, (self.accounts, self.requests), self._latencies)
         if self.caches:
             owners = hot.wiring.first_servers()
             self._stale = self.caches.take_back(self._plan, hot.live.engine.caches, owners) or self._stale

@@ -209,12 +209,16 @@ class HotTraffic:
                 return True
         return False
 
-    def run(self, plan: Plan, now_ns: int, tick: int, open_: tuple[Accounts, Requests]) -> HotFlow:
-        """Run up to an instant and tell what happened since the last one, `open_` being what is under way."""
+    def run(self, plan: Plan, now_ns: int, tick: int, open_: tuple[Accounts, Requests], laws: Latencies) -> HotFlow:
+        """Run up to an instant and tell what happened since the last one.
+
+        Args:
+            open_: what is under way; laws: of the plan's edges as last evaluated.
+        """
         self.rates()
         self.speeds()
         self.live.advance(now_ns)
-        counted = _Telling(self, plan, self.live.tally(), tick, open_).flow()
+        counted = _Telling(self, plan, self.live.tally(), tick, open_, laws).flow()
         self.latencies = counted.latencies
         return counted
 
@@ -314,8 +318,11 @@ def _tells(plan: Plan, node: Node) -> bool:
 class _Telling:
     """One period in the terms of the plan."""
 
-    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, tick: int, open_: tuple[Accounts, Requests]) -> None:
+    def __init__(
+        self, hot: HotTraffic, plan: Plan, tally: Tally, tick: int, open_: tuple[Accounts, Requests], laws: Latencies
+    ) -> None:
         self._hot = hot
+        self._laws = laws
         self._wiring = hot.wiring
         self._plan = plan
         self._tally = tally
@@ -380,8 +387,7 @@ class _Telling:
         flying = np.bincount(table.key_of, self._in_flight, keys + 1)[:keys]
         took = self._tally.edges[0] * engine.outcomes.latency * (engine.tick_ns * 1e-9 / seconds)
         inside = np.bincount(table.key_of, took, keys + 1)[:keys]
-        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
-        troubled = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        troubled = self._troubled()
         most = np.where(troubled, flying, np.ceil(inside))
         there = (self._accounts.open + sent)[table.edge].astype(np.float64)
         sums = np.bincount(table.key, there, keys)[table.key]
@@ -389,6 +395,14 @@ class _Telling:
         edges = len(self._plan.edges)
         doubtful: NDArray[np.bool_] = np.bincount(table.edge, troubled[table.key], edges) > 0.0
         return np.bincount(table.edge, part, edges).astype(np.float64), doubtful
+
+    def _troubled(self) -> NDArray[np.bool_]:
+        """Of which edges of the engine calls fail now, or rather fail than succeed."""
+        table, engine = self._hot.table, self._hot.live.engine
+        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
+        keys = len(table.keys)
+        found: NDArray[np.bool_] = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        return found
 
     def _failures(self, failed: NDArray[np.int64]) -> list[tuple[int, int, int, float]]:
         """Edge, kind and count; they are known now."""
@@ -563,7 +577,9 @@ class _Telling:
     def _latencies(self) -> Latencies:
         """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out.
 
-        While hardly anything changes they are those of the last period.
+        Where nothing fails the laws of the plan hold, which know of links and, since servers publish them, of waits;
+        unless queues have grown since they were evaluated. While hardly anything changes they are those of the last
+        period.
         """
         engine, table = self._hot.live.engine, self._hot.table
         by_key = np.zeros(len(table.keys) + 1)
@@ -572,8 +588,10 @@ class _Telling:
         limits = table.limit[table.edge]
         took = np.minimum(np.maximum(known, 1.0), limits)
         room = np.maximum(0.0, limits - took) / 3.0
-        mean, variance = table.mean.copy(), table.variance.copy()
-        there = known > 0.0
+        laws = self._laws if len(self._laws) == len(table.mean) else None
+        mean, variance = (table.mean, table.variance) if laws is None else (laws.means, laws.variances)
+        mean, variance = mean.copy(), variance.copy()
+        there = (known > 0.0) & (self._troubled()[table.key] | (took > mean[table.edge]))
         mean[table.edge[there]] = took[there]
         before = self._hot.latencies
         if len(before) == len(mean) and bool((np.abs(mean - before.means) <= NOTICEABLE_LATENCY * mean).all()):
