@@ -601,11 +601,12 @@ class _Telling:
 
 
 def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Component]) -> LoadRecord:
-    """What those who succeeded met; while nobody knows what single requests met, by the laws of their edges."""
-    if not record.ok:
-        return record
+    """What those who succeeded met; while nobody knows what single requests met, by the laws of their edges.
+
+    Whole requests are counted when parts make them up: those who were seen may be counted a little later.
+    """
     if not seen.count:
-        return record._replace(laws=tuple(each for each in laws if each.requests > 0))
+        return record._replace(laws=tuple(each for each in laws if each.requests > 0)) if record.ok else record
     return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
 
 

@@ -138,6 +138,8 @@ class SpanMeter:
         #: time-out.
         self._places: dict[tuple[str, str, int, str], tuple[str, str, int]] = FlatDict()
         self._known: Layout | None = None
+        #: Users' requests that were measured one by one and are not counted yet: in the columns of a row, by users.
+        self._seen: dict[str, Array] = {}
         self._look()
 
     def advance(self, now_ns: int) -> None:
@@ -154,7 +156,7 @@ class SpanMeter:
             fine = np.frombuffer(tick.ok, dtype=np.int32)
             ended += fine
             for name, record in tick.detail.loads.items():
-                if record.bins and record.attempts == record.requests:
+                if (record.bins or name in self._seen) and not record.laws and record.attempts == record.requests:
                     self._measure(tick.layout, name, record, (fine, ended))
             if tick.failures:
                 self._fail(tick)
@@ -185,21 +187,28 @@ class SpanMeter:
     def _measure(
         self, layout: Layout, name: str, record: LoadRecord, counts: tuple[NDArray[np.int32], NDArray[np.int64]]
     ) -> None:
-        """Requests of users of whom each is known by how long it took; they are no longer among those that ended."""
+        """Requests of users of whom each is known by how long it took; they are no longer among those that ended.
+
+        They were seen at other ticks than they are counted: who is counted took as long as those who wait for that.
+        """
         fine, ended = counts
         edges = self._edges_of(layout)
-        numbers = np.frombuffer(record.bins, dtype=np.int32)
-        bounds = np.array([bin_edges(place) for place in numbers[::2].tolist()])
-        weights, middles = numbers[1::2].astype(np.float64), 0.5 * (bounds[:, 0] + bounds[:, 1])
-        total = float(np.add.reduce(weights))
-        below = [float(np.add.reduce(weights[middles <= bound])) / total for bound in self.buckets.bounds_ns.tolist()]
-        mean = float(np.add.reduce(weights * middles)) / total / MILLISECOND
-        law = np.array([1.0, *below, 1.0, mean, 1.0])
-        for edge in edges.users.get(name, ()):
+        seen = self._seen.setdefault(name, np.zeros(len(self.buckets.form)))
+        if record.bins:
+            numbers = np.frombuffer(record.bins, dtype=np.int32)
+            bounds = np.array([bin_edges(place) for place in numbers[::2].tolist()])
+            weights, middles = numbers[1::2].astype(np.float64), 0.5 * (bounds[:, 0] + bounds[:, 1])
+            below = [float(np.add.reduce(weights[middles <= bound])) for bound in self.buckets.bounds_ns.tolist()]
+            total, mean = float(np.add.reduce(weights)), float(np.add.reduce(weights * middles)) / MILLISECOND
+            seen += np.array([total, *below, total, mean, total])
+        law, told = seen / max(seen[0], 1.0), 0
+        for edge in edges.users.get(name, ()) if seen[0] else ():
             row, count = int(edges.server[edge]), int(fine[edge])
             ended[edge] -= count
+            told += count
             if row >= 0:
                 self._sums[row] += count * law
+        seen *= max(0.0, 1.0 - told * float(law[0]) / float(seen[0])) if told else 1.0
 
     def _fail(self, tick: Tick) -> None:
         edges, numbers = self._edges_of(tick.layout), array("i", tick.failures)
