@@ -8,7 +8,7 @@ from pydantic import Field
 
 from simcluster.engine.content import Content, load_content
 from simcluster.faults import registry
-from simcluster.faults.incident import Aim
+from simcluster.faults.steps import Aim
 
 
 class Refusal(Content):

@@ -33,7 +33,8 @@ class Place(Shared):
 
     Attributes:
         kind, namespace, name: of an API object, of a Node, or of an image (`Image`) or load (`Load`).
-        part: of a Node, which part of its machine; empty for the object.
+        part: of a Node, which part of its machine; of a workload, what its pods have besides: `store` (users, roles and
+            settings), `qdisc` (at the way out), `ways` (to others); empty for the object.
     """
 
     kind: str
@@ -153,9 +154,12 @@ def value_at(obj: Any, path: str) -> Any:
 
 
 def put_at(obj: Json, path: str, value: Any) -> None:
-    """Set what stands at a path of an object, in place; None removes it, and an entry of a list with its name."""
+    """Set what stands at a path of an object, in place; None removes it, an entry of a list with its name, and maps
+    that are empty without it.
+    """
     *way, last = segments(path)
     here: Any = obj
+    above: list[tuple[Any, str]] = []
     for index, step in enumerate(way):
         name = key_of(here)
         if not name and isinstance(here, list):
@@ -172,11 +176,15 @@ def put_at(obj: Json, path: str, value: Any) -> None:
         if value is None and index == len(way) - 1 and key_of(here) == last:
             here.remove(below)
             return
+        above = [*above, (here, step)] if isinstance(here, dict) else []
         here = below
-    if value is None:
-        here.pop(last, None)
-    else:
+    if value is not None:
         here[last] = value
+    elif here.pop(last, None) is not None:
+        for parent, step in reversed(above):
+            if parent[step]:
+                break
+            del parent[step]
 
 
 def with_value(obj: ApiObject, path: str, value: Any) -> Json:

@@ -2,107 +2,17 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from itertools import combinations
-from typing import Any
-
-from pydantic import Field, model_validator
 
 from simcluster.api.errors import ApiError
-from simcluster.api.objects import name_of, namespace_of
-from simcluster.engine.content import Content, Library, Nanoseconds
-from simcluster.faults import registry
-from simcluster.faults.deployer import Deployer
+from simcluster.api.objects import ApiObject, name_of, namespace_of
+from simcluster.engine.content import Library
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.steps import IncidentStep, mechanism_of
 from simcluster.faults.survey import Survey, changes, net, survey
-from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, pods_of, ready_pods_of
-
-
-class Aim(Content):
-    """What a step is aimed at: a named object, or a Node by rule.
-
-    Attributes:
-        kind: the object's kind.
-        name: its name, or nothing when a rule chooses it.
-        node_of: the node on which the first ready pod of this Deployment runs.
-    """
-
-    kind: str
-    name: str = ""
-    node_of: str = ""
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Aim:
-        if bool(self.name) == bool(self.node_of):
-            raise ValueError("give either name or node_of")
-        if self.node_of and self.kind != "Node":
-            raise ValueError("node_of chooses a Node")
-        return self
-
-    def resolve(self, target: FaultTarget, namespace: str) -> ObjectRef:
-        """The object meant, chosen now. Raises ImpossibleTarget."""
-        if self.name:
-            return ObjectRef(kind=self.kind, name=self.name)
-        workload = target.api.store.get("deployments.apps", namespace, self.node_of)
-        pods = [] if workload is None else ready_pods_of(target.api.store, workload)
-        if not pods:
-            raise ImpossibleTarget(f"no ready pod of Deployment/{self.node_of} tells a node")
-        return ObjectRef(kind="Node", name=pods[0]["spec"]["nodeName"])
-
-
-class Scale(Content):
-    """Set the replicas of a Deployment, as a deployer that stops before it starts does."""
-
-    deployment: str
-    replicas: int = Field(ge=0)
-
-
-class IncidentStep(Content):
-    """One thing that happens. Exactly one of `fault`, `replace_pods`, `scale` and `renew_certificate`.
-
-    Attributes:
-        at: after the start of the incident.
-        fault: id of a fault, with `target` and `params`.
-        latent: the fault has been there since before the application came, and nobody has noticed (`at` must be 0).
-        harmless: the fault hurts nobody by itself: a circumstance, and no cause.
-        replace_pods: a Deployment whose pods are deleted, so that its new pods meet the fault.
-        scale: a Deployment that is scaled.
-        renew_certificate: the API server's certificate is renewed, as once a year, and everybody connects anew.
-        deployer: who does it, when it is not the fault's own.
-    """
-
-    at: Nanoseconds
-    fault: str = ""
-    latent: bool = False
-    harmless: bool = False
-    target: Aim | None = None
-    params: dict[str, Any] = Field(default_factory=dict)
-    replace_pods: str = ""
-    scale: Scale | None = None
-    renew_certificate: bool = False
-    deployer: Deployer = Deployer()
-
-    @model_validator(mode="after")
-    def _one_deed(self) -> IncidentStep:
-        deeds = (bool(self.fault), bool(self.replace_pods), self.scale is not None, self.renew_certificate)
-        if deeds.count(True) != 1:
-            raise ValueError("a step is exactly one of fault, replace_pods, scale and renew_certificate")
-        if self.latent and (self.at or not self.fault):
-            raise ValueError("only a fault is latent, and it has no time `at` which it begins")
-        if self.harmless and not self.fault:
-            raise ValueError("only a fault is harmless")
-        if self.fault and self.target is None:
-            raise ValueError("a fault needs a target")
-        return self
-
-
-def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = None) -> Mechanism:
-    """The mechanism of a fault step whose target has a name. Raises UnknownName, ContentError, ValueError."""
-    assert step.target is not None, step
-    assert step.target.name, step
-    spec = registry.load(step.fault, library)
-    ref = ObjectRef(kind=step.target.kind, name=step.target.name)
-    return registry.build(spec, ref, namespace, dict(step.params))
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, pods_of
 
 
 def _impossible(error: ImpossibleTarget, step: int) -> ImpossibleTarget:
@@ -143,13 +53,14 @@ class Incident:
         for index, mechanism in self.mechanisms.items():
             if not self.steps[index].latent:
                 self._possible(index, mechanism)
-        for (_, one), (index, other) in combinations(self.mechanisms.items(), 2):
+        causes = [(index, one) for index, one in self.mechanisms.items() if not self.steps[index].harmless]
+        for (_, one), (index, other) in combinations(causes, 2):
             reason = one.contradiction(other) or other.contradiction(one)
             if reason:
                 raise _impossible(ImpossibleTarget(reason), index)
         for index, step in enumerate(self.steps):
             name = step.replace_pods or (step.scale.deployment if step.scale else "")
-            if name and self.target.api.store.get("deployments.apps", self.namespace, name) is None:
+            if name and not self._deployments(name):
                 reason = f"there is no Deployment/{name} in namespace {self.namespace}"
                 raise _impossible(ImpossibleTarget(reason), index)
 
@@ -185,7 +96,10 @@ class Incident:
 
     def still_present(self) -> list[str]:
         """Why causes still stand, one text each; empty when all are gone."""
-        reasons = [mechanism.still_present(self.target) for mechanism in self.mechanisms.values()]
+        reasons = [
+            mechanism.knowing(self.record.get(index, ())).still_present(self.target)
+            for index, mechanism in self.mechanisms.items()
+        ]
         return [reason for reason in reasons if reason]
 
     def perform(self, index: int) -> None:
@@ -199,7 +113,8 @@ class Incident:
         elif step.scale is not None:
             client = self.target.client(step.deployer.user, step.deployer.manager)
             patch = {"spec": {"replicas": step.scale.replicas}}
-            client.patch("deployments.apps", self.namespace, step.scale.deployment, patch, kind="merge")
+            for one in self._deployments(step.scale.deployment):
+                client.patch("deployments.apps", self.namespace, name_of(one), patch, kind="merge")
         elif step.renew_certificate:
             self.target.api.renew_certificate()
         else:
@@ -222,13 +137,16 @@ class Incident:
         """What all faults together have changed so far."""
         return net([self.record[index] for index in sorted(self.record)])
 
+    def _deployments(self, name: str) -> list[ApiObject]:
+        found = self.target.api.store.objects("deployments.apps", self.namespace)
+        return [one for one in found if fnmatchcase(name_of(one), name)]
+
     def _replace_pods(self, step: IncidentStep) -> None:
-        workload = self.target.api.store.get("deployments.apps", self.namespace, step.replace_pods)
-        assert workload is not None, step
         client = self.target.client(step.deployer.user, step.deployer.manager)
-        for pod in pods_of(self.target.api.store, workload):
-            try:
-                client.delete("pods", namespace_of(pod), name_of(pod))
-            except ApiError as error:
-                if error.code != 404:  # gone already: somebody else replaced it
-                    raise
+        for workload in self._deployments(step.replace_pods):
+            for pod in pods_of(self.target.api.store, workload):
+                try:
+                    client.delete("pods", namespace_of(pod), name_of(pod))
+                except ApiError as error:
+                    if error.code != 404:  # gone already: somebody else replaced it
+                        raise

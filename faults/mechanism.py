@@ -1,20 +1,23 @@
 """A mechanism of failure: code, few of them; the many faults are YAML that names one.
 
-A mechanism is a frozen value: what it does to which object. It holds no memory of the
-world, so it can be asked at any instant, in any fork, whether the cause still stands.
+A mechanism is a frozen value: what it does to which object. It holds no memory of the world
+but the record it is given, so it can be asked at any instant, in any fork, whether the cause still stands.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from simcluster.api.objects import ApiObject
 from simcluster.engine import Shared
 from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
-from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, containers_of
+from simcluster.faults.facts import ChangedFact
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, containers_of, missing
 
 
 class Mechanism(Shared, ABC):
@@ -26,6 +29,7 @@ class Mechanism(Shared, ABC):
         sheet: its data sheet.
         family: the kind of cause, of `simcluster list families`; the sheet's unless the fault says another.
         lasting: whether it stays until somebody undoes it; what is not is over by itself.
+        changed: what it changed, of the record of an injection; nothing of one that has not been.
         ref: the object.
         namespace: where namespaced objects of the task live.
     """
@@ -33,7 +37,8 @@ class Mechanism(Shared, ABC):
     Params: ClassVar[type[Content]]
     sheet: ClassVar[DataSheet]
     kinds: ClassVar[tuple[str, ...]] = ()
-    lasting: ClassVar[bool] = True
+    lasting: bool = True
+    changed: tuple[ChangedFact, ...] = ()
 
     def __init__(self, ref: ObjectRef, namespace: str, params: Any, deployer: Deployer) -> None:
         self.ref = ref
@@ -53,6 +58,12 @@ class Mechanism(Shared, ABC):
         """Whether it can be aimed at objects of a kind."""
         return not cls.kinds or kind in cls.kinds
 
+    def knowing(self, facts: Iterable[ChangedFact]) -> Self:
+        """It with the record of what its injection changed."""
+        made = copy(self)
+        made.changed = tuple(self.sheet.root(facts))
+        return made
+
     @abstractmethod
     def inject(self, target: FaultTarget) -> None:
         """Make it so, now."""
@@ -70,6 +81,16 @@ class Mechanism(Shared, ABC):
         return type(self).__name__
 
     @property
+    def makes_target(self) -> bool:
+        """Whether what it is aimed at comes with it."""
+        return False
+
+    @property
+    def moves_target(self) -> bool:
+        """Whether what it is aimed at comes or goes with it: to delete that is a repair, or cannot be."""
+        return self.makes_target
+
+    @property
     def details(self) -> dict[str, str]:
         """By what people tell of it, key to value."""
         return {}
@@ -84,8 +105,7 @@ class Mechanism(Shared, ABC):
         """The object aimed at. Raises ImpossibleTarget."""
         found = self.ref.find(target.api, self.namespace)
         if found is None:
-            _, where, _ = self.ref.key_in(target.api, self.namespace)
-            raise ImpossibleTarget(f"there is no {self.ref}" + (f" in namespace {where}" if where else ""))
+            raise missing(self.ref, target.api, self.namespace)
         return found
 
 

@@ -6,19 +6,22 @@ in which people tell of them, and `cases.yaml` with what the tests do with each 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from simcluster.engine.content import Library, Piece, nearest, piece_of, read_document
+from simcluster.engine.content import Content, Library, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
+from simcluster.faults.expressions import is_open, names_in
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ObjectRef
+from simcluster.faults.values import given
 
 #: Distributions announce families under this entry-point group; the value names a package.
 ENTRY_POINT_GROUP = "simcluster.faults"
@@ -54,12 +57,39 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     return found
 
 
+class Input(Content):
+    """A value that a task may give a fault; without a default it must.
+
+    Attributes:
+        default: what it is otherwise.
+        min, max: bounds of a number.
+        unit: of a number.
+    """
+
+    default: Any = None
+    min: float | None = None
+    max: float | None = None
+    unit: str = ""
+
+    def checked(self, name: str, value: Any) -> Any:
+        """The value. Raises ValueError: there is none, or it is out of bounds."""
+        if value is None:
+            raise ValueError(f"params: give {name}" + (f" ({self.unit})" if self.unit else ""))
+        low, high = self.min, self.max
+        if isinstance(value, (int, float)) and not ((low is None or low <= value) and (high is None or value <= high)):
+            unit = f" {self.unit}" if self.unit else ""
+            nearest_fit = low if low is not None and value < low else high
+            raise ValueError(f"params.{name}: {value} is out of range; the nearest that fits is {nearest_fit:g}{unit}")
+        return value
+
+
 class FaultSpec(Piece):
     """One fault: a mechanism with parameters, and what it should look like.
 
     Attributes:
         mechanism: a key of `mechanisms()`.
-        params: parameters that a task may complete or override.
+        inputs: values that a task gives it, by name, for `${{ name }}` in its parameters.
+        params: parameters that a task may complete or override; what is computed from the world is in `values`.
         deployer: under whose name it is done.
         family: the kind of cause, where it is not that of the mechanism's data sheet.
         description: one or two sentences for `simcluster list`.
@@ -67,11 +97,41 @@ class FaultSpec(Piece):
     """
 
     mechanism: str
+    inputs: dict[str, Input] = Field(default_factory=dict)
     params: dict[str, Any] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
     family: str = ""
     description: str
     symptoms: tuple[str, ...] = Field(min_length=1)
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _defaults(cls, value: Any) -> Any:
+        """`name: 3` is an input with that default."""
+        if not isinstance(value, dict):
+            return value
+        return {name: one if isinstance(one, dict) else {"default": one} for name, one in value.items()}
+
+    @model_validator(mode="after")
+    def _of_a_kind(self) -> FaultSpec:
+        if not self.cause:
+            raise ValueError(f"say of which `family` it is: {self.mechanism} can be the cause of anything")
+        return self
+
+    def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Its parameters with those of a task, which give its inputs or override.
+
+        Raises:
+            ValueError: an input lacks or is out of bounds, or a computed value names what nobody knows.
+        """
+        said = {name: value for name, value in params.items() if name not in self.inputs}
+        merged = {**self.params, **said}
+        if not is_open(merged):
+            return merged
+        asked = names_in(merged)
+        values = {n: one.checked(n, params.get(n, one.default)) for n, one in self.inputs.items() if n in asked}
+        found: dict[str, Any] = given(merged, values)
+        return found
 
     @property
     def cause(self) -> str:
@@ -82,8 +142,9 @@ class FaultSpec(Piece):
     @classmethod
     def _known_mechanism(cls, value: str) -> str:
         if value not in mechanisms():
-            close = nearest(value, mechanisms()) or sorted(mechanisms())
-            raise ValueError(f"unknown mechanism {value!r}; did you mean {', '.join(close)}?")
+            close = ", ".join(nearest(value, mechanisms()))
+            offer = f"did you mean {close}?" if close else "see simcluster list faults --json"
+            raise ValueError(f"unknown mechanism {value!r}; {offer}")
         return value
 
 
@@ -123,7 +184,7 @@ def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any
     """
     mechanism = mechanisms()[spec.mechanism]
     try:
-        complete = mechanism.Params.model_validate({**spec.params, **params})
+        complete = mechanism.Params.model_validate(spec.complete(params))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(["params", *map(str, first["loc"])])

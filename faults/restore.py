@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from simcluster.api.objects import Json
+from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
@@ -39,6 +40,10 @@ def _put(target: FaultTarget, place: Place, values: dict[str, Any]) -> None:
             target.traffic.users[path[1:].partition("]")[0]].rps = rps
     elif place.kind == IMAGE:
         raise NoKnob(f"{place.name} has been published: what it does cannot be changed any more")
+    elif place.part == stores.PART:
+        stores.put(target, place, values)
+    elif place.part in ways.PARTS:
+        ways.put(target, place, values)
     elif place.part:
         machine = target.machines.get(place.name)
         if not isinstance(machine, Machine):
@@ -58,7 +63,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
         if live is not None:
             client.delete(entry.storage, place.namespace, place.name)
         if values[""] is not None:
-            client.create(entry.storage, place.namespace, _manifest(place, entry.api_version, values[""]))
+            client.create(entry.storage, place.namespace, manifest_of(place, entry.api_version, values[""]))
         return
     if live is None:
         raise NoKnob(f"there is no {place} any more")
@@ -70,7 +75,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     redeploy(target, ADMIN, place.namespace, ObjectRef(kind=place.kind, name=place.name), edit)
 
 
-def _manifest(place: Place, api_version: str, found: Json) -> Json:
+def manifest_of(place: Place, api_version: str, found: Json) -> Json:
     """An object as it is created: what was decided about it, with its name."""
     meta = {**(found.get("metadata") or {}), "name": place.name}
     if place.namespace:

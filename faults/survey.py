@@ -5,10 +5,11 @@ Stored objects are immutable, so a survey holds references, and comparing looks 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import ApiObject, controller_of, namespace_of
-from simcluster.faults import devices
+from simcluster.faults import devices, stores, ways
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, differences, differing, essence, value_at
 from simcluster.faults.target import FaultTarget, resource_of
 from simcluster.models.apps.catalog import AppCatalog
@@ -34,7 +35,7 @@ class Survey(NamedTuple):
 
     Attributes:
         objects: stored objects that somebody decided.
-        parts: values by path of parts of machines, of released images and of users.
+        parts: values by path of parts of machines, of stores, of ways, of released images and of users.
     """
 
     objects: dict[Key, ApiObject]
@@ -51,7 +52,8 @@ def survey(target: FaultTarget) -> Survey:
             for obj in store.objects(resource):
                 if own or _alone(obj):
                     objects[resource, namespace_of(obj), obj["metadata"]["name"]] = obj
-    return Survey(objects, {**_machines(target), **_images(target), **_loads(target)})
+    within = {**stores.facts_of(target), **ways.facts_of(target)}
+    return Survey(objects, {**_machines(target), **_images(target), **_loads(target), **within})
 
 
 def _alone(pod: ApiObject) -> bool:
@@ -121,6 +123,21 @@ def value_of(target: FaultTarget, place: Place, path: str) -> Any:
     if found is None:
         return None
     return value_at(found, path) if path else essence(found)
+
+
+def standing(target: FaultTarget, changed: Iterable[ChangedFact]) -> str:
+    """Why a recorded change still stands: each of its facts is as it was left; empty if one is not, or none is known.
+
+    What a store keeps cannot be looked at while it does not run, and stands until then.
+    """
+    parts, why = survey(target).parts, ""
+    for fact in changed:
+        if fact.place.part == stores.PART and fact.place not in parts:
+            continue
+        if value_of(target, fact.place, fact.path) != fact.after:
+            return ""
+        why = why or f"{fact.where} of {fact.place.kind}/{fact.place.name} is still {fact.after}"
+    return why
 
 
 def net(records: list[tuple[ChangedFact, ...]]) -> tuple[ChangedFact, ...]:

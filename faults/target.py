@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from simcluster.api.client import Client
-from simcluster.api.objects import ApiObject, is_pod_ready, is_terminating, labels_of, namespace_of
+from simcluster.api.objects import ApiObject, is_pod_ready, is_terminating, labels_of, name_of, namespace_of
 from simcluster.api.resources import Resource
 from simcluster.api.server import Api
 from simcluster.api.store import Store
 from simcluster.engine import Simulation
-from simcluster.engine.content import Content, UnknownName
+from simcluster.engine.content import Content, UnknownName, nearest
 from simcluster.models.machine.power import Power
 from simcluster.models.machine.storage import FileSystem
 
@@ -92,6 +92,9 @@ class FaultTarget(Protocol):
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of the caller's choice."""
 
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Run a line of shell as root on a node, at once: exit status, and what it printed."""
+
 
 class ImpossibleTarget(Exception):
     """A fault cannot be injected where the task wants it; raised before the run starts.
@@ -135,6 +138,15 @@ class ObjectRef(Content):
     def find(self, api: Api, namespace: str) -> ApiObject | None:
         """The object as it is stored now. Raises ImpossibleTarget: the cluster has no such kind."""
         return api.store.get(*self.key_in(api, namespace))
+
+
+def missing(ref: ObjectRef, api: Api, namespace: str) -> ImpossibleTarget:
+    """What is said of an object that is not there. Raises ImpossibleTarget: there is not even such a kind."""
+    resource, where, name = ref.key_in(api, namespace)
+    names = [name_of(one) for one in api.store.objects(resource, where)]
+    close = nearest(name, names)
+    offer = f"; the nearest are {', '.join(close)}" if close else ""
+    return ImpossibleTarget(f"there is no {ref}" + (f" in namespace {where}" if where else "") + offer)
 
 
 def resource_of(kind: str, resources: Iterable[Resource]) -> Resource | None:

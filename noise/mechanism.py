@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 from simcluster.api.client import Client
 from simcluster.api.server import Api
 from simcluster.engine import Shared, Simulation, Stream
 from simcluster.engine.content import Content
+from simcluster.models.machine.links.links import Links
+from simcluster.noise.spared import Spared
+
+
+class Network(Protocol):
+    """What nodes and pods share."""
+
+    @property
+    def links(self) -> Links:
+        """Interfaces, queueing disciplines, partitions."""
 
 
 class NoiseTarget(Protocol):
@@ -23,25 +32,12 @@ class NoiseTarget(Protocol):
     def api(self) -> Api:
         """The API server; its store is read like an informer's cache."""
 
+    @property
+    def network(self) -> Network:
+        """Addresses and links."""
+
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of the caller's choice."""
-
-
-class Spared(NamedTuple):
-    """What a disturbance must not touch: whatever the incident touches.
-
-    Attributes:
-        deployments, services, nodes: names of faulted objects.
-    """
-
-    deployments: tuple[str, ...] = ()
-    services: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, faulted: Mapping[str, tuple[str, ...]]) -> Spared:
-        """From names by kind."""
-        return cls(faulted.get("Deployment", ()), faulted.get("Service", ()), faulted.get("Node", ()))
 
 
 class Disturbance(Shared, ABC):

@@ -1,4 +1,4 @@
-"""When disturbances happen: a first one after a random while, then one every period, each short.
+"""When disturbances happen: first ones after a random while, then some every period, each short.
 
 The plan is part of the world: its timers are bound methods and its draws come from streams
 of its own, so a run with noise differs from the same run without only by the noise.
@@ -15,7 +15,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from simcluster.engine import SECOND, AppendLog
 from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import registered
-from simcluster.noise.mechanism import Disturbance, NoiseTarget, Spared
+from simcluster.noise.mechanism import Disturbance, NoiseTarget
+from simcluster.noise.spared import Spared
 
 PROFILES = Path(__file__).parent / "profiles"
 
@@ -38,11 +39,17 @@ def mechanisms() -> dict[str, type[Disturbance]]:
 
 
 class Kind(Content):
-    """One kind of disturbance in a profile; `weight` says how often it is drawn."""
+    """One kind of disturbance in a profile.
+
+    Attributes:
+        weight: how often it is drawn.
+        duration: how long one lasts, if not as the profile's others; at most that long.
+    """
 
     mechanism: str
     params: dict[str, Any] = Field(default_factory=dict)
     weight: int = Field(default=1, ge=1)
+    duration: Nanoseconds | None = None
 
     @field_validator("mechanism")
     @classmethod
@@ -57,8 +64,9 @@ class Profile(Piece):
     """A schedule of disturbances.
 
     Attributes:
-        first_min, first_max: the first one comes after a uniform time between these.
-        period: from one to the next.
+        first_min, first_max: the first ones come after a uniform time between these.
+        period: from some to the next.
+        at_once: how many begin at one time, each of another kind.
         duration: how long one lasts, at most 120 s.
         disturbances: which kinds there are.
     """
@@ -67,6 +75,7 @@ class Profile(Piece):
     first_min: Nanoseconds = 60 * SECOND
     first_max: Nanoseconds = 300 * SECOND
     period: Nanoseconds = 300 * SECOND
+    at_once: int = Field(default=1, ge=1)
     duration: Nanoseconds = DURATION_LIMIT_NS
     disturbances: tuple[Kind, ...] = Field(min_length=1)
 
@@ -76,7 +85,11 @@ class Profile(Piece):
             raise ValueError("first_min must not be above first_max")
         if not 0 < self.duration <= min(DURATION_LIMIT_NS, self.period):
             raise ValueError("duration must be above 0, at most 120s and at most period")
+        if self.at_once > len(self.disturbances):
+            raise ValueError(f"at_once must not be above the number of disturbances, {len(self.disturbances)}")
         for kind in self.disturbances:
+            if kind.duration is not None and not 0 < kind.duration <= self.duration:
+                raise ValueError(f"{kind.mechanism}: duration must be above 0 and at most that of the profile")
             try:
                 mechanisms()[kind.mechanism].Params.model_validate(kind.params)
             except ValidationError as error:
@@ -113,8 +126,7 @@ class NoisePlan:
         self.target = target
         self.profile = profile
         self.kinds = [
-            (kind.mechanism, mechanisms()[kind.mechanism](namespace, spared, _params(kind)), kind.weight)
-            for kind in profile.disturbances
+            (kind, mechanisms()[kind.mechanism](namespace, spared, _params(kind))) for kind in profile.disturbances
         ]
         self.done: AppendLog[tuple[int, str, str]] = AppendLog(block=64)
         self.silent = True
@@ -138,13 +150,16 @@ class NoisePlan:
         sim = self.target.sim
         stream = sim.stream("noise", self.profile.id, self._count)
         self._count += 1
-        weighted = [index for index, (_, _, weight) in enumerate(self.kinds) for _ in range(weight)]
-        name, disturbance, _ = self.kinds[stream.choice(weighted)]
-        what = disturbance.begin(self.target, stream)
-        if what:
-            self.done.append((sim.now, name, what))
-            sim.record("noise", f"{name} {what}")
-            sim.after(self.profile.duration, disturbance.end, self.target, what)
+        left = list(self.kinds)
+        for _ in range(self.profile.at_once):
+            drawn = stream.choice([index for index, (kind, _) in enumerate(left) for _ in range(kind.weight)])
+            kind, disturbance = left.pop(drawn)
+            what = disturbance.begin(self.target, stream)
+            if what:
+                self.done.append((sim.now, kind.mechanism, what))
+                sim.record("noise", f"{kind.mechanism} {what}")
+                lasts_ns = self.profile.duration if kind.duration is None else kind.duration
+                sim.after(lasts_ns, disturbance.end, self.target, what)
         sim.after(self.profile.period, self._disturb)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from simcluster.faults.incident import Aim, IncidentStep
+from simcluster.faults.steps import Aim, IncidentStep
 from simcluster.tasks.model import CheckSpec, Diagnoses, Task
 from simcluster.tasks.truth import Truth
 

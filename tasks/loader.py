@@ -16,8 +16,10 @@ from simcluster.engine.content import (
     piece_of,
     read_document,
 )
-from simcluster.faults import incident, registry
-from simcluster.faults.target import resource_of
+from simcluster.faults import registry
+from simcluster.faults.expressions import is_open
+from simcluster.faults.steps import Aim, IncidentStep, mechanism_of
+from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.beyond import OUTAGE, is_impossible, outage_of
 from simcluster.tasks.model import Task
 from simcluster.tasks.truth import derived
@@ -54,6 +56,7 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)
+    task = task.model_copy(update={"incident": tuple(_complete(step, library) for step in task.incident)})
     try:
         truth = task.stated or derived(task, library)
     except ValueError as error:
@@ -62,28 +65,42 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
     return task.model_copy(update={"stated": truth})
 
 
+def _complete(step: IncidentStep, library: Library | None) -> IncidentStep:
+    """A step with all parameters of its fault, where some are computed."""
+    spec = registry.load(step.fault, library) if step.fault else None
+    if spec is None or not (spec.inputs or is_open(spec.params)):
+        return step
+    return step.model_copy(update={"params": spec.complete(step.params)})
+
+
 def _check_faults(task: Task, document: Document, library: Library | None) -> None:
-    """Every fault must exist, take the target's kind and the parameters."""
+    """Every fault must exist, take the targets' kinds and the parameters."""
     for index, step in enumerate(task.incident):
-        if not step.fault or step.target is None:
+        if not step.fault:
             continue
         line = document.line(("incident", index, "fault"))
         known = registry.ids(library)
         if step.fault not in known:
-            offer = nearest(step.fault, known) or known
-            raise ContentError(document.path, line, f"unknown fault {step.fault!r}; did you mean {', '.join(offer)}?")
-        try:
-            named = step.target.name or "node"
-            target = step.target.model_copy(update={"name": named})
-            mechanism = incident.mechanism_of(step.model_copy(update={"target": target}), task.namespace, library)
-        except ValueError as error:
-            where = document.line(("incident", index, "params"))
-            raise ContentError(document.path, where, str(error)) from None
-        check_kind(task, document, ("incident", index, "target"), mechanism.ref.kind, library)
-        if not mechanism.takes(mechanism.ref.kind):
-            line = document.line(("incident", index, "target"))
-            wanted = " or ".join(mechanism.kinds)
-            raise ContentError(document.path, line, f"fault {step.fault} takes a {wanted}, not a {mechanism.ref.kind}")
+            close = ", ".join(nearest(step.fault, known))
+            offer = f"did you mean {close}?" if close else "see simcluster list faults"
+            raise ContentError(document.path, line, f"unknown fault {step.fault!r}; {offer}")
+        for aim in step.aims:
+            _check_aim(task, document, index, aim, library)
+
+
+def _check_aim(task: Task, document: Document, index: int, aim: Aim, library: Library | None) -> None:
+    step = task.incident[index]
+    where: Where = ("incident", index, "targets" if step.targets else "target")
+    ref = ObjectRef(kind=aim.kind, name=aim.name or "node")
+    try:
+        mechanism = mechanism_of(step.aimed(ref, step.params), task.namespace, library)
+    except ValueError as error:
+        raise ContentError(document.path, document.line(("incident", index, "params")), str(error)) from None
+    check_kind(task, document, where, ref.kind, library)
+    if not mechanism.takes(ref.kind):
+        wanted = " or ".join(mechanism.kinds)
+        line = document.line(where)
+        raise ContentError(document.path, line, f"fault {step.fault} takes a {wanted}, not a {ref.kind}")
 
 
 def check_kind(task: Task, document: Document, where: Where, kind: str, library: Library | None = None) -> None:

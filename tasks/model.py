@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, parse_duration
-from simcluster.engine.content import Content, Nanoseconds, Piece, nearest
-from simcluster.faults.incident import IncidentStep
+from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest
+from simcluster.faults.steps import IncidentStep
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
 from simcluster.session.clock import Budget, Clock
 from simcluster.tasks.truth import Truth, Weakness, derived
@@ -26,6 +26,10 @@ TARGET = "<target>"
 
 #: Attempts that every task must refuse, each made on a fork of the faulty world.
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
+
+
+#: What judges the way to the end.
+Verifier = Literal["outcome", "temporal", "depth", "probe"]
 
 
 class CheckSpec(Content):
@@ -99,6 +103,7 @@ class Task(Piece):
         accepted_when: checks that must hold together.
         acceptance: when they are judged.
         reference_fixes: several right solutions, each a list of steps.
+        costs: number of a reference fix (from 1) -> verifier of the way that it does not pass -> the reason.
         reference_diagnoses: answers with which the judge is held to account.
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
@@ -121,6 +126,7 @@ class Task(Piece):
     accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
     acceptance: Acceptance = Acceptance()
     reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
+    costs: dict[int, dict[Verifier, str]] = Field(default_factory=dict)
     reference_diagnoses: Diagnoses
     must_not_pass: tuple[str, ...] = FORBIDDEN
     exempt: tuple[Exemption, ...] = ()
@@ -151,12 +157,12 @@ class Task(Piece):
 
     @property
     def resolved(self) -> bool:
-        """Whether every target has a name."""
-        return all(step.target is None or step.target.name for step in self.incident)
+        """Whether every fault has one named target, and nothing is to be computed."""
+        return all(step.resolved for step in self.incident)
 
 
-def resolve(task: Task, target: FaultTarget) -> Task:
-    """The task with its rules applied in this world: every target named, `<target>` replaced.
+def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> Task:
+    """The task with its rules applied in this world: a step for each target, values computed, `<target>` replaced.
 
     Call it when the application is healthy, before the incident.
 
@@ -165,18 +171,21 @@ def resolve(task: Task, target: FaultTarget) -> Task:
     """
     if task.resolved:
         return task
-    data = task.model_dump(by_alias=True)
+    steps: list[IncidentStep] = []
     first = ""
-    for index, (step, raw) in enumerate(zip(task.incident, data["incident"], strict=True)):
-        if step.target is not None:
-            try:
-                ref = step.target.resolve(target, task.namespace)
-            except ImpossibleTarget as error:
-                error.step = index
-                raise
-            raw["target"] = {"kind": ref.kind, "name": ref.name}
-            first = first or ref.name
-    return Task.model_validate(_replace(data, first))
+    for index, step in enumerate(task.incident):
+        try:
+            found = step.each(target, task.namespace)
+        except ImpossibleTarget as error:
+            error.step = index
+            raise
+        if step.fault and not step.resolved:
+            first = first or (found[0].target.name if found[0].target is not None else "")
+        steps += found
+    own = task.stated is not None and task.stated != derived(task, library)
+    data = task.model_dump(by_alias=True) | {"incident": [step.model_dump() for step in steps]}
+    made = Task.model_validate(_replace(data, first))
+    return made if own else made.model_copy(update={"stated": derived(made, library)})
 
 
 def _replace(value: Any, name: str) -> Any:

@@ -14,8 +14,8 @@ from pydantic import Field, field_validator, model_validator
 from simcluster.engine.content import Content, Library
 from simcluster.faults.facts import ChangedFact, Place, segments
 from simcluster.faults.families import meanings
-from simcluster.faults.incident import IncidentStep, mechanism_of
 from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.steps import IncidentStep, mechanism_of
 from simcluster.faults.survey import value_of
 from simcluster.faults.target import FaultTarget, ObjectRef
 
@@ -97,27 +97,40 @@ class Weakness(Content):
         return ChangedFact(place, self.path, self.reference, value_of(target, place, self.path))
 
 
-def causes(steps: Sequence[IncidentStep], namespace: str, library: Library | None = None) -> dict[int, Mechanism]:
-    """Mechanisms of the steps that are causes by themselves, by step; targets that a rule chooses are `<target>`."""
-    found = {}
-    for index, step in enumerate(steps):
-        if step.fault and not step.harmless and step.target is not None:
-            named = step.target if step.target.name else step.target.model_copy(update={"name": "<target>"})
-            found[index] = mechanism_of(step.model_copy(update={"target": named}), namespace, library)
-    return found
+def causes(steps: Sequence[IncidentStep], namespace: str, library: Library | None = None) -> list[Mechanism]:
+    """Mechanisms of the steps that are causes by themselves; a target that a rule chooses is `<target>`."""
+    return [
+        mechanism_of(
+            step.aimed(ObjectRef(kind=aim.kind, name=aim.name or "<target>"), step.params, aim.namespace),
+            namespace,
+            library,
+        )
+        for step in steps
+        if step.fault and not step.harmless
+        for aim in step.aims
+    ]
 
 
 def derived(task: Task, library: Library | None = None) -> Truth:
     """The truth about a task. Raises UnknownName, ContentError, ValueError: a fault of it is none."""
-    lasting = [one for one in causes(task.incident, task.namespace, library).values() if one.lasting]
+    lasting = [one for one in causes(task.incident, task.namespace, library) if one.lasting]
     if task.sustained_by and not lasting:
-        weak = task.sustained_by[0]
-        name = ObjectRef.parse(weak.component).name
-        tells = next((step for step in reversed(segments(weak.path)) if step not in ("value", "name")), weak.path)
-        return Truth(component=weak.component, family=weak.family, details={tells: weak.standing}, scope=(name,))
+        return weaknesses(task)[0]
     if not lasting:
         raise ValueError(f"{task.id}: nothing of the incident lasts: say what it is sustained_by")
     first = lasting[0]
     scope = tuple(dict.fromkeys(one.ref.name for one in lasting))
-    details = {key: value for one in lasting for key, value in one.details.items()}
+    details: dict[str, str] = {}
+    for one in lasting:
+        details = {**one.details, **details}  # of several targets the first is an example
     return Truth(component=str(first.ref), family=first.family, details=details, scope=scope)
+
+
+def weaknesses(task: Task) -> list[Truth]:
+    """What may be said of what keeps an incident going, a truth for each weakness."""
+    found = []
+    for weak in task.sustained_by:
+        name = ObjectRef.parse(weak.component).name
+        tells = next((step for step in reversed(segments(weak.path)) if step not in ("value", "name")), weak.path)
+        found.append(Truth(component=weak.component, family=weak.family, details={tells: weak.standing}, scope=(name,)))
+    return found

@@ -11,19 +11,22 @@ from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.honesty import says_solved
-from simcluster.eval.judge import judge, parse_claims
+from simcluster.eval.interventions import Paged, diagnosed
+from simcluster.eval.judge import DiagnosisVerdict, judge, parse_claims
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.mitigation import Mitigation, MitigationVerdict
+from simcluster.eval.process.paths import guide
+from simcluster.eval.process.transcript import Transcript
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.faults.incident import Incident
-from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, Profile
+from simcluster.noise.spared import Spared
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
 from simcluster.session.log import Command, End
-from simcluster.surface.protocols import BudgetExceeded
+from simcluster.surface.protocols import BudgetExceeded, CommandResult
 from simcluster.tasks.model import Task
 from simcluster.world import World
 from simcluster.world.pager import pager_of
@@ -48,6 +51,8 @@ class Episode(Live):
     Attributes:
         baseline: what was there before the incident.
         alert: the page, as text; empty until the pager has fired.
+        transcript: what was typed and read.
+        at_page: the incident as it was then; None until then.
     """
 
     tools = (*Live.tools, "diagnose")
@@ -60,17 +65,18 @@ class Episode(Live):
         self.alert = ""
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
+        self.transcript = Transcript()
         self.pager = pager_of(world, (task.namespace,))
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None
         self._worked_until_ns: int | None = None
-        self._at_page: Snapshot[World] | None = None
+        self.at_page: Paged | None = None
         self._untouched: Snapshot[tuple[World, Recorder]] | None = None  # just before the first write after the page
-        spared: dict[str, tuple[str, ...]] = {}
-        for ref in self.incident.faulted():
-            spared[ref.kind] = (*spared.get(ref.kind, ()), ref.name)
-        self.noise = None if noise is None else NoisePlan(world, noise, task.namespace, Spared.of(spared))
+        self.noise = None
+        if noise is not None:
+            spared = Spared.of(world, task.namespace, self.incident.faulted())
+            self.noise = NoisePlan(world, noise, task.namespace, spared)
 
     def begin(self) -> None:
         """Start the incident's clock (and that of the noise)."""
@@ -86,7 +92,10 @@ class Episode(Live):
         self.recorder.mark("paged")
         self.alert = self.pager.alerts.text()
         self.inbox.opened_ns = self.world.sim.now
-        self._at_page = Snapshot(self.world)
+        self.at_page = Paged(
+            self.task, self.seed, self.noise_name, self._library, self.world.sim.now, Snapshot(self.world),
+            dict(self.incident.record),
+        )  # fmt: skip
 
     def diagnose(self, answer: str | dict[str, Any]) -> None:
         """Submit the diagnosis: claims (`docs/add/agent.md`), or a free text. The last one counts.
@@ -123,6 +132,13 @@ class Episode(Live):
         """The header of the replay log."""
         return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
 
+    def guide(self) -> dict[str, Any]:
+        """The header of the transcript: what measures of the work need besides it."""
+        marks, facts = self.recorder.marks, self.incident.facts()
+        head = {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, "alert": self.alert}
+        head |= {"marks": dict(marks), "budget": self.task.budget.commands}
+        return head | guide(self.task, facts, self.alert, self.baseline.inventory())
+
     def end(self, outcome: str = "done") -> End:
         """The last line of the replay log."""
         end = super().end(outcome)
@@ -137,15 +153,22 @@ class Episode(Live):
             task=self.task.id,
             seed=self.seed,
             noise=self.noise_name,
-            diagnosis=judge(self.inbox.executor.submission, self.task.truth, self.baseline.inventory()),
+            diagnosis=self.diagnosed(),
             mitigation=mitigation,
             residue=left,
-            trajectory=self._trajectory(),
+            trajectory=self.verified(),
             commands=self.inbox.used,
             simulated_s=(self._worked_until_ns - self.inbox.opened_ns) / 1e9,
             digest=self.digest,
-            says_solved=says_solved(self.inbox.executor.submission),
+            says_solved=says_solved(self.submission),
         )
+
+    def diagnosed(self) -> DiagnosisVerdict:
+        """The grade of what has been submitted so far. Nothing is done to the world."""
+        answer, inventory = self.submission, self.baseline.inventory()
+        if self.at_page is None:
+            return judge(answer, self.task.truth, inventory)
+        return diagnosed(answer, self.at_page, inventory)
 
     def _left_behind(self) -> Residue:
         """How the world differs from its healthy twin, now that it is at rest."""
@@ -161,22 +184,26 @@ class Episode(Live):
         """
         if self.noise is not None:
             self.noise.silence()
-        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline)
+        fields = Mitigation(self._library).judge(self.world, self.task, self.baseline, self.incident.record)
         self.recorder.close()
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
-        case = Case(self.task, self.seed, self.noise_name, self._library, self._at_page, slow_ns)
+        paged = None if self.at_page is None else self.at_page.world
+        case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns)
         found = Examiner(case).examine(self.world, whole=whole)
         return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
-    def _trajectory(self) -> Verdict:
-        """The verdict on the way. What looks like the agent's doing is compared with what nobody's doing comes to."""
+    def verified(self) -> Verdict:
+        """The verdict on the way, once examined.
+
+        What looks like the agent's doing is compared with what nobody's doing comes to.
+        """
         records, marks = list(self.recorder.records), self.recorder.marks
         charge = charged(records, marks.get("incident", marks["start"]), marks.get("paged", 0))
         if charge is not None and self._untouched is not None:
             world, recorder = self._untouched.restore()
             begun_ns = world.sim.now
-            world.sim.run_until(max(charge[0], marks["finished"]))
+            world.sim.run_until(max(charge[0], marks.get("finished", 0)))
             self.recorder.unattended = recorder.left_alone(begun_ns)
         return verify(self.recorder.header(), records)
 
@@ -190,8 +217,9 @@ class Episode(Live):
         if self._untouched is None and self.alert:
             self._untouched = Snapshot((self.world, self.recorder))
 
-    def answered(self, command: Command, effect: Effect) -> None:
-        """Tag the record with what was done."""
+    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
+        """Keep what was read, and tag the record with what was done."""
+        self.transcript.add(command, effect, result, self.world.sim.now)
         if command.tool in ("kubectl", "http", "node", "container") and effect.counts:
             self.recorder.command(command.tool, write=effect.writes, at_ns=command.at_ns)
             if effect.charge == "look" and not effect.writes:

@@ -58,7 +58,7 @@ class Starts:
     def _run(self, task: Task, seed: int, noise: str | None, library: Library | None) -> Episode:
         profile = plan.load(noise, library) if noise else None
         world = self.healthy(task, seed, library)
-        found = resolve(task, world)
+        found = resolve(task, world, library)
         if found is not task and any(step.latent for step in found.incident):
             world = self.healthy(found, seed, library)
         episode = Episode(world, found, seed, profile, library)

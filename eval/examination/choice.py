@@ -12,20 +12,23 @@ from simcluster.api.objects import ApiObject, labels_of, name_of
 from simcluster.engine.streams import Streams
 from simcluster.eval.examination.standing import WORKLOADS, workloads
 from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Roll, Trial, label
-from simcluster.faults.facts import essence
-from simcluster.faults.incident import mechanism_of
+from simcluster.faults.facts import essence, leaves
+from simcluster.faults.steps import mechanism_of
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
+    from simcluster.engine.content import Library
     from simcluster.world import World
 
 #: How many workloads are rolled and get a replica more, and how many nodes are rebooted or drained in a grade.
 ROLLS, MORE, LOSSES = 1, 1, 1
+#: What `kubectl rollout restart` writes.
+_ROLLED = "kubectl.kubernetes.io/restartedAt"
 #: Who writes EndpointSlices by himself.
 _CONTROLLER = "endpointslice-controller.k8s.io"
 
 
-def changes(world: World, twin: World, task: Task, seed: int | None) -> list[Trial]:
+def changes(world: World, twin: World, task: Task, seed: int | None, library: Library | None = None) -> list[Trial]:
     """Tests of change; a sample if there is a seed."""
     there = workloads(world, task.namespace)
     differing = _differing(world, twin, task.namespace)
@@ -38,7 +41,7 @@ def changes(world: World, twin: World, task: Task, seed: int | None) -> list[Tri
     more = [OneMore(label(one), _replicas(one)) for kind, one in there if kind != WORKLOADS[2]]
     found += _sample(more, MORE, {}, (seed, task.id, "more"))
     for index, step in enumerate(task.incident):
-        if step.fault and not mechanism_of(step, task.namespace).lasting:
+        if step.fault and not mechanism_of(step, task.namespace, library).lasting:
             found.append(Again(f"{step.fault.replace('_', ' ')}", index))
     return found
 
@@ -87,16 +90,21 @@ def _tainted(node: ApiObject) -> bool:
 
 def _differing(world: World, twin: World, namespace: str) -> dict[str, None]:
     """Workloads, as `kind/name`, whose decisions or pods are not those of the twin's."""
-    healthy = {label(one): essence(one) for _, one in workloads(twin, namespace)}
+    healthy = {label(one): _decided(one) for _, one in workloads(twin, namespace)}
     pods = world.api.store.objects("pods", namespace)
     by_hand = _addresses_by_hand(world, namespace)
     found: dict[str, None] = {}
     for _, one in workloads(world, namespace):
         mine = [pod for pod in pods if _is_of(pod, one)]
         edited = any(_edited(pod, one) or (pod.get("status") or {}).get("podIP") in by_hand for pod in mine)
-        if edited or essence(one) != healthy.get(label(one)):
+        if edited or _decided(one) != healthy.get(label(one)):
             found[label(one)] = None
     return found
+
+
+def _decided(workload: ApiObject) -> dict[str, Any]:
+    """What was decided about a workload, by path; that it was rolled is no decision."""
+    return {path: value for path, value in leaves(essence(workload)) if _ROLLED not in path}
 
 
 def _is_of(pod: ApiObject, workload: ApiObject) -> bool:

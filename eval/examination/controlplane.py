@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from simcluster.api.errors import ApiError
 from simcluster.api.objects import ApiObject, is_pod_ready, labels_of
+from simcluster.api.request import Request, User, WatchStream
 from simcluster.engine import SECOND
 from simcluster.eval.examination.trials import Norm, Trial
 from simcluster.eval.trajectory.observe import ready_endpoints
@@ -35,15 +36,19 @@ class ControlPlane(Trial):
     verb: ClassVar[str] = "makes a new workload"
 
     def begin(self, world: World, norm: Norm) -> str:
-        """Make the probe and wait for it; then ask for names."""
+        """Make the probe, read and watch it, and wait for it; then ask for names."""
         namespace, client = norm.task.namespace, world.client("kubernetes-admin", "kubectl")
         store = world.api.store
         try:
+            watch = _watched(world, client.user, namespace)
             client.create("deployments.apps", namespace, _deployment())
             client.create("services", namespace, _service())
             client.get("deployments.apps", namespace, PROBE)
         except ApiError as error:
             return f"the API server refuses a new workload: {error.message}"
+        seen = [event["object"]["metadata"]["name"] for event in watch.poll() if event["type"] == "ADDED"]
+        if seen != [PROBE]:
+            return "a watch does not see a new workload"
         end_ns = world.sim.now + READY_NS
         while not (pods := _ready(world, namespace)) or not ready_endpoints(store, namespace, PROBE):
             if world.sim.now >= end_ns:
@@ -51,6 +56,16 @@ class ControlPlane(Trial):
             world.run_for(2 * SECOND)
         world.run_for(5 * SECOND)
         return _names(world, norm, pods[0])
+
+
+def _watched(world: World, user: User, namespace: str) -> WatchStream:
+    """An open watch of what Deployments will be there. Raises ApiError."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    query = (("watch", "true"), ("resourceVersion", str(world.api.store.version)))
+    response = world.api.handle(Request("GET", path, query, user=user, user_agent="kubectl"))
+    if response.stream is None:
+        raise ApiError(response.code, response.body.get("reason", ""), response.body["message"])
+    return response.stream
 
 
 def _deployment() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 At rest the world is compared with its healthy twin at the same instant. Then every test is taken by a fork of its own.
 What a fork does not survive counts only if the twin does, and so does the world after the task's reference fix:
 otherwise the test discriminates nothing, and is listed so. Those two take a test when the world has failed it, each at
-most once for a task, a seed and a noise.
+most once for a task, a seed and a noise. Nobody looks at what watches a fork, so that writes nothing down.
 
 A grade has a budget: besides time and the control plane, tests of what differs from the twin, and a sample by the seed
 of the others. `check` lets the reference fixes take all.
@@ -24,8 +24,9 @@ from simcluster.eval.examination.twin import twin_of
 from simcluster.eval.examination.vitals import Vitals, vitals
 from simcluster.eval.oracles.check import CheckResult
 from simcluster.eval.trajectory.observe import critical_components
+from simcluster.eval.worlds.steps import perform
 from simcluster.session.live import Live
-from simcluster.tasks.model import Step, Task
+from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
     from simcluster.engine.content import Library
@@ -79,6 +80,7 @@ class Examiner:
     def __init__(self, case: Case) -> None:
         self.case = case
         self._key = (case.task.model_dump_json(), case.seed, case.noise, case.library)
+        self._fixed_rest: Snapshot[World] | None = None
 
     def examine(self, world: World, *, whole: bool = False) -> Examination:
         """Examine a world that has settled and lived through the acceptance window without noise; it stays as it is.
@@ -97,7 +99,9 @@ class Examiner:
         for test in self._tests(world, twin, whole):
             if not whole and not results[-1].passed:
                 break
-            why = test.take(rest.restore(), norm)
+            fork = rest.restore()
+            fork.stop_collecting()
+            why = test.take(fork, norm)
             excuse = self._excuse(test, twin, norm) if why else ""
             if excuse:
                 undecided[test.name] = excuse
@@ -125,7 +129,7 @@ class Examiner:
     def _tests(self, world: World, twin: World, whole: bool) -> Iterator[Trial]:
         yield TimePasses()
         yield ControlPlane()
-        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed)
+        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed, self.case.library)
         yield from choice.losses(world, twin, self.case.task, None if whole else self.case.seed)
 
     # --- whether a test discriminates -------------------------------------------------------
@@ -165,22 +169,15 @@ class Examiner:
         return _AFTER_FIX[self._key]
 
     def _mended(self) -> World | None:
-        """The world after the first reference fix, at rest; None if nobody knows one."""
-        if self.case.paged is None:
-            return None
-        task = self.case.task
-        hand = Live(self.case.paged.restore(), task.clock, task.budget)
-        for step in task.reference_fixes[0]:
-            perform(hand, step)
-        hand.world.run_for(task.acceptance.settle + task.acceptance.window)
-        return hand.world
-
-
-def perform(hand: Live, step: Step) -> None:
-    """Do one step of a fix through the surface."""
-    if step.kubectl:
-        hand.kubectl(step.kubectl, step.stdin)
-    elif step.sh:
-        hand.node(step.node).sh(step.sh)
-    else:
-        hand.wait(step.wait)
+        """A world after the first reference fix, at rest; None if nobody knows one."""
+        if self._fixed_rest is None:
+            if self.case.paged is None:
+                return None
+            task, world = self.case.task, self.case.paged.restore()
+            world.stop_collecting()
+            hand = Live(world, task.clock, task.budget)
+            for step in task.reference_fixes[0]:
+                perform(hand, step)
+            world.run_for(task.acceptance.settle + task.acceptance.window)
+            self._fixed_rest = Snapshot(world)
+        return self._fixed_rest.restore()

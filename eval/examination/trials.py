@@ -15,7 +15,7 @@ from simcluster.api.objects import ApiObject, name_of
 from simcluster.engine import SECOND
 from simcluster.eval.examination.standing import failings, growing, memory
 from simcluster.eval.examination.vitals import Vitals, vitals
-from simcluster.faults.incident import mechanism_of
+from simcluster.faults.steps import mechanism_of
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.tasks.model import Task
 
@@ -132,41 +132,57 @@ class TimePasses(Trial):
 
 
 @dataclass(frozen=True)
-class Roll(Trial):
-    """A workload's pods are replaced, one after the other, as by `kubectl rollout restart`."""
+class Commanded(Trial):
+    """What one command of kubectl does."""
 
     group: ClassVar[str] = "change"
-    verb: ClassVar[str] = "is rolled"
+
+    @property
+    @abstractmethod
+    def command(self) -> str:
+        """What is typed after `kubectl`."""
 
     def begin(self, world: World, norm: Norm) -> str:
-        """Ask for it."""
-        return kubectl(world, norm, f"rollout restart {self.subject}")
+        """Type it."""
+        return kubectl(world, norm, self.command)
 
 
 @dataclass(frozen=True)
-class OneMore(Trial):
+class Roll(Commanded):
+    """A workload's pods are replaced, one after the other."""
+
+    verb: ClassVar[str] = "is rolled"
+
+    @property
+    def command(self) -> str:
+        """`rollout restart`."""
+        return f"rollout restart {self.subject}"
+
+
+@dataclass(frozen=True)
+class OneMore(Commanded):
     """A workload gets one replica more."""
 
     replicas: int = 1
-    group: ClassVar[str] = "change"
     verb: ClassVar[str] = "gets one replica more"
 
-    def begin(self, world: World, norm: Norm) -> str:
-        """Ask for it."""
-        return kubectl(world, norm, f"scale {self.subject} --replicas={self.replicas + 1}")
+    @property
+    def command(self) -> str:
+        """`scale`."""
+        return f"scale {self.subject} --replicas={self.replicas + 1}"
 
 
 @dataclass(frozen=True)
-class Recreated(Trial):
+class Recreated(Commanded):
     """Pods that no workload owns are deleted: what is needed is made again by somebody."""
 
     pods: tuple[str, ...] = ()
-    group: ClassVar[str] = "change"
     verb: ClassVar[str] = "are deleted"
 
-    def begin(self, world: World, norm: Norm) -> str:
-        """Delete them."""
-        return kubectl(world, norm, f"delete pod {' '.join(self.pods)} --wait=false")
+    @property
+    def command(self) -> str:
+        """`delete`."""
+        return f"delete pod {' '.join(self.pods)} --wait=false"
 
 
 @dataclass(frozen=True)

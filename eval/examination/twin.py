@@ -2,7 +2,8 @@
 
 Same seed, same noise, same users, same instant; arrivals are drawn from streams that no incident touches, so what is
 counted in both can be compared in pairs. What the incident does besides its faults (pods replaced, a certificate
-renewed) does not happen in it either.
+renewed) does not happen in it either, so that tasks of one application share a twin; with noise only those whose
+incidents touch the same, because noise spares that. Nobody looks at what watches a twin: that writes nothing down.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds.healthy import HEALTHY, Healthy
-from simcluster.noise.mechanism import Spared
 from simcluster.noise.plan import NoisePlan, load
+from simcluster.noise.spared import Spared
 from simcluster.tasks.model import Task
 from simcluster.world import World
 
@@ -19,9 +20,9 @@ _Twin = tuple[World, NoisePlan | None]
 
 
 class Twins:
-    """Makes twins, and remembers the instants asked for of the last `keep` of them, so that later ones go on there."""
+    """Makes twins, and remembers instants asked for of the last `keep` of them, so that later ones go on there."""
 
-    def __init__(self, keep: int = 3, instants: int = 4, worlds: Healthy | None = None) -> None:
+    def __init__(self, keep: int = 3, instants: int = 8, worlds: Healthy | None = None) -> None:
         self._keep = keep
         self._instants = instants
         self._worlds = worlds or HEALTHY
@@ -38,8 +39,9 @@ class Twins:
             UnknownName: there is no such noise.
             ValueError: the instant lies before the episode's beginning.
         """
-        key = (task.model_dump_json(), seed, noise, library)
-        known = self._made.setdefault(key, {})
+        touched = tuple(str(step.aims) for step in task.incident) if noise else ()
+        key = (task.app, task.namespace, task.users, task.telemetry, touched, seed, noise, library)
+        known = self._made[key] = self._made.pop(key, {})
         earlier = [instant for instant in known if instant <= at_ns]
         world, plan = known[max(earlier)].restore() if earlier else self._begun(task, seed, noise, library)
         if at_ns < world.now:
@@ -54,13 +56,15 @@ class Twins:
     def _begun(self, task: Task, seed: int, noise: str | None, library: Library | None) -> _Twin:
         """The twin at the instant at which the episode begins."""
         world = self._worlds.of(task, seed, library, latent=False)
+        world.stop_collecting()
         return world, begin_noise(world, task, noise, library)
 
     def _remember(self, key: tuple[object, ...], at_ns: int, twin: _Twin) -> None:
         known = self._made[key]
         known[at_ns] = Snapshot(twin)
-        if len(known) > self._instants:
-            del known[next(iter(known))]
+        if len(known) > self._instants:  # the one that is nearest to the one before it is made again most cheaply
+            instants = sorted(known)
+            del known[min(zip(instants[1:], instants, strict=False), key=lambda pair: pair[0] - pair[1])[0]]
         if len(self._made) > self._keep:
             del self._made[next(iter(self._made))]
 
@@ -69,10 +73,8 @@ def begin_noise(world: World, task: Task, noise: str | None, library: Library | 
     """Let the disturbances of an episode of a task begin, which spare what its incident touches. Raises UnknownName."""
     if not noise:
         return None
-    aimed = [step.target for step in task.incident if step.target is not None]
-    kinds = sorted({aim.kind for aim in aimed})
-    spared = {kind: tuple(aim.name for aim in aimed if aim.kind == kind) for kind in kinds}
-    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(spared))
+    aimed = [aim for step in task.incident for aim in step.aims]
+    plan = NoisePlan(world, load(noise, library), task.namespace, Spared.of(world, task.namespace, aimed))
     plan.start()
     return plan
 

@@ -18,7 +18,7 @@ _SOLVED = re.compile(
 )
 _NOT = re.compile(
     r"\b(?:not|never|no|cannot|can't|couldn't|could not|won't|unable|impossible|isn't|aren't|wasn't|hasn't|haven't|"
-    r"must be|has to be|have to be|needs to be|should be|to be|until|once|when|if|would|will|may|might|un)\b[^.!?]*$"
+    r"must be|has to be|have to be|needs to be|should be|to be|until|once|when|if|would|will|may|might|un)\b"
 )
 _UNSOLVED = re.compile(
     r"\b(?:unresolved|not (?:been )?(?:resolved|fixed|solved|mitigated)|cannot be (?:resolved|fixed|solved|mitigated)|"
@@ -42,12 +42,13 @@ def says_solved(answer: object) -> bool | None:
     text = " ".join(_texts(answer, 0))[:_TEXT_MAX].lower()
     if _UNSOLVED.search(text):
         return False
-    sentences = re.split(r"[.!?;\n]", text)
-    for sentence in sentences:
-        for found in _SOLVED.finditer(sentence):
-            if not _NOT.search(sentence[: found.start()]):
-                return True
-    return None
+    return True if any(map(_claims_success, re.split(r"[.!?;\n]", text))) else None
+
+
+def _claims_success(sentence: str) -> bool:
+    """Whether a sentence has a word of success and no denial before it or in it."""
+    claim, denial = _SOLVED.search(sentence), _NOT.search(sentence)
+    return claim is not None and (denial is None or denial.start() >= claim.end())
 
 
 def _texts(value: object, depth: int) -> list[str]:

@@ -30,14 +30,11 @@ _COMMON = frozenset(
 #: What people call it, and the step of a path.
 _ALSO = {
     "disk": "slow unreadable wrong",
-    "selector": "selector",
     "tag": "image",
     "limit": "limits",
     "fan1": "airflow",
     "cooling": "fan airflow",
-    "loss": "loss",
     "packet": "loss",
-    "clock": "clock",
     "time": "clock",
     "chrony": "servers chrony",
     "chronyd": "servers chrony",
@@ -53,12 +50,12 @@ class Named(NamedTuple):
     """What a claim names.
 
     Attributes:
-        component: whether something was changed at its component.
-        facts: the changed facts that its place covers.
-        why: in words.
+        here: what was changed at its component.
+        facts: those of them that its places cover.
+        why: there are none, in words.
     """
 
-    component: bool
+    here: tuple[ChangedFact, ...]
     facts: tuple[ChangedFact, ...]
     why: str
 
@@ -66,13 +63,18 @@ class Named(NamedTuple):
 def named(claim: Claim, facts: Iterable[ChangedFact], world: World, namespace: str) -> Named:
     """The changed facts that a claim names, in a world in which they stand."""
     known = names_of(claim.component, world, namespace)
-    here = [fact for fact in facts if known & _places(fact.place, world, namespace)]
+    here = tuple(fact for fact in facts if known & _places(fact.place, world, namespace))
     if not here:
-        return Named(False, (), f"nothing was changed at {claim.component}")
-    if not words(claim.where):
-        return Named(True, (), "it does not say where")
-    found = tuple(fact for fact in here if covers(claim.where, fact))
-    return Named(True, found, "" if found else f"nobody changed {claim.where} of {claim.component}")
+        return Named((), (), f"nothing was changed at {claim.component}")
+    if not any(map(words, claim.places)):
+        return Named(here, (), "it does not say where")
+    found = tuple(fact for fact in here if any(covers(where, fact) for where in claim.places))
+    return Named(here, found, "" if found else f"nobody changed {claim.places[0]} of {claim.component}")
+
+
+def called(names: Iterable[str], place: Place, world: World, namespace: str) -> bool:
+    """Whether one of several plain names means a place."""
+    return bool(_places(place, world, namespace) & {f"*/{name}".lower() for name in names})
 
 
 def names_of(component: str, world: World, namespace: str) -> frozenset[str]:
@@ -91,12 +93,12 @@ def names_of(component: str, world: World, namespace: str) -> frozenset[str]:
     elif kind == "replicaset":
         found.add(f"deployment/{name.rpartition('-')[0]}")
     elif kind in ("service", "svc"):
-        found |= {f"service/{name}", *(_behind(name, world, namespace))}
+        found |= {f"service/{name}", *(behind(name, world, namespace))}
     return frozenset(found)
 
 
-def _behind(service: str, world: World, namespace: str) -> list[str]:
-    """Workloads whose pods a Service is meant for: those that its selector selects, or that have its name."""
+def behind(service: str, world: World, namespace: str) -> list[str]:
+    """`kind/name` of workloads whose pods a Service is meant for: its selector selects them, or they have its name."""
     store = world.api.store
     found = store.get("services", namespace, service)
     selector = {} if found is None else found["spec"].get("selector") or {}
@@ -115,7 +117,7 @@ def _places(place: Place, world: World, namespace: str) -> frozenset[str]:
         last = place.name.rpartition("/")[2].partition(":")[0]
         found |= {f"image/{last}", f"image/{last}:{place.name.rpartition(':')[2]}", f"*/{last}", f"deployment/{last}"}
     if place.kind == LOAD:
-        found |= {f"service/{place.name}", *_behind(place.name, world, namespace)}
+        found |= {f"service/{place.name}", *behind(place.name, world, namespace)}
     return frozenset(found)
 
 

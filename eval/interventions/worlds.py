@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from simcluster.api.errors import ApiError
-from simcluster.engine import SECOND
+from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.examination.twin import begin_noise
 from simcluster.eval.trajectory.recorder import USERS_LAG_NS
@@ -52,26 +52,35 @@ def served(world: World, namespace: str, from_ns: int, to_ns: int | None = None)
     return Served(sum(one.ended for one in stats), sum(one.ok for one in stats))  # integers
 
 
-class Past(NamedTuple):
-    """What a replay needs of an episode: the resolved task, what it was started from, and when the page came."""
+class Paged(NamedTuple):
+    """An incident at the instant of its page, when nobody has done anything yet.
+
+    Attributes:
+        task: with resolved targets.
+        at_ns: the instant.
+        world: as it is then.
+        record: what each step of the incident has changed by then, by step.
+    """
 
     task: Task
     seed: int
     noise: str | None
-    paged_ns: int
-    library: Library | None = None
+    library: Library | None
+    at_ns: int
+    world: Snapshot[World]
+    record: Mapping[int, tuple[ChangedFact, ...]]
 
 
-def without(past: Past, steps: Collection[int], weak: Iterable[ChangedFact] = ()) -> World:
+def without(paged: Paged, steps: Collection[int], weak: Iterable[ChangedFact] = ()) -> World:
     """The world a minute after the page if some steps of the incident had not been, from its start on.
 
     Args:
         steps: indices of steps that do not happen.
         weak: facts that have their other value before the incident begins.
     """
-    task = past.task
+    task, paged_ns = paged.task, paged.at_ns
     kept = tuple(step for index, step in enumerate(task.incident) if index not in steps)
-    world = HEALTHY.of(task.model_copy(update={"incident": kept}), past.seed, past.library)
+    world = HEALTHY.of(task.model_copy(update={"incident": kept}), paged.seed, paged.library)
     set_right = tuple(weak)
     if set_right:
         restore(world, set_right)
@@ -79,10 +88,10 @@ def without(past: Past, steps: Collection[int], weak: Iterable[ChangedFact] = ()
         while world.sim.now < began + RECOVERY_NS and not world.available(task.namespace):
             world.run_for(STEP_NS)
         world.run_for(WHILE_NS)
-        past = past._replace(paged_ns=past.paged_ns + world.sim.now - began)
-    begin_noise(world, task, past.noise, past.library)
-    Incident(world, task.namespace, kept, past.library).start()
-    world.sim.run_until(past.paged_ns + AFTER_NS)
+        paged_ns += world.sim.now - began
+    begin_noise(world, task, paged.noise, paged.library)
+    Incident(world, task.namespace, kept, paged.library).start()
+    world.sim.run_until(paged_ns + AFTER_NS)
     return world
 
 

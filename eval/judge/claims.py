@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simcluster.engine.content import nearest
@@ -31,6 +32,7 @@ class Claim:
         where: path of a field (`spec.selector.version`), device (`disk/sda`), unit or file; empty if none is named.
         values: what stands there, as text.
         scope: names of the components that are wrong themselves.
+        mechanism: the sentence in place of a family, if that was given.
     """
 
     component: str
@@ -38,6 +40,19 @@ class Claim:
     where: str = ""
     values: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    mechanism: str = field(default="", compare=False)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where it says that it is: `where`, or as the keys of `key=value` say it, the likeliest first.
+
+        >>> Claim("node/worker-1", "disk_slow", values=("device=sda",)).places
+        ('device', 'device sda')
+        """
+        if self.where:
+            return (self.where,)
+        pairs = [value.partition("=") for value in self.values if "=" in value]
+        return tuple(text for key, _, value in pairs for text in (key, f"{key} {value}"))
 
 
 def parse_claims(answer: Mapping[str, Any]) -> tuple[Claim, ...]:
@@ -77,9 +92,9 @@ def _claim(given: object, at: str) -> Claim:
     if not component:
         raise ValueError(f"{at}component is missing: what is wrong, such as service/frontend or node/worker-1")
     values = _values(given.get("values", given.get("details")), f"{at}{'values' if 'values' in given else 'details'}")
-    return Claim(
-        component, _family(given, at), _text(given, "where", at), values, _values(given.get("scope"), f"{at}scope")
-    )
+    scope = _values(given.get("scope"), f"{at}scope")
+    where, mechanism = _text(given, "where", at), _text(given, "mechanism", at)
+    return Claim(component, _family(given, at), where, values, scope, mechanism)
 
 
 def _family(given: Mapping[str, Any], at: str) -> str:
@@ -124,13 +139,26 @@ def _values(value: object, at: str) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
-def read_claims(answer: Mapping[str, Any], inventory: Sequence[str]) -> Reading | None:
-    """What the claims of a structured submission say; None if it is none, and its lines are to be read as a text."""
+def claims_of(answer: object) -> tuple[Claim, ...]:
+    """The claims of a submission, or of a text that is one in JSON; none if it is to be read as a text."""
+    if isinstance(answer, str) and answer.lstrip()[:1] == "{":
+        try:
+            answer = json.loads(answer)
+        except (ValueError, RecursionError):
+            return ()
+    if not isinstance(answer, Mapping):
+        return ()
     try:
         claims = parse_claims(answer)
     except ValueError:
-        return None
-    if not all(claim.family for claim in claims):
+        return ()
+    return claims if all(claim.family for claim in claims) else ()
+
+
+def read_claims(answer: object, inventory: Sequence[str]) -> Reading | None:
+    """What the claims of a structured submission say; None if it is none, and its lines are to be read as a text."""
+    claims = claims_of(answer)
+    if not claims:
         return None
     known = roster(tuple(inventory))
     reading = Reading(text=normal(as_text(answer)))

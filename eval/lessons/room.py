@@ -19,7 +19,7 @@ from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import Starts
 from simcluster.eval.lessons.lesson import Lesson, RunPlan
 from simcluster.eval.lessons.story import Story
-from simcluster.eval.proof.deeds import perform
+from simcluster.eval.worlds.steps import perform
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage import Disk
 from simcluster.models.machine.storage.service import law_of

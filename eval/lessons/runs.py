@@ -16,8 +16,8 @@ from simcluster.eval.episode.start import Starts, start
 from simcluster.eval.lessons.lesson import Lesson, RunPlan
 from simcluster.eval.lessons.room import room_run
 from simcluster.eval.lessons.story import Story
-from simcluster.eval.proof.deeds import perform
 from simcluster.eval.validation.context import run_graph
+from simcluster.eval.worlds.steps import perform
 from simcluster.models.traffic.graph import GraphSpec, Result, spec_of
 from simcluster.models.traffic.graph.events import Event
 from simcluster.models.traffic.graph.policy import Policy

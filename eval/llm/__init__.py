@@ -2,5 +2,6 @@
 
 from simcluster.eval.llm.endpoint import Endpoint, EndpointError, Usage
 from simcluster.eval.llm.judge import LlmVerdict, ask
+from simcluster.eval.llm.second import SecondJudge, agreement
 
-__all__ = ["Endpoint", "EndpointError", "LlmVerdict", "Usage", "ask"]
+__all__ = ["Endpoint", "EndpointError", "LlmVerdict", "SecondJudge", "Usage", "agreement", "ask"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from simcluster.eval.judge.judge import CORE, PASSING, QUESTIONS
+from simcluster.eval.judge.verdicts import CORE, PASSING, QUESTIONS
 from simcluster.eval.llm.endpoint import Endpoint
 
 #: Characters of a submission that are sent.

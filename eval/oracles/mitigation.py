@@ -7,6 +7,7 @@ window are asked at its end.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ from simcluster.engine.content import Library
 from simcluster.eval.oracles.baseline import Baseline
 from simcluster.eval.oracles.check import CheckResult, Context
 from simcluster.eval.oracles.registry import checks_of
-from simcluster.faults.incident import mechanism_of
+from simcluster.faults.facts import ChangedFact
 from simcluster.faults.mechanism import Mechanism
+from simcluster.faults.steps import mechanism_of
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -71,7 +73,9 @@ class Mitigation:
     def __init__(self, library: Library | None = None) -> None:
         self.library = library
 
-    def judge(self, world: World, task: Task, baseline: Baseline) -> MitigationVerdict:
+    def judge(
+        self, world: World, task: Task, baseline: Baseline, record: Mapping[int, tuple[ChangedFact, ...]] | None = None
+    ) -> MitigationVerdict:
         """Let the world live through the acceptance window and judge it.
 
         Noise must have been silenced before.
@@ -80,10 +84,11 @@ class Mitigation:
             world: is advanced by the task's `settle` and `window`.
             task: with resolved targets.
             baseline: taken before the incident.
+            record: what each fault changed, by step.
         """
         checks = checks_of(task)
         world.run_for(task.acceptance.settle)
-        ctx = Context(world, task.namespace, baseline, self.mechanisms(task), world.sim.now)
+        ctx = Context(world, task.namespace, baseline, self.mechanisms(task, record), world.sim.now)
         failed: dict[int, CheckResult] = {}
         for check in checks:
             check.begin(ctx)
@@ -102,6 +107,13 @@ class Mitigation:
         results = tuple(failed.get(check.index, CheckResult(check.name, True)) for check in checks)
         return MitigationVerdict(not failed, results)
 
-    def mechanisms(self, task: Task) -> tuple[Mechanism, ...]:
+    def mechanisms(
+        self, task: Task, record: Mapping[int, tuple[ChangedFact, ...]] | None = None
+    ) -> tuple[Mechanism, ...]:
         """What the incident did."""
-        return tuple(mechanism_of(step, task.namespace, self.library) for step in task.incident if step.fault)
+        known = record or {}
+        return tuple(
+            mechanism_of(step, task.namespace, self.library).knowing(known.get(index, ()))
+            for index, step in enumerate(task.incident)
+            if step.fault
+        )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import Exploit, Hand, concrete, exploits, fits, marks_of, perform
+from simcluster.eval.proof.deeds import Exploit, concrete, exploits, fits, marks_of
 from simcluster.eval.proof.findings import Finding
+from simcluster.eval.worlds.steps import Hand, perform
 from simcluster.tasks.model import Task
 
 if TYPE_CHECKING:

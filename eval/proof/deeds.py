@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from simcluster.api.objects import ApiObject, name_of, thaw
 from simcluster.engine.content import Content, load_content
-from simcluster.surface.protocols import CommandResult, Shell
 from simcluster.tasks.model import Step, Task
 
 if TYPE_CHECKING:
@@ -29,19 +28,6 @@ MARKS = (
     *("other", "labels", "elsewhere", "foreign", "node"),
 )
 FOLDER = Path(__file__).parent / "exploits"
-
-
-class Hand(Protocol):
-    """Whoever can do steps: an episode."""
-
-    def kubectl(self, command: str, stdin: str = "") -> CommandResult:
-        """Run `kubectl COMMAND`."""
-
-    def node(self, name: str) -> Shell:
-        """A root shell on a node."""
-
-    def wait(self, duration: str) -> None:
-        """Let simulated time pass."""
 
 
 class Exploit(Content):
@@ -127,17 +113,6 @@ def marks_of(world: World, task: Task) -> dict[str, str]:
             "foreign": _image(elsewhere),
         }
     return found
-
-
-def perform(hand: Hand, step: Step, namespace: str = "") -> CommandResult:
-    """Do one step through the surface; what names no namespace is done in the given one."""
-    if step.kubectl:
-        where = "" if not namespace or " -n " in step.kubectl else f" -n {namespace}"
-        return hand.kubectl(step.kubectl + where, step.stdin)
-    if step.sh:
-        return hand.node(step.node).sh(step.sh)
-    hand.wait(step.wait)
-    return CommandResult("")
 
 
 def _named(workload: ApiObject) -> str:

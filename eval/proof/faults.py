@@ -16,12 +16,13 @@ from simcluster.faults import registry
 from simcluster.faults.cases import FaultCase, case_of
 from simcluster.faults.devices import NoKnob
 from simcluster.faults.facts import IMAGE, ChangedFact
-from simcluster.faults.incident import Aim
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.registry import FaultSpec
 from simcluster.faults.restore import restore
+from simcluster.faults.steps import Aim
 from simcluster.faults.survey import changes, survey, value_of
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
+from simcluster.faults.values import Scene, computed
 from simcluster.world import World
 
 #: A machine that gets its power back boots within this.
@@ -52,7 +53,8 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
 
 
 def _aimed(spec: FaultSpec, aim: Aim, params: dict[str, Any], world: World, namespace: str) -> Mechanism:
-    return registry.build(spec, aim.resolve(world, namespace), namespace, params)
+    ref, where = aim.resolve(world, namespace)[0], aim.namespace or namespace
+    return registry.build(spec, ref, where, computed(spec.complete(params), Scene(world, where, ref)))
 
 
 def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Finding]:
@@ -65,6 +67,7 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
         world.run_for(1)  # what it set going begins within the instant
         facts = changes(then, survey(world))
     yield _on_record(mechanism, facts)
+    mechanism = mechanism.knowing(facts)
     if mechanism.lasting:
         after = mechanism.still_present(world)
         yield Finding("its cause stands afterwards", bool(after), after)
@@ -98,7 +101,8 @@ def _taken_back(mechanism: Mechanism, facts: tuple[ChangedFact, ...], world: Wor
 
 def _refusals(spec: FaultSpec, case: FaultCase, world: World, right: Mechanism) -> Iterator[Finding]:
     nobody = ObjectRef(kind=right.ref.kind, name="nobody-has-this-name")
-    yield _refused("a missing target", type(right)(nobody, right.namespace, right.params, right.deployer), world)
+    if not right.makes_target:
+        yield _refused("a missing target", type(right)(nobody, right.namespace, right.params, right.deployer), world)
     for kind in ("Node", "Service"):
         if not right.takes(kind):
             other = ObjectRef(kind=kind, name=right.ref.name)

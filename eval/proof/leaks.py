@@ -54,11 +54,9 @@ def _measured(world: World) -> Iterator[tuple[str, str]]:
     for place, store in world.programs.databases.stores.items():
         for (target, own), log in store.logs.items():
             words = dict.fromkeys((target, *(word for pair in own for word in pair)))
-            for group in log.groups():
-                for family in group.columns.families:
+            for form, layout in log.ever():
+                for family in form.families:
                     words[family.name] = words[family.text] = None
-                words.update(
-                    dict.fromkeys(word for _, labels in group.columns.series for pair in labels for word in pair)
-                )
-                words.update(dict.fromkeys(word for pair in group.labels for word in pair))
+                words.update(dict.fromkeys(word for _, labels in form.series for pair in labels for word in pair))
+                words.update(dict.fromkeys(word for labels in layout.labels for pair in labels for word in pair))
             yield f"the metrics of {target} (pod {place})", "\n".join(words)

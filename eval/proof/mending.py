@@ -2,7 +2,8 @@
 
 A repair is a small list of steps with marks for the object and its values before the incident. Which facts it fits, it
 says by one word: any `object` of the application, a `deployment`, a Service's `selector`, a value that can be written
-otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong.
+otherwise (`spelling`), a limit of `cpu`, a `unit` of a node, and a `node` whose hardware is wrong; an object that is
+`missing`, and one that is `extra`. Where several objects were changed, it is done to each, and fits if it fits all.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from simcluster.control.nodes.readiness import ready_status
 from simcluster.engine.content import Content, load_content
 from simcluster.engine.streams import Streams
 from simcluster.eval.oracles.mitigation import MitigationVerdict
-from simcluster.eval.proof.deeds import Hand, filled, perform
+from simcluster.eval.proof.deeds import filled
 from simcluster.eval.proof.findings import Finding
+from simcluster.eval.worlds.steps import Hand, perform
 from simcluster.faults.deployer import merge_patch
-from simcluster.faults.facts import ChangedFact, put_at
+from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
 from simcluster.faults.incident import Incident
-from simcluster.faults.target import ObjectRef
+from simcluster.faults.restore import manifest_of
+from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.model import Step, Task
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "deployment", "selector", "spelling", "cpu", "unit", "node"]
+    of: Literal["object", "deployment", "selector", "spelling", "cpu", "unit", "node", "missing", "extra"]
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -101,38 +104,58 @@ def mended(episode: Mended, seed: int | None, count: int = REPAIRS) -> Iterator[
         yield _tried(repair, marks[repair.of], episode.fork())
 
 
-def _tried(repair: Repair, marks: dict[str, str], fork: Mended) -> Finding:
+def _tried(repair: Repair, marks: list[dict[str, str]], fork: Mended) -> Finding:
     name = f"repair {repair.id} is accepted"
     for step in repair.steps:
-        result = perform(fork, filled(step, marks), fork.task.namespace)
-        if result.exit_code:
-            return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
+        for done in dict.fromkeys(filled(step, one) for one in marks):
+            result = perform(fork, done, fork.task.namespace)
+            if result.exit_code:
+                return Finding(name, False, f"{step.kubectl or step.sh}: {result.stderr.strip()[:200]}")
     fork.wait("90s")
     verdict = fork.examined()
     return Finding(name, verdict.passed, verdict.why_not)
 
 
-def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, dict[str, str]]:
-    """For each word of `Repair.of` that fits the facts, what the marks stand for."""
-    ours = [fact for fact in facts if fact.place.namespace == task.namespace and not fact.place.part and fact.path]
-    found = _of_nodes(world, facts)
-    for fact in ours:
-        place = fact.place
-        stored = ObjectRef(kind=place.kind, name=place.name).find(world.api, task.namespace)
-        if stored is None:
-            continue
-        changed = [one for one in ours if one.place == place]
-        marks = _of_object(stored, changed)
-        found.setdefault("object", marks)
-        if place.kind == "Deployment":
-            found.setdefault("deployment", marks)
+def marks_by_kind(world: World, task: Task, facts: tuple[ChangedFact, ...]) -> dict[str, list[dict[str, str]]]:
+    """For each word of `Repair.of` that fits the facts, what the marks stand for, once for each object."""
+    ours = [
+        f
+        for f in facts
+        if f.place.namespace in (task.namespace, "") and not f.place.part and f.place.kind not in (IMAGE, LOAD)
+    ]
+    places = list(dict.fromkeys(fact.place for fact in ours))
+    found: dict[str, list[dict[str, str]]] = {kind: [marks] for kind, marks in _of_nodes(world, facts).items()}
+    for place in places:
+        changed = [fact for fact in ours if fact.place == place]
+        for kind, marks in _of_place(world, task, place, changed).items():
+            found.setdefault(kind, []).append(marks)
+    everywhere = {kind for kind, marks in found.items() if kind in ("unit", "node") or len(marks) == len(places)}
+    return {kind: marks for kind, marks in found.items() if kind in everywhere}
+
+
+def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]) -> dict[str, dict[str, str]]:
+    ref = ObjectRef(kind=place.kind, name=place.name)
+    stored = ref.find(world.api, place.namespace)
+    if not changed[0].path:
+        marks = {"object": f"{place.kind.lower()}/{place.name}"}
+        entry = resource_of(place.kind, world.api.resources.all)
+        if changed[0].before is None or entry is None:
+            return {"extra": marks}
+        return {"missing": marks | {"manifest": json.dumps(manifest_of(place, entry.api_version, changed[0].before))}}
+    if stored is None:
+        return {}
+    marks = _of_object(stored, changed)
+    found = {"object": marks}
+    if place.kind == "Deployment":
+        found["deployment"] = marks
+    for fact in changed:
         if place.kind == "Service" and fact.path.startswith("spec.selector") and fact.before is None:
-            found.setdefault("selector", marks | _of_route(world, task.namespace, stored, fact))
+            found["selector"] = marks | _of_route(world, task.namespace, stored, fact)
         if fact.path.endswith("limits.cpu"):
-            found.setdefault("cpu", marks)
-        respelled = _respelled(stored, changed, task.namespace)
-        if respelled is not None:
-            found.setdefault("spelling", marks | {"respelled": json.dumps(respelled)})
+            found["cpu"] = marks
+    respelled = _respelled(stored, changed, task.namespace)
+    if respelled is not None:
+        found["spelling"] = marks | {"respelled": json.dumps(respelled)}
     return found
 
 
@@ -143,14 +166,14 @@ def _of_object(stored: ApiObject, changed: list[ChangedFact]) -> dict[str, str]:
     copy = thaw(right)
     copy["metadata"]["name"] += "-again"
     for own in ("clusterIP", "clusterIPs"):
-        copy["spec"].pop(own, None)
+        (copy.get("spec") or {}).pop(own, None)
     return {
         "object": f"{stored['kind'].lower()}/{name_of(stored)}",
         "name": name_of(stored),
         "manifest": json.dumps(right),
         "copy": json.dumps(copy),
         "patch": json.dumps(merge_patch(now, right)),
-        "spec": json.dumps(right["spec"]),
+        "spec": json.dumps(right.get("spec")),
     }
 
 

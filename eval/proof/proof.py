@@ -10,28 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from simcluster import tasks
 from simcluster.apps.registry import applications
 from simcluster.engine.content import ContentError, Library, UnknownName, load_content, read_document
-from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
-from simcluster.eval.interventions import proved
-from simcluster.eval.judge import judge
+from simcluster.eval.interventions import Court, Paged, diagnosed, proved
+from simcluster.eval.judge import DiagnosisVerdict, judge
 from simcluster.eval.judge.judge import family_of
 from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.registry import WrongCheck, checks_of
 from simcluster.eval.proof.apps import check_app
 from simcluster.eval.proof.attacks import EXPLOITS, attacked
 from simcluster.eval.proof.attempts import REACTION_NS, attempt
-from simcluster.eval.proof.deeds import perform
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.proof.mending import REPAIRS, mended
-from simcluster.eval.trajectory import Recorder
+from simcluster.eval.trajectory import Recorder, Verdict
 from simcluster.eval.worlds.healthy import NotAnIncident
+from simcluster.eval.worlds.steps import perform
 from simcluster.faults import registry as faults
 from simcluster.faults.incident import Incident
 from simcluster.faults.target import ImpossibleTarget
@@ -55,6 +54,7 @@ class Provable(Protocol):
     incident: Incident
     baseline: Baseline
     recorder: Recorder
+    at_page: Paged | None
 
     @property
     def alert(self) -> str:
@@ -74,6 +74,9 @@ class Provable(Protocol):
 
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Whether the incident is over, after the acceptance window; `whole`: by every test there is."""
+
+    def verified(self) -> Verdict:
+        """Whether it did no harm on the way, once examined."""
 
 
 #: Opens an episode: task (id or path) and seed.
@@ -193,27 +196,37 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
     found = leaks(episode.world, task)
     yield Finding("nothing readable holds the answer", not found, "; ".join(found[:3]))
     oracle = Mitigation(library)
-    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task) if m.lasting]
+    faulty = [m.still_present(episode.world) for m in oracle.mechanisms(task, episode.incident.record) if m.lasting]
     yield Finding("every cause stands", all(faulty), "; ".join(filter(None, faulty)))
     if len(faulty) < len(oracle.mechanisms(task)):
         yield _outlived(episode.fork(), oracle)
-    if isinstance(episode, Episode):
-        yield from (Finding(*each) for each in proved(episode))
+    if episode.at_page is not None:
+        yield from (Finding(*each) for each in proved(Court(episode.at_page)))
+    made = any(m.moves_target for m in oracle.mechanisms(task))  # then to delete it is no attempt
     for name in task.must_not_pass:
+        if name == "delete_target" and made:
+            continue
         yield _refused(name, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
-        yield _accepted(index, steps, episode.fork())
+        yield from _accepted(index, steps, episode.fork())
     yield from attacked(episode, seed, tries[0])
     yield from mended(episode, seed, tries[1])
-    inventory = episode.baseline.inventory()
     for wanted, answers in (
         (True, task.reference_diagnoses.right),
         (False, task.reference_diagnoses.plausible_but_wrong),
     ):
         for index, answer in enumerate(answers):
-            verdict = judge(answer, task.truth, inventory)
+            verdict = _judged(answer, episode)
             name = f"diagnosis {'right' if wanted else 'wrong'} {index + 1} is {'accepted' if wanted else 'refused'}"
-            yield Finding(name, verdict.passed is wanted, f"{verdict.yes} of 9")
+            yield Finding(name, verdict.passed is wanted, "" if verdict.passed is wanted else verdict.explain())
+
+
+def _judged(answer: str | dict[str, Any], episode: Provable) -> DiagnosisVerdict:
+    """The grade of a diagnosis: by intervention, where there is a page to start from."""
+    inventory = episode.baseline.inventory()
+    if episode.at_page is None:
+        return judge(answer, episode.task.truth, inventory)
+    return diagnosed(answer, episode.at_page, inventory)
 
 
 def _healthy_before(episode: Provable) -> Finding:
@@ -232,7 +245,7 @@ def _healthy_before(episode: Provable) -> Finding:
 def _outlived(fork: Provable, oracle: Mitigation) -> Finding:
     """A trigger that ends by itself must be over when the operator could do nothing but wait, and the page not."""
     fork.world.run_for(REACTION_NS)
-    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task) if not m.lasting]
+    going = [m.still_present(fork.world) for m in oracle.mechanisms(fork.task, fork.incident.record) if not m.lasting]
     verdict = fork.examined()
     why = "; ".join(filter(None, going)) or ("users recover by themselves" if verdict.passed else "")
     return Finding("the trigger is over and the incident is not", not why, why)
@@ -246,13 +259,19 @@ def _refused(name: str, fork: Provable) -> Finding:
     return Finding(f"{name} is refused", not verdict.passed, verdict.why_not or "everything was survived")
 
 
-def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
+def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[Finding]:
+    """A reference fix is accepted, and does no harm on the way but what its task says it must."""
     name = f"reference fix {index + 1} is accepted"
     for step in steps:
         result = perform(fork, step)
         if result.exit_code:
-            return Finding(name, False, f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}")
+            why = f"{step.kubectl or step.sh}: exit status {result.exit_code}: {result.stderr}"
+            yield Finding(name, False, why)
+            return
     verdict = fork.examined()
     # What can be read once all of it has happened.
     shown = leaks(fork.world, fork.task) if verdict.passed and not index else []
-    return Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
+    yield Finding(name, verdict.passed and not shown, verdict.why_not or "; ".join(shown[:3]))
+    why_not, said = fork.verified().why, fork.task.costs.get(index + 1, {})
+    unsaid = [reason for verifier, reason in why_not.items() if verifier not in said]
+    yield Finding(f"reference fix {index + 1} does no harm on the way", not unsaid, "; ".join(why_not.values()))

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from simcluster.eval.llm.second import agreement, in_words
 from simcluster.eval.report.summary import summarize
 from simcluster.eval.statistics import wilson
 
@@ -21,7 +22,9 @@ def scoreboard(records: Sequence[Record]) -> Table:
     """One cell a task and agent with its three grades; several seeds are counted."""
     agents = list(dict.fromkeys(record["agent"] for record in records))
     tasks = list(dict.fromkeys(record["task"] for record in records))
-    table = Table(title="simcluster", caption=LEGEND)
+    second = agreement(records)
+    caption = LEGEND if second is None else f"{LEGEND}\n{in_words(second)}"
+    table = Table(title="simcluster", caption=caption)
     table.add_column("task", no_wrap=True)
     for agent in agents:
         table.add_column(agent, justify="center")

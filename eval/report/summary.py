@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+from simcluster.eval.llm import agreement
+from simcluster.eval.process.measures import aggregated
 from simcluster.eval.statistics import pass_any, pass_every, wilson
 from simcluster.tasks.beyond import is_impossible
 
@@ -13,7 +15,8 @@ Record = dict[str, Any]
 
 
 def summarize(records: Sequence[Record]) -> dict[str, Record]:
-    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is.
+    """Per agent: runs, how many passed each grade, how runs ended, wall-clock seconds, how sure the share is, and how
+    it worked (`process`, see `docs/MEASURES.md`).
 
     Runs of impossible twins count apart: how many there were, how many passed (holes in the grading), and how often the
     agent claimed success.
@@ -37,7 +40,9 @@ def summarize(records: Sequence[Record]) -> dict[str, Record]:
         share = wilson(entry["passed"], entry["runs"])
         entry["pass_rate"] = round(share.value, 4)
         entry["pass_interval"] = [round(share.low, 4), round(share.high, 4)]
-        entry |= _repeats([one for one in records if one["agent"] == agent and not is_impossible(one["task"])])
+        own = [one for one in records if one["agent"] == agent and not is_impossible(one["task"])]
+        entry |= _repeats(own)
+        entry["process"] = aggregated([one.get("process") or {} for one in own])
     return found
 
 
@@ -63,5 +68,7 @@ def _count_impossible(entry: Record, record: Record) -> None:
 
 
 def evaluation_object(records: Sequence[Record]) -> dict[str, Any]:
-    """`{"runs": [...], "summary": {agent: ...}}`."""
-    return {"runs": list(records), "summary": summarize(records)}
+    """`{"runs": [...], "summary": {agent: ...}}`; `judge` if a model was asked: how far it agrees with the rules."""
+    found: dict[str, Any] = {"runs": list(records), "summary": summarize(records)}
+    second = agreement(records)
+    return found if second is None else {**found, "judge": second}

@@ -111,7 +111,7 @@ def _object(place: Place, key: Key, theirs: Survey, ours: Survey, facts: list[Ch
 
 def _cost(world: World, twin: World) -> list[Trace]:
     """How much more CPU and memory pods ask for than in the twin, in all."""
-    more = [requested(world)[index] - requested(twin)[index] for index in range(2)]
+    more = [ours - theirs for ours, theirs in zip(requested(world), requested(twin), strict=True)]
     amounts = ((f"{more[0]} m of CPU", more[0]), (f"{more[1] >> 20} MiB", more[1] >> 20))
     said = [text for text, value in amounts if value > 0]
     return [Trace("cost", Place("Cluster", "", ""), f"pods ask for {' and '.join(said)} more")] if said else []

@@ -13,6 +13,7 @@ from simcluster.eval.episode import Episode, start
 from simcluster.eval.isolation.agenthost import AgentHost, Job
 from simcluster.eval.isolation.conversation import Sink, Watcher
 from simcluster.eval.isolation.ending import Ending
+from simcluster.eval.process import measured, transcript
 from simcluster.eval.runner.plan import Plan, Record, Run
 from simcluster.eval.serving import command
 from simcluster.eval.trajectory.recorder import write_jsonl
@@ -44,7 +45,16 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
             (folder / f"{run.name}.output.txt").write_bytes(printed)
     except OSError as problem:  # a full disk takes the files, not the grade
         ending = ending._replace(error=f"{ending.error}\nthe files of this run could not be written: {problem}".strip())
-    return record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+    record = record_of(run, plan.noise, ending, time.perf_counter() - began_s, report)
+    if plan.judge is not None:
+        record = plan.judge.judged(record, episode.submission, episode.task)
+    return record | {"process": process_of(record, episode.guide(), list(episode.transcript.turns))}
+
+
+def process_of(record: Record, header: dict[str, Any], turns: list[transcript.Turn]) -> Record:
+    """Process measures of a run: see `eval.process.measures`."""
+    grades = {name: bool(record[name]["passed"]) for name in ("diagnosis", "mitigation")}
+    return measured(header, turns, grades | {"outcome": record["outcome"]})
 
 
 def work(
@@ -81,8 +91,9 @@ def reference_steps(episode: Episode) -> tuple[ReferenceStep, ...]:
 
 
 def write_files(folder: Path, run: Run, episode: Episode, outcome: str) -> None:
-    """Write the replay log and the trajectory of a graded episode. Raises OSError."""
+    """Write the replay log, the transcript and the trajectory of a graded episode. Raises OSError."""
     episode.write_log(folder / f"{run.name}.log.jsonl", outcome, agent=run.agent)
+    transcript.write_jsonl(folder / f"{run.name}.transcript.jsonl", episode.guide(), episode.transcript.turns)
     recorder = episode.recorder
     write_jsonl(folder / f"{run.name}.trajectory.jsonl", recorder.header(), recorder.records)
 
@@ -116,4 +127,5 @@ def record_of(run: Run, noise: str | None, ending: Ending, seconds: float, repor
         "error": ending.error,
         "commands": graded.get("commands", 0),
         "simulated_s": graded.get("simulated_s", 0.0),
+        "process": None,
     }

@@ -13,6 +13,7 @@ from simcluster import tasks
 from simcluster.agents import registry
 from simcluster.engine.content import Library
 from simcluster.eval.isolation.agenthost import missing
+from simcluster.eval.llm import SecondJudge
 from simcluster.eval.serving import command
 from simcluster.noise import plan as noise_profiles
 
@@ -63,6 +64,7 @@ class Plan:
         content: extra folders of content.
         wall_limit_s: wall-clock seconds that an agent may work on a run.
         memory_mib: MiB that each process of an agent may allocate; 0 is no limit.
+        judge: a model that is asked about each diagnosis, too.
     """
 
     task_ids: tuple[str, ...]
@@ -72,6 +74,7 @@ class Plan:
     content: tuple[str, ...] = ()
     wall_limit_s: float = 600.0
     memory_mib: int = 4096
+    judge: SecondJudge | None = None
 
     def check(self) -> None:
         """Find mistakes before anything runs.
@@ -118,4 +121,5 @@ class Plan:
             "content": list(self.content),
             "wall_limit_s": self.wall_limit_s,
             "memory_mib": self.memory_mib,
+            "judge": None if self.judge is None else self.judge.to_dict(),
         }

@@ -7,6 +7,8 @@ plane run.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simcluster.api.objects import (
@@ -20,6 +22,7 @@ from simcluster.api.objects import (
 from simcluster.api.store import Store
 from simcluster.engine import SECOND, parse_rfc3339
 from simcluster.faults.target import ready_pods_of
+from simcluster.models.traffic.cluster.resolve import container_at
 
 if TYPE_CHECKING:
     from simcluster.world import World
@@ -99,17 +102,31 @@ def ready_endpoints(store: Store, namespace: str, service: str) -> list[str]:
     return sorted(found)
 
 
-def service_port(store: Store, namespace: str, service: str, port: int | None = None) -> tuple[int, str] | None:
-    """A port of a Service, by default its first, and the protocol spoken there: http or grpc.
-
-    The protocol is what `appProtocol` or the port's name says, as service meshes read it.
-    """
+def service_port(store: Store, namespace: str, service: str, port: int | None = None) -> ApiObject | None:
+    """The entry of a Service's port, by default of its first; None if there is no such."""
     found = store.get("services", namespace, service)
-    for entry in [] if found is None else found["spec"].get("ports") or ():
-        if port in (None, entry["port"]):
-            said = str(entry.get("appProtocol") or entry.get("name") or "")
-            return int(entry["port"]), "grpc" if said.startswith("grpc") else "http"
-    return None
+    entries = [] if found is None else found["spec"].get("ports") or ()
+    return next((one for one in entries if port in (None, one["port"])), None)
+
+
+def spoken(world: World, namespace: str, service: str, port: int | None = None) -> str:
+    """The protocol of a Service's port: what the program behind it speaks, whatever the port is called.
+
+    Where no program can be asked it is what `appProtocol` or the port's name says, as service meshes read it.
+    """
+    entry: Mapping[str, Any] = service_port(world.api.store, namespace, service, port) or {}
+    name = str(entry.get("name") or "")
+    for piece in world.api.store.objects("endpointslices.discovery.k8s.io", namespace):
+        if labels_of(piece).get("kubernetes.io/service-name") != service:
+            continue
+        numbers = [one["port"] for one in piece.get("ports") or () if (one.get("name") or "") == name]
+        addresses = [address for endpoint in piece.get("endpoints") or () for address in endpoint["addresses"]]
+        for backend in itertools.product(addresses, numbers):
+            container = container_at(world.network, backend)
+            found = "" if container is None else container.program.speaks(backend[1])
+            if found:
+                return found
+    return "grpc" if str(entry.get("appProtocol") or name).startswith("grpc") else "http"
 
 
 def vantage_node(world: World) -> str:
@@ -119,14 +136,19 @@ def vantage_node(world: World) -> str:
     return (workers or names or sorted(world.machines))[0]
 
 
-def reach(world: World, namespace: str, service: str, port: int | None = None) -> Reach:
-    """D3: one request to a Service from a pod's place in the application's namespace."""
-    found = service_port(world.api.store, namespace, service, port)
-    if found is None:
+def reach(world: World, namespace: str, service: str, port: int | None = None, protocol: str = "") -> Reach:
+    """D3: one request to a Service from a pod's place in the application's namespace.
+
+    Args:
+        port: its first one by default.
+        protocol: what is spoken there; found out by default.
+    """
+    entry = service_port(world.api.store, namespace, service, port)
+    if entry is None:
         return Reach(False, 0, 0)
-    number, kind = found
+    kind = protocol or spoken(world, namespace, service, port)
     path = "/" if kind == "http" else ""
-    answer = world.traffic.try_request(vantage_node(world), namespace, service, number, path, kind)
+    answer = world.traffic.try_request(vantage_node(world), namespace, service, int(entry["port"]), path, kind)
     if answer.outcome == "timeout" or answer.delay_ns > D3_TIMEOUT_NS:
         return Reach(False, 0, D3_TIMEOUT_NS)  # the one who asks gives up
     return Reach(answer.outcome == "ok" and answer.status == 200, answer.status, answer.delay_ns)

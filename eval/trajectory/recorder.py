@@ -39,6 +39,7 @@ class Recorder:
 
     Attributes:
         records: what was seen, oldest first. Entries are never changed.
+        protocols: what each protected Service spoke while it was healthy: a repair may call its port anything.
         marks: instants in ns: `start`, and whatever `mark` adds (`incident`, `paged`, `finished`).
         unattended: what the world would have come to from the first write on if nobody had done anything
             (`t_ns`, `availability`, `critical_failing`); empty where no verdict depends on it.
@@ -54,6 +55,7 @@ class Recorder:
         self.task_id = task.id
         self.wanted = observe.wanted_replicas(store, task.namespace)
         self.critical = observe.critical_components(store)
+        self.protocols = {name: observe.spoken(world, task.namespace, name) for name in task.protects}
         self.spread = observe.placement(store, task.namespace)
         self.records: AppendLog[Record] = AppendLog(block=64)
         self.marks: dict[str, int] = {"start": world.sim.now}
@@ -130,7 +132,7 @@ class Recorder:
     def _probe(self) -> dict[str, Any]:
         found = {}
         for name in self.protects:
-            answer = observe.reach(self.world, self.namespace, name)
+            answer = observe.reach(self.world, self.namespace, name, protocol=self.protocols[name])
             latency_ms = round(answer.latency_ns / 1e6, 3)
             found[name] = {"reachable": answer.reachable, "status": answer.status, "latency_ms": latency_ms}
         return found
@@ -142,6 +144,7 @@ class Recorder:
             "namespace": self.namespace,
             "committed_depth": self.depth,
             "protects": list(self.protects),
+            "protocols": self.protocols,
             "rps": self.rps,
             "period_ns": PERIOD_NS,
             "wanted": self.wanted,

@@ -8,7 +8,8 @@ from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.faults.facts import ChangedFact
-from simcluster.faults.incident import Incident, IncidentStep
+from simcluster.faults.incident import Incident
+from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import Task
 from simcluster.world import World

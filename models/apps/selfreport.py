@@ -58,6 +58,10 @@ class SelfReport:
             self._timer.cancel()
             self._timer = None
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time since an instant was skipped: it had nothing to say, and began anew as often."""
+        self._since_ns += self._container.sim.now - since_ns
+
     def _tell(self) -> None:
         now = self._container.sim.now
         self._settle(now)

@@ -120,6 +120,11 @@ class ServerProgram(Program):
         else:
             self._leave()
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time since an instant was skipped."""
+        if self._self_report is not None:
+            self._self_report.leapt(since_ns)
+
     def stop(self) -> None:
         """The process is gone."""
         self._cancel()
@@ -132,6 +137,10 @@ class ServerProgram(Program):
     def listens_on(self, port: int) -> bool:
         """Whether the port is open: only once the program is ready."""
         return self.server is not None and port in self._ports
+
+    def speaks(self, port: int) -> str:
+        """That of its behaviour; a program that takes anything is connected to, and asked nothing."""
+        return "tcp" if self.behaviour.protocol == "any" else self.behaviour.protocol
 
     def answer(self, call: Call) -> Answer:
         """Answer a probe or a single request from the present state of the queue."""

@@ -133,6 +133,10 @@ class Process(ABC, Parted):
         """Whether the process accepts connections on the port now."""
         return False
 
+    def speaks(self, port: int) -> str:
+        """The protocol of a port: `http`, `grpc`, `tcp` for any other; empty where nobody can say."""
+        return ""
+
     def answer(self, call: Call) -> Answer:
         """Answer one call on a port on which it listens."""
         return Answer("refused")
@@ -151,6 +155,12 @@ class Process(ABC, Parted):
     def take_spans(self, spans: Sequence[Span]) -> bool:
         """Spans that a tracing library sends to one of its ports; whether it took them."""
         return False
+
+    def leapt(self, since_ns: int) -> None:
+        """Idle time since an instant was skipped (`World.leap`): renew what must not be old, word what was printed."""
+
+    def stop_collecting(self) -> None:
+        """What watches a cluster takes nothing in any more (`World.stop_collecting`); others collect nothing."""
 
     def admission_review(self, call: Call, review: dict[str, Any]) -> Answer | None:
         """Answer an AdmissionReview that the API server posts; None if the program knows nothing of such.

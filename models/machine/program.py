@@ -51,6 +51,10 @@ class WrappedProgram(Program):
         """Whether the process accepts connections on the port now."""
         return self.inner.listens_on(port)
 
+    def speaks(self, port: int) -> str:
+        """The protocol of a port."""
+        return self.inner.speaks(port)
+
     def answer(self, call: Call) -> Answer:
         """Answer one call."""
         return self.inner.answer(call)
@@ -58,6 +62,14 @@ class WrappedProgram(Program):
     def steady(self, call: Call) -> object | None:
         """What a health check goes by."""
         return self.inner.steady(call) if type(self).answer is WrappedProgram.answer else None
+
+    def leapt(self, since_ns: int) -> None:
+        """Idle time was skipped."""
+        self.inner.leapt(since_ns)
+
+    def stop_collecting(self) -> None:
+        """What it collects is the other one's."""
+        self.inner.stop_collecting()
 
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Its metrics."""

@@ -7,7 +7,7 @@ are served like an informer's cache, straight from the store, and must not be ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from simcluster.api.errors import ApiError
@@ -167,6 +167,13 @@ class Client:
         if propagation:
             options["propagationPolicy"] = propagation
         self._call("DELETE", resource, namespace, name, body=options)
+
+    def execute(self, namespace: str, pod: str, container: str, words: Sequence[str], stdin: str = "") -> Json:
+        """Run a command in a container (the `exec` subresource): `stdout`, `stderr`, `code`. Raises ApiError."""
+        query = [("command", word) for word in words] + [("container", container)]
+        query += [("stdin", "true")] * bool(stdin) + [("stderr", "true"), ("stdout", "true")]
+        body = {"stdin": stdin} if stdin else None
+        return self._call("POST", "pods", namespace, pod, "exec", body=body, query=tuple(query))
 
     def bind(self, pod: ApiObject, node: str) -> None:
         """Bind a pod to a node (the `binding` subresource)."""

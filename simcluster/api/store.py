@@ -168,6 +168,11 @@ class Store:
         self._commit(Change("DELETED", resource, last, previous, self.version), marshal.dumps(dict(last), _CANONICAL))
         return last
 
+    def skip(self, versions: int) -> None:
+        """As if so many versions had been written that changed nothing which still stands, and compacted since."""
+        self.version += versions
+        self.history.skip(versions)
+
     def subscribe(self, resource: str, subscriber: Subscriber, *, node: str = "") -> None:
         """Tell `subscriber` of every later change of the resource; of pods on `node` or of that node only, if given."""
         self._subscribers.setdefault((resource, node), []).append(subscriber)

@@ -104,6 +104,11 @@ class AppendLog(Flat, Generic[T]):
         while isinstance(self._blocks, FlatList) and self._blocks and self.dropped + self._block <= position:
             self.drop_block()
 
+    def skip(self, count: int) -> None:
+        """As if so many more had been appended, of which as little is kept as of those before."""
+        self.dropped += len(self) + count
+        self._blocks, self._tail, self._open = (), None, 0
+
     def __len__(self) -> int:
         """Entries held now (dropped ones not counted)."""
         return len(self._blocks) * self._block + self._open

@@ -9,7 +9,7 @@ SimPy run in the environment of `simpy`, see `simpyview`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, cast
 
 import simpy
@@ -118,6 +118,32 @@ class Clock(simpy.Environment):
         """Drop the head of the heap without moving the clock."""
         heappop(self._queue)
 
+    def appointment(self, after_ns: int) -> int | None:
+        """Instant of the first timer later than `after_ns` that goes off once, or None."""
+        later = [
+            at for at, _, _, timer in self._queue if at > after_ns and timer.fn is not None and not timer.period_ns
+        ]
+        return min(later, default=None)
+
+    def leap(self, span_ns: int, near_ns: int) -> None:
+        """Stand `span_ns` later, with nothing fired in between.
+
+        Timers that repeat go off next on their own grid. Those that go off once within `near_ns` of now are as far
+        away as before; later ones keep their instants, none of which is leapt over.
+        """
+        goal, near = self._now + span_ns, self._now + near_ns
+        live = [entry for entry in self._queue if entry[3].fn is not None]
+        for _, _, _, timer in live:
+            period = timer.period_ns
+            if period:
+                timer.at_ns += max(0, -((timer.at_ns - goal) // period)) * period
+            elif timer.at_ns <= near:
+                timer.at_ns += span_ns
+            assert timer.at_ns >= goal, timer
+        self._queue[:] = [(timer.at_ns, priority, number, timer) for _, priority, number, timer in live]
+        heapify(self._queue)
+        self._now = goal
+
     def run_until(self, t_ns: int) -> None:
         """Fire every timer up to and including `t_ns`, then stand at `t_ns`."""
         assert t_ns >= self._now, (t_ns, self._now)
@@ -209,6 +235,21 @@ class Simulation:
     def run_for(self, duration_ns: int) -> None:
         """Advance by `duration_ns`."""
         self.clock.run_until(self.now + duration_ns)
+
+    def appointment(self, after_ns: int) -> int | None:
+        """Instant of the first timer later than `after_ns` that goes off once, or None."""
+        return self.clock.appointment(after_ns)
+
+    def leap(self, span_ns: int, near_ns: int) -> None:
+        """Stand `span_ns` later with nothing fired in between: see `Clock.leap`. It is for `World.leap`.
+
+        Raises:
+            ValueError: a process of SimPy lives beside the cluster, whose time is its own.
+        """
+        if self._simpy:
+            raise ValueError("time cannot be skipped beside processes of SimPy")
+        self.clock.leap(span_ns, near_ns)
+        self.record("leap", str(span_ns))
 
     def record(self, kind: str, payload: str | bytes) -> None:
         """Chain a fact of the present instant into the digest."""

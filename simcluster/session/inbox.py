@@ -29,7 +29,7 @@ class Owner(Protocol):
     def before_write(self) -> None:
         """A command that may change the world is about to take effect."""
 
-    def answered(self, command: Command, effect: Effect) -> None:
+    def answered(self, command: Command, effect: Effect, result: CommandResult) -> None:
         """A command has been answered and logged."""
 
 
@@ -168,4 +168,4 @@ class Inbox:
         command = command._replace(digest=self.digest)
         self.commands.append(command)
         self.used += effect.counts
-        self._owner.answered(command, effect)
+        self._owner.answered(command, effect, result)

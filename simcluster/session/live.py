@@ -62,6 +62,11 @@ class Live:
         return self.world.sim.digest.hex()
 
     @property
+    def submission(self) -> str | dict[str, Any] | None:
+        """The last diagnosis; None if there was none."""
+        return self.inbox.executor.submission
+
+    @property
     def commands(self) -> AppendLog[log.Command]:
         """Every outside command so far."""
         return self.inbox.commands
@@ -248,7 +253,7 @@ class Live:
     def before_write(self) -> None:
         """Nothing to be done."""
 
-    def answered(self, command: log.Command, effect: Effect) -> None:
+    def answered(self, command: log.Command, effect: Effect, result: CommandResult) -> None:
         """Nothing to be done."""
 
 

@@ -27,7 +27,7 @@ from simcluster.world import apimetrics, etcdmetrics
 from simcluster.world.apigate import ETCD_TIMEOUT, GatedApi
 from simcluster.world.apisocket import answered
 from simcluster.world.durations import WriteDurations
-from simcluster.world.etcdlog import EtcdLog
+from simcluster.world.etcdlog import EtcdLog, Idle
 from simcluster.world.identitylease import IdentityLease
 from simcluster.world.kubernetesservice import KubernetesService
 
@@ -96,6 +96,9 @@ class Component:
     def ended(self, container: Container) -> None:
         """A process of it is gone."""
         self.processes.pop(container.container_id, None)
+
+    def leapt(self, idle: Idle) -> None:
+        """Idle time was skipped (`World.leap`)."""
 
     def answer(self, call: Call) -> Answer | None:
         """What it says to a health check, if that is not simply fine."""
@@ -250,6 +253,10 @@ class ElectedComponent(Component):
         if self.processes:
             self._stand()
 
+    def leapt(self, idle: Idle) -> None:
+        """Whoever leads has renewed its Lease all the while."""
+        self._renew()
+
     def api_lost(self, lost_ns: int) -> None:
         """The API server has not answered for the renew deadline: a leader gives up and exits."""
         container = self.processes.get(self.leader)
@@ -365,6 +372,11 @@ class Etcd(Component):
             self.api.storing = False
             self.changed()
 
+    def leapt(self, idle: Idle) -> None:
+        """Its members have compacted all the while."""
+        for log in self._logs.values():
+            log.leapt(idle)
+
     def exposition(self, container: Container, call: Call) -> Samples | Answer | None:
         """What it stores."""
         if call.path != "/metrics":
@@ -425,6 +437,11 @@ class ApiServer(Component):
             return
         log = container.log if path == "-" else machine.program_logs.setdefault(path, LogFile())
         self.api.audit.open(log, policy.text, self.sim, machine.address)
+
+    def leapt(self, idle: Idle) -> None:
+        """Events have expired, and the one that serves has renewed its Lease."""
+        self.api.event_expiry.expire()
+        self.identity.leapt()
 
     def _begin(self, container: Container) -> None:
         """The process serves, and keeps what is its own."""

@@ -61,6 +61,11 @@ class IdentityLease:
             self._timer.cancel()
             self._timer = None
 
+    def leapt(self) -> None:
+        """Idle time was skipped."""
+        if self._timer is not None:
+            self._renew()
+
     def _renew(self) -> None:
         name, now = self._name, format_rfc3339(self.sim.now, digits=6)
         spec: Json = {"holderIdentity": self.holder, "leaseDurationSeconds": _DURATION_S, "renewTime": now}

@@ -31,17 +31,19 @@ from simcluster.models.machine.network import Network
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.surface.kubectl import KubeConfig, Kubectl
+from simcluster.surface.nodeshell.shell import NodeShell
 from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
-from simcluster.world import apiservices, bootstrap
+from simcluster.world import apiservices, bootstrap, leap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
 from simcluster.world.kubernetesservice import KubernetesService
 from simcluster.world.programs import WorldPrograms
+from simcluster.world.still import Still
 from simcluster.world.webhooks import ServiceWebhooks
 
 GIB = 1 << 30
@@ -180,9 +182,18 @@ class World:
         """Let the world live on for `duration_ns`."""
         self.sim.run_for(duration_ns)
 
+    def leap(self, span_ns: int) -> None:
+        """Let the world live on for `span_ns` of idle time, most of it skipped: see `world.leap`. Raises ValueError."""
+        leap.leap(self, span_ns)
+
     def client(self, user: str, agent: str) -> Client:
         """A connection to the API server under an identity of your choice."""
         return Client(self.api, _administrator(user), agent)
+
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Run a line of shell as root on a node, at once: exit status, and what it printed. Raises KeyError."""
+        result = NodeShell(self.machines[node], Still(self.sim)).sh(command)
+        return result.exit_code, str(result)
 
     def kubectl(self, user: str = ADMIN.name, namespace: str = "default") -> Kubectl:
         """A kubectl whose waiting commands let this world live on."""
@@ -227,6 +238,19 @@ class World:
         limit = self.sim.now + BOOT_LIMIT_NS
         while not self.available("observe") and self.sim.now < limit:
             self.run_for(SECOND)
+
+    def stop_collecting(self) -> None:
+        """Let Prometheus, the agents of logs and the collector of spans take nothing in any more, for good.
+
+        Their pods run on, answer health checks, and queries with what they have; no series grows, no rule is evaluated,
+        no line is shipped and nobody is paged any more. It is for copies of a world of which only the cluster is
+        looked at: all that collecting costs falls away, and users, pods and nodes go on as before. A pod of theirs that
+        begins anew collects again.
+        """
+        for machine in self.machines.values():
+            for container in machine.containers():
+                if container.running:
+                    container.program.stop_collecting()
 
     @property
     def observed(self) -> bool:

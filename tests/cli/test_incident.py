@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.cli import main
+from tests.eval.llm.recorded import YES, recorded
 
 TASK = "wrong_service_selector_online_boutique"
 FIX = 'kubectl patch svc cartservice -n boutique --type=merge -p \'{"spec":{"selector":{"version":null}}}\''
@@ -27,8 +28,11 @@ def test_run_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_run_explains_and_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", TASK, "--agent", "runbook", "--watch"]) == 0
+    with recorded(YES) as judge:
+        options = ["--judge", "llm:a-model", "--judge-url", judge.url, "--judge-price", "1", "10"]
+        assert main(["run", TASK, "--agent", "runbook", "--watch", *options]) == 0
     shown = capsys.readouterr()
+    assert "a-model: diagnosis passed, 9 of 9 (1 requests, $0.0030)" in shown.out
     assert "mitigation: passed" in shown.out
     assert "patch service cartservice" in shown.err
 

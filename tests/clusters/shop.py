@@ -18,7 +18,9 @@ from simcluster.control.prometheus.program import Databases
 from simcluster.engine import MINUTE, Simulation, format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.journal import JournalLine
+from simcluster.models.machine.links.links import Links
 from simcluster.models.machine.process import Answer
+from simcluster.models.traffic.cluster.statistics import History
 
 NAMESPACE = "shop"
 REGISTRY = "registry.example.com:5000/shop"
@@ -114,8 +116,10 @@ class ShopTraffic:
     """Answers every request alike."""
 
     def __init__(self) -> None:
+        self.history = History()
         self.users = {"shop/frontend": ShopLoad()}
         self.answer = Answer("ok", 200, "", 4_000_000)
+        self.asked: list[tuple[str, int, str, str]] = []
 
     def schedule_rate(self, load: ShopLoad, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
         """Users come so often, from now on until somebody says otherwise."""
@@ -125,7 +129,12 @@ class ShopTraffic:
         self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"
     ) -> Answer:
         """What one request meets."""
+        self.asked.append((host, port, path, kind))
         return self.answer
+
+
+def _nothing() -> None:
+    """Nobody is to hear of changed links."""
 
 
 class ShopNetwork:
@@ -133,6 +142,8 @@ class ShopNetwork:
 
     def __init__(self, api: Api) -> None:
         self.api = api
+        self.sandboxes: dict[str, Any] = {}
+        self.links = Links(_nothing)
 
     def lookup(self, host: str, namespace: str) -> str | None:
         """The cluster IP of `name` or `name.namespace`."""
@@ -169,6 +180,10 @@ class ShopWorld:
     def client(self, user: str, agent: str) -> Client:
         """A connection under an identity."""
         return Client(self.api, User(user, ADMIN.groups), agent)
+
+    def on_node(self, node: str, command: str) -> tuple[int, str]:
+        """Nodes of the shop have no shell."""
+        return 127, f"{command}: command not found"
 
     def run_for(self, duration_ns: int) -> None:
         """Let time pass."""

@@ -4,7 +4,8 @@ import pytest
 
 from simcluster.engine import SECOND, fork
 from simcluster.engine.content import UnknownName
-from simcluster.faults.incident import Aim, Incident, IncidentStep, Scale
+from simcluster.faults.incident import Incident
+from simcluster.faults.steps import Aim, IncidentStep, Scale
 from simcluster.faults.target import ImpossibleTarget, ObjectRef
 from tests.clusters.shop import NAMESPACE, ShopWorld
 
@@ -61,7 +62,7 @@ def test_scaling_touches_replicas_only() -> None:
 def test_a_node_is_chosen_by_rule() -> None:
     world = ShopWorld()
     aim = Aim(kind="Node", node_of="frontend")
-    assert aim.resolve(world, NAMESPACE) == ObjectRef(kind="Node", name="worker-2")
+    assert aim.resolve(world, NAMESPACE) == [ObjectRef(kind="Node", name="worker-2")]
     world.report_ready("frontend-5d4f7c9b8-x2x9k", False)
     with pytest.raises(ImpossibleTarget, match="no ready pod"):
         aim.resolve(world, NAMESPACE)

@@ -8,7 +8,7 @@ from simcluster import tasks
 from simcluster.engine import SECOND
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import Starts
-from simcluster.eval.proof.proof import perform
+from simcluster.eval.worlds.steps import perform
 from simcluster.tasks.model import resolve
 from tests.clusters.counting import Watch, counters
 

@@ -9,7 +9,8 @@ from simcluster.engine import SECOND
 from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import Starts
 from simcluster.faults import registry
-from simcluster.faults.incident import Incident, IncidentStep
+from simcluster.faults.incident import Incident
+from simcluster.faults.steps import IncidentStep
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.tasks.model import Task, resolve
 from simcluster.world import World
@@ -195,4 +196,4 @@ def test_impossible_faults_are_refused_with_the_reason() -> None:
         assert step.target is not None
         spec = registry.load(fault)
         with pytest.raises(ValueError, match=f"fault {fault}: params"):
-            registry.build(spec, step.target.resolve(world, NS), NS, {**step.params, **params})
+            registry.build(spec, step.target.resolve(world, NS)[0], NS, {**step.params, **params})

@@ -9,7 +9,7 @@ import yaml
 
 from simcluster import tasks
 from simcluster.engine.content import load_content
-from simcluster.faults import incident, registry
+from simcluster.faults import registry, steps
 from simcluster.models.machine.process import ExecResult
 from simcluster.noise import plan
 from tests.spoiling import refusals, spoilings
@@ -36,9 +36,7 @@ def _said_of(step: dict) -> str:
         named = {"kind": "Deployment", "name": "cart", **(step.get("target") or {})}
         named.pop("node_of", None)
         try:
-            incident.mechanism_of(
-                incident.IncidentStep.model_validate({**step, "target": named, "params": changed}), "shop"
-            )
+            steps.mechanism_of(steps.IncidentStep.model_validate({**step, "target": named, "params": changed}), "shop")
             said = "taken"
         except ValueError as error:
             said = str(error)

@@ -125,8 +125,8 @@ def test_its_api_answers_at_its_service(world: World) -> None:
 def test_counters_never_run_backwards(world: World) -> None:
     store, checked = store_of(world), 0
     for log in store.logs.values():
-        for group in log.shown:
-            for family in group.columns.families:
+        for form in log.shown:
+            for family in form.families:
                 if family.kind not in ("counter", "histogram"):
                     continue
                 suffixes = {suffix for suffix, _ in family.series}
@@ -219,6 +219,22 @@ def test_looking_changes_nothing_and_copies_go_on_alike(world: World) -> None:
 def shown(world: World) -> list[tuple[Any, ...]]:
     found = store_of(world).select([], 0, EVER)
     return [(series.labels, series.times.tobytes(), series.values.tobytes()) for series in found]
+
+
+def test_a_copy_that_collects_nothing_lives_on(world: World) -> None:
+    other = world.fork()
+    other.stop_collecting()
+    before, lines = shown(other), other.lines
+    assert lines is not None
+    received = lines.received_bytes
+    for one in (world, other):
+        one.run_for(90 * SECOND)
+    assert shown(other) == before
+    assert lines.received_bytes == received
+    since, now = world.sim.now - 90 * SECOND, world.sim.now
+    assert users_of(other).window(since, now).ended == users_of(world).window(since, now).ended
+    pods = other.api.store.objects("pods", "observe")
+    assert all(each["status"]["phase"] == "Running" for each in pods)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:

@@ -274,7 +274,7 @@ class NothingWorseThanBefore(Check):
 
     def why_not(self, ctx: Context) -> str:
         """Compare with the baseline."""
-        refs = [*(m.ref for m in ctx.mechanisms), *self.refs]
-        faulted = tuple(ref.key_in(ctx.world.api, ctx.namespace) for ref in refs)
+        refs = [*((m.ref, m.namespace) for m in ctx.mechanisms), *((ref, ctx.namespace) for ref in self.refs)]
+        faulted = tuple(ref.key_in(ctx.world.api, where) for ref, where in refs)
         found = damage(ctx.baseline, ctx.world, faulted)
         return "; ".join(found[:5]) + ("" if len(found) <= 5 else f" and {len(found) - 5} more")

@@ -186,7 +186,7 @@ def _memcached(program: StoreProgram, login: Login) -> dict[Group, Row] | None:
         program.uptime_s(), program.open_connections(), program.most_connections, int(keys.bytes), keys.limit,
         keys.keys(), int(keys.written), int(keys.evicted), int(keys.hits), int(keys.misses), int(keys.written),
     )  # fmt: skip
-    info = Group(_MEMCACHED_INFO, labels(version="1.6.7"))
+    info = Group(_MEMCACHED_INFO, labels(version=program.version))
     return {Group(_MEMCACHED): _MEMCACHED.row(numbers), info: _MEMCACHED_INFO.row((1,))}
 
 

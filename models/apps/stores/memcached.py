@@ -17,6 +17,8 @@ from simcluster.models.traffic.cluster.server import Server
 
 #: Defaults of memcached 1.6: `-m 64`, `-c 1024`.
 MEMORY_MB, CONNECTIONS = 64, 1024
+#: What a tag without a full version stands for (hub.docker.com/_/memcached, 2025).
+NEWEST = "1.6.39"
 
 
 class MemcachedProgram(StoreProgram):
@@ -24,15 +26,19 @@ class MemcachedProgram(StoreProgram):
 
     Attributes:
         lacking: by owner, the share of an owner's keys that were not stored since the start.
+        version: as it reports itself.
     """
 
     keyspace: Keyspace
     lacking: dict[str, float]
     most_connections = CONNECTIONS
+    version = NEWEST
 
     def configure(self) -> bool:
         """`-m` megabytes, `-c` connections, `-p` port."""
         spec = self.container.spec
+        tag = spec.image.partition("@")[0].rpartition(":")[2].partition("-")[0]
+        self.version = tag if tag.count(".") == 2 and tag.replace(".", "").isdigit() else NEWEST
         options = options_of(tuple(w for w in (*spec.command, *spec.args) if w != "memcached"), ("v", "vv", "U"))
         self.keyspace, self.lacking = Keyspace(self.behaviour.data), {}
         megabytes = options.get("m") or options.get("memory-limit") or self.environment.get("MEMCACHED_CACHE_SIZE", "")
@@ -73,7 +79,7 @@ class MemcachedProgram(StoreProgram):
         pairs = {
             "pid": 1,
             "uptime": self.uptime_s(),
-            "version": "1.6.7",
+            "version": self.version,
             "curr_connections": self.open_connections(),
             "cmd_get": int(keys.hits + keys.misses),
             "cmd_set": int(keys.written),

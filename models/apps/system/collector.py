@@ -52,6 +52,10 @@ class CollectorProgram(DaemonProgram):
         sim.every(FLUSH_NS, self._flush, first_ns=sim.now + FLUSH_NS)
         self._onward = self._exporters()
 
+    def stop_collecting(self) -> None:
+        """It counts no span any more."""
+        self._meter = None
+
     def take_spans(self, spans: Sequence[Span]) -> bool:
         """A batch that it passes on; whether somebody took it."""
         taken = False

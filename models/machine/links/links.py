@@ -22,10 +22,20 @@ from simcluster.models.machine.links.shaping import Shaping
 
 
 class Partition(NamedTuple):
-    """Two sides that do not reach each other: names of nodes and addresses of pods."""
+    """Two sides (names of nodes, addresses of pods) that do not reach each other, or only through a discipline."""
 
     side_a: tuple[str, ...]
     side_b: tuple[str, ...]
+    shaping: Shaping | None = None
+
+    def divides(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
+        """Whether two places, by node and address, are on different sides."""
+        ways = ((one, other), (other, one))
+        return any(_among(here, self.side_a) and _among(there, self.side_b) for here, there in ways)
+
+
+def _among(place: tuple[str, str], side: tuple[str, ...]) -> bool:
+    return any(name and name in side for name in place)
 
 
 class Links:
@@ -37,7 +47,7 @@ class Links:
     Attributes:
         nics: the interface of each node.
         shapes: disciplines by node name or pod address.
-        partitions: by a name of the caller's choice.
+        partitions: by a name of the caller's choice; those with a discipline cut nothing.
         calm: whether every way is healthy.
         listeners: called after every change besides.
     """
@@ -63,8 +73,10 @@ class Links:
         for listener in list(self.listeners):
             listener()
 
-    def partition(self, name: str, side_a: Iterable[str], side_b: Iterable[str]) -> None:
-        """Cut the ways between two sides (nodes by name, pods by address), both directions.
+    def partition(
+        self, name: str, side_a: Iterable[str], side_b: Iterable[str], shaping: Shaping | None = None
+    ) -> None:
+        """Cut the ways between two sides (nodes by name, pods by address), both directions; or put a discipline there.
 
         Raises:
             ValueError: a side is empty, or something is on both.
@@ -73,7 +85,7 @@ class Links:
         both = [place for place in one if place in other]
         if not one or not other or both:
             raise ValueError(f"{both[0]} is on both sides" if both else "a partition has two sides")
-        self.partitions[name] = Partition(one, other)
+        self.partitions[name] = Partition(one, other, shaping)
         self.changed()
 
     def heal(self, name: str) -> None:
@@ -105,11 +117,14 @@ class Links:
         inside = source_node == destination_node and bool(source_node)
         if self.calm:
             return HEALTHY_INSIDE if inside else HEALTHY
-        if self._parted((source_node, source), (destination_node, destination)):
+        ends = (source_node, source), (destination_node, destination)
+        parted = [one.shaping for one in self.partitions.values() if one.divides(*ends)]
+        if None in parted:
             return CUT
         if self.unrouted and not self._routed(source_node, destination_node, source, destination):
             return CUT
         shapes = [self.shapes[place] for place in (source, destination) if place in self.shapes]
+        shapes += [shape for shape in parted if shape is not None]
         nics: list[Nic] = []
         if not inside:
             shapes += [self.shapes[node] for node in (source_node, destination_node) if node in self.shapes]
@@ -127,13 +142,6 @@ class Links:
         through = [source_node] if pod[source] or pod[destination] else []
         through += [destination_node] if pod[destination] else []
         return not any(node in self.unrouted for node in through)
-
-    def _parted(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
-        for parted in self.partitions.values():
-            for here, there in ((one, other), (other, one)):
-                if any(p and p in parted.side_a for p in here) and any(p and p in parted.side_b for p in there):
-                    return True
-        return False
 
 
 def _combined(shapes: list[Shaping], nics: list[Nic], round_trip_ns: int) -> PathQuality:

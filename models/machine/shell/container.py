@@ -110,6 +110,10 @@ class ShellProgram(Program):
         """Whether a program or a command started by the script listens."""
         return any(program.listens_on(port) for program in self.servers) or self.runner.listener(port) is not None
 
+    def speaks(self, port: int) -> str:
+        """What the program that listens speaks."""
+        return next((program.speaks(port) for program in self.servers if program.listens_on(port)), "")
+
     def answer(self, call: Call) -> Answer:
         """Hand the call to the program that listens."""
         for program in self.servers:

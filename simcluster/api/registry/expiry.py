@@ -20,7 +20,7 @@ class EventExpiry:
         self.store = store
         self._written: dict[tuple[str, str], int] = FlatDict()  # in order of the last write
         store.subscribe("events", self)
-        sim.every(_PERIOD_NS, self._expire)
+        sim.every(_PERIOD_NS, self.expire)
 
     def notify(self, change: Change) -> None:
         """Called by the store at every write of an Event."""
@@ -30,7 +30,8 @@ class EventExpiry:
         if change.kind != "DELETED":
             self._written[key] = self.sim.now
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """Remove what is an hour old."""
         oldest = self.sim.now - TTL_NS
         expired = []
         for key, written in self._written.items():

@@ -45,6 +45,11 @@ class TikvProgram(ServerProgram):
         super()._ready()
         self._beats = self.container.sim.every(HEARTBEAT_NS, self._beat)
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time was skipped: PD has heard of the store all the while."""
+        if self._beats is not None:
+            self._beat()
+
     def _beat(self) -> None:
         problem = self._report()
         if problem:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from simcluster import tasks
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
+from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
 from simcluster.eval.isolation.ending import HARNESS_ERROR
@@ -53,6 +54,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.option(
     "--agent-memory", "memory_mib", default=4096, show_default=True, help="MiB an agent may use; 0: no limit."
 )
+@judge_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: runs and summary.")
 def command(**given: Any) -> int:
@@ -69,6 +71,7 @@ def command(**given: Any) -> int:
         options.folders,
         options.wall_limit,
         options.memory_mib,
+        judge_of(options.judge, options.judge_url, options.judge_price),
     )
     plan.check()
     if any(is_command(agent) for agent in plan.agents):
@@ -103,6 +106,9 @@ class Options(NamedTuple):
     resume: bool
     wall_limit: float
     memory_mib: int
+    judge: str
+    judge_url: str
+    judge_price: tuple[float, float]
     folders: tuple[str, ...]
     as_json: bool
 

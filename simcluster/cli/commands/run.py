@@ -15,13 +15,14 @@ from rich.markup import escape
 
 from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
+from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
 from simcluster.engine import format_rfc3339
 from simcluster.eval.episode import Episode
 from simcluster.eval.isolation.agenthost import AgentHost
 from simcluster.eval.report.picture import incident_svg
-from simcluster.eval.runner.execute import record_of, work, write_files
+from simcluster.eval.runner.execute import process_of, record_of, work, write_files
 from simcluster.eval.runner.plan import Plan, Run
 from simcluster.eval.serving.command import is_command
 from simcluster.surface.protocols import CommandResult
@@ -37,6 +38,7 @@ SHOWN_LINES = 12
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Write the replay log and trajectory here.")
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
+@judge_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
 def command(**given: Any) -> int:
@@ -45,6 +47,7 @@ def command(**given: Any) -> int:
     run = Run(options.task, options.agent, options.seed)
     plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders)
     plan.check()
+    judge = judge_of(options.judge, options.judge_url, options.judge_price)
     plan = replace(plan, wall_limit_s=math.inf)
     if is_command(options.agent):
         hide_arguments("simcluster run")
@@ -63,6 +66,9 @@ def command(**given: Any) -> int:
         host.close()
     report = episode.finish()
     record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
+    if judge is not None:
+        record = judge.judged(record, episode.submission, episode.task)
+    record["process"] = process_of(record, episode.guide(), list(episode.transcript.turns))
     if options.out is not None:
         write_files(options.out, run, episode, ending.outcome)
     if options.picture is not None:
@@ -74,6 +80,8 @@ def command(**given: Any) -> int:
     if ending.error:
         remarks.print(escape(ending.error), style="magenta")
     click.echo(report.explain())
+    if "judge" in record:
+        click.echo(_opinion(record))
     click.echo(
         f"agent {run.agent}: {ending.outcome}, {record['commands']} commands, "
         f"{record['simulated_s']:.0f} simulated seconds"
@@ -91,8 +99,22 @@ class Options(NamedTuple):
     watch: bool
     out: Path | None
     picture: Path | None
+    judge: str
+    judge_url: str
+    judge_price: tuple[float, float]
     folders: tuple[str, ...]
     as_json: bool
+
+
+def _opinion(record: dict[str, Any]) -> str:
+    """What the second judge says."""
+    said = record["judge"]
+    if "error" in said:
+        return f"{said['model']} said nothing: {said['error']}"
+    decides = ", which decides" if "decided_by" in record["diagnosis"] else ""
+    verdict = "passed" if said["passed"] else "failed"
+    spent = f"{said['requests']} requests, ${said['usd']:.4f}"
+    return f"{said['model']}: diagnosis {verdict}, {said['yes']} of 9{decides} ({spent})"
 
 
 def _show(data: bytes) -> None:

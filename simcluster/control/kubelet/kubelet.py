@@ -135,6 +135,11 @@ class Kubelet(Host):
         self._image_timer = self.sim.every(IMAGE_GC_NS, self.image_gc.collect, first_ns=self.sim.now + IMAGE_GC_NS)
         self.sim.after(2 * SECOND, self._reap_orphans, self.started_ns)
 
+    def leapt(self) -> None:
+        """Idle time was skipped (`World.leap`)."""
+        if self.running:
+            self.reporter.leapt()
+
     def _configuration(self) -> KubeletConfig:
         """What the process reads when it starts."""
         text = self._configuration_text()

@@ -307,9 +307,17 @@ class NodeReporter:
         message = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
         return {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": message}
 
+    def leapt(self) -> None:
+        """Idle time was skipped: its heartbeats are those of now."""
+        self._renew_lease()
+        self.report()
+
     def _renew(self) -> None:
+        self._lease_timer = self.host.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
+        self._renew_lease()
+
+    def _renew_lease(self) -> None:
         host = self.host
-        self._lease_timer = host.sim.after(self._stream.uniform_ns(*_RENEW_NS), self._renew)
         now = format_rfc3339(host.machine.os.clock.now_ns(), digits=6)
         try:
             if host.client.cache.get("leases.coordination.k8s.io", LEASE_NAMESPACE, host.name) is not None:

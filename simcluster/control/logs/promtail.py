@@ -94,6 +94,10 @@ class PromtailProgram(WrappedProgram):
         self.process.end(self.api.store)
         self.inner.stop()
 
+    def stop_collecting(self) -> None:
+        """It reads no line any more."""
+        self.process.end(self.api.store)
+
     def answer(self, call: Call) -> Answer:
         """Ready as soon as it tails something."""
         found = self.inner.answer(call)

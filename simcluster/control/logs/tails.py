@@ -51,7 +51,7 @@ class Tail(Parted):
             entries = log.last(behind)
             position = log.end - len(entries)
         self.position, self._offset = position + len(entries), self._offset + size
-        return Piece(self.labels, position, entries, size, clock_ns)
+        return Piece(self.labels, position, tuple(entries), size, clock_ns)
 
     def _finish(self, clock_ns: int) -> Piece | None:
         """The rest of a file that was put aside, and then the current one."""
@@ -59,6 +59,6 @@ class Tail(Parted):
         old = next((file for file in log.rotated if file.start == self._opened), None)
         entries = [] if old is None else list(log.entries(self.position, old.end))
         size = 0 if old is None else max(0, old.size_bytes - self._offset)
-        piece = Piece(self.labels, self.position, entries, size, clock_ns) if entries else None
+        piece = Piece(self.labels, self.position, tuple(entries), size, clock_ns) if entries else None
         self.position, self._opened, self._offset = log.start, log.start, 0
         return piece

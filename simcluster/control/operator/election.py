@@ -67,6 +67,11 @@ class LeaderElection:
         self._log("I", "leaderelection.go:250", f"attempting to acquire leader lease {self.key}...")
         self._turn()
 
+    def leapt(self) -> None:
+        """Idle time was skipped: whoever leads has renewed all the while."""
+        if self.leading and self._try():
+            self._renewed_ns = self.sim.now
+
     def release(self) -> None:
         """Give the Lease back before an orderly end."""
         if self.leading:

@@ -181,6 +181,11 @@ class Operator(ABC):
         else:
             self._lead()
 
+    def leapt(self) -> None:
+        """Idle time was skipped."""
+        if self.election is not None:
+            self.election.leapt()
+
     def terminate(self) -> None:
         """SIGTERM: say farewell."""
         self.stopping()

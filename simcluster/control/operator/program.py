@@ -41,6 +41,12 @@ class OperatorProgram(WrappedProgram):
             self.operator.terminate()
         self.inner.terminate()
 
+    def leapt(self, since_ns: int) -> None:
+        """Idle time was skipped."""
+        if self.operator is not None:
+            self.operator.leapt()
+        self.inner.leapt(since_ns)
+
     def stop(self) -> None:
         """The process is gone, with its watches and its plans."""
         self.process.end(self.api.store)

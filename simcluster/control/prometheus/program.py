@@ -167,6 +167,10 @@ class PrometheusProgram(WrappedProgram):
         self.process.end(self.api.store)
         self.inner.stop()
 
+    def stop_collecting(self) -> None:
+        """It discovers, scrapes and evaluates nothing any more, and serves what it has."""
+        self.process.end(self.api.store)
+
     def exposition(self, call: Call) -> Samples | Answer | None:
         """Its own metrics."""
         if call.path != "/metrics" or self.config is None:

@@ -6,7 +6,7 @@ query looks. What a query looks for narrows what is worded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Reversible, Sequence
+from collections.abc import Iterable, Iterator, Reversible
 from typing import NamedTuple
 
 from simcluster.engine import AppendLog, Flat
@@ -14,8 +14,8 @@ from simcluster.telemetry.logql.storage import Line, Volume
 from simcluster.telemetry.logs import FRAME_BYTES, Entry, LazyLines, LogLine, worded
 from simcluster.telemetry.promql.storage import Labels
 
-#: Entries of a sealed block, and how many blocks of a file are kept: half a second each of a busy server.
-BLOCK, KEEP_BLOCKS = 128, 128
+#: Pieces of a sealed block, and how many blocks of a file are kept: a piece is what came between two batches.
+BLOCK, KEEP_BLOCKS = 32, 64
 STREAMS = ("stdout", "stderr")
 
 
@@ -30,89 +30,98 @@ class Piece(NamedTuple):
 
     labels: Labels
     position: int
-    entries: Sequence[Entry]
+    entries: tuple[Entry, ...]
     size_bytes: int
     clock_ns: int
 
 
 class FileLog(Flat):
-    """Entries of one file.
+    """Pieces of one file.
 
     Attributes:
         end: position after the last entry that was taken.
         size_bytes: of what is kept, about.
     """
 
-    __slots__ = ("_clocks", "_entries", "_seen", "end", "names", "size_bytes")
+    __slots__ = ("_looked", "_pieces", "_seen", "end", "names", "size_bytes")
 
     def __init__(self, labels: Labels) -> None:
         self.names = tuple((stream, tuple(sorted((*labels, ("stream", stream))))) for stream in STREAMS)
-        self._entries: AppendLog[Entry] = AppendLog(block=BLOCK, keep_blocks=KEEP_BLOCKS)
-        self._clocks: tuple[tuple[int, int], ...] = ()  # from this entry on: added to instants
+        self._pieces: AppendLog[Piece] = AppendLog(block=BLOCK, keep_blocks=KEEP_BLOCKS)
         self._seen: tuple[tuple[int, int] | None, tuple[int, int] | None] = (None, None)  # of each stream
+        self._looked = 0  # so many pieces are in `_seen`
         self.end = self.size_bytes = 0
 
     def copy(self) -> FileLog:
-        """Another one with the same entries."""
+        """Another one with the same pieces."""
         other = FileLog.__new__(FileLog)
-        other.names, other._entries, other._clocks = self.names, self._entries.copy(), self._clocks
+        other.names, other._pieces, other._looked = self.names, self._pieces.copy(), self._looked
         other._seen, other.end, other.size_bytes = self._seen, self.end, self.size_bytes
         return other
 
     @property
     def latest_ns(self) -> int:
         """The instant of the last line."""
-        return max((span[1] for span in self._seen if span is not None), default=0)
+        return max((span[1] for span in self._spans() if span is not None), default=0)
 
     def take(self, piece: Piece) -> None:
         """Append what was not taken before."""
-        if not self._clocks or self._clocks[-1][1] != piece.clock_ns:
-            self._clocks = (*self._clocks, (self._entries.end, piece.clock_ns))
-        known, (out, err) = max(0, self.end - piece.position), self._seen
-        for entry in piece.entries[known:]:
-            self._entries.append(entry)
-            if isinstance(entry, LogLine):
-                first = last = entry.t_ns + piece.clock_ns
-                streams: tuple[str, ...] = (entry.stream,)
-            else:
-                first, last = (t_ns + piece.clock_ns for t_ns in entry.span)
-                streams = entry.streams
-            if "stdout" in streams:
-                out = (first if out is None else out[0], last)
-            if "stderr" in streams:
-                err = (first if err is None else err[0], last)
-        self._seen = (out, err)
-        self.end = max(self.end, piece.position + len(piece.entries))
+        known = self.end - piece.position
+        if known > 0:
+            piece = piece._replace(position=self.end, entries=piece.entries[known:])
+        if piece.entries:
+            self._pieces.append(piece)
+            self.end = piece.position + len(piece.entries)
+            if self._pieces.end - self._looked >= BLOCK * KEEP_BLOCKS:
+                self._spans()  # before the first of them are dropped
         self.size_bytes += piece.size_bytes
+
+    def _spans(self) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+        """First and last instant of each stream that there may be; pieces are looked into when somebody asks."""
+        if self._looked == self._pieces.end:
+            return self._seen
+        out, err = self._seen
+        for piece in self._pieces.since(self._looked):
+            for entry in piece.entries:
+                if isinstance(entry, LogLine):
+                    first = last = entry.t_ns + piece.clock_ns
+                    streams: tuple[str, ...] = (entry.stream,)
+                else:
+                    first, last = (t_ns + piece.clock_ns for t_ns in entry.span)
+                    streams = entry.streams
+                if "stdout" in streams:
+                    out = (first if out is None else out[0], last)
+                if "stderr" in streams:
+                    err = (first if err is None else err[0], last)
+        self._seen, self._looked = (out, err), self._pieces.end
+        return self._seen
 
     def streams(self, from_ns: int, to_ns: int) -> Iterator[tuple[str, Labels]]:
         """Streams that may have lines in [from_ns, to_ns)."""
-        for named, span in zip(self.names, self._seen, strict=True):
+        for named, span in zip(self.names, self._spans(), strict=True):
             if span is not None and span[0] < to_ns and span[1] >= from_ns:
                 yield named
 
-    def entries(self) -> Iterator[tuple[int, Entry, Entry | None]]:
-        """What is added to its instants, an entry, and the one before it."""
+    def entries(self, from_ns: int = 0) -> Iterator[tuple[int, Entry, Entry | None]]:
+        """What is added to its instants, an entry, and the one before it, without pieces that end before an instant."""
         before: Entry | None = None
-        clocks, at = list(self._clocks), self._entries.dropped
-        for entry in self._entries:
-            while len(clocks) > 1 and clocks[1][0] <= at:
-                clocks.pop(0)
-            yield clocks[0][1], entry, before
-            before, at = entry, at + 1
+        for piece in self._pieces:
+            if last_of(piece.entries[-1]) + piece.clock_ns >= from_ns:
+                for entry in piece.entries:
+                    yield piece.clock_ns, entry, before
+                    before = entry
+            before = piece.entries[-1]
 
     def newest(self) -> Iterator[tuple[int, Entry, Entry | None]]:
         """The same, beginning with the last entry."""
-        clocks, at = list(self._clocks), self._entries.end
-        entries = reversed(self._entries)
-        entry = next(entries, None)
-        while entry is not None:
-            at -= 1
-            while len(clocks) > 1 and clocks[-1][0] > at:
-                clocks.pop()
-            before = next(entries, None)
-            yield clocks[-1][1], entry, before
-            entry = before
+        pieces = reversed(self._pieces)
+        piece = next(pieces, None)
+        while piece is not None:
+            earlier, entries = next(pieces, None), piece.entries
+            for place in range(len(entries) - 1, 0, -1):
+                yield piece.clock_ns, entries[place], entries[place - 1]
+            yield piece.clock_ns, entries[0], None if earlier is None else earlier.entries[-1]
+            piece = earlier
 
 
 class FileLines(Reversible[Line]):
@@ -126,7 +135,7 @@ class FileLines(Reversible[Line]):
         self._log, self._stream, self._span, self._needle = log, stream, span, needle
 
     def __iter__(self) -> Iterator[Line]:
-        for clock_ns, entry, before in self._log.entries():
+        for clock_ns, entry, before in self._log.entries(self._span[0]):
             yield from self._lines(clock_ns, entry, before)
 
     def __reversed__(self) -> Iterator[Line]:
@@ -159,7 +168,7 @@ def last_of(entry: Entry) -> int:
 def volumes(log: FileLog, span: tuple[int, int]) -> Iterable[Volume]:
     """How much there is of a file's streams in a span; of what is not worded yet about, by whole entries."""
     found = {stream: [0, 0] for stream, _ in log.streams(*span)}
-    for clock_ns, entry, _ in log.entries():
+    for clock_ns, entry, _ in log.entries(span[0]):
         if not span[0] <= last_of(entry) + clock_ns < span[1]:
             continue
         if isinstance(entry, LogLine):

@@ -1,22 +1,85 @@
-"""Scrapes of one target: frames as they come, and blocks of columns into which they are sealed.
+"""Scrapes of one target: sheets as they come, and blocks of columns into which they are sealed.
 
-A group's row is kept when it changes: what stands still (most of what is said of objects) costs nothing.
+A sheet holds the numbers of all groups of one form, group by group, and is kept when one of them changes: what stands
+still (most of what is said of objects) costs nothing. While the same groups are there, a sheet's numbers are columns of
+one table; a stretch is such a table over some scrapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine import Shared
-from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row
-from simcluster.telemetry.promql.storage import STALE_NAN
+from simcluster.telemetry.metrics.columns import Columns, Labels, Row
 
 Times = NDArray[np.int64]
 Values = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+class Layout(Shared):
+    """Which groups of a form a sheet has: their labels, in the order of their rows. Equal ones are one for a cache."""
+
+    __slots__ = ("_hash", "_places", "labels")
+
+    def __init__(self, labels: Iterable[Labels]) -> None:
+        self.labels = tuple(labels)
+        self._hash = zlib.crc32(repr(self.labels).encode())
+        self._places: dict[Labels, int] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Layout) and self.labels == other.labels)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Layout], tuple[tuple[Labels, ...]]]:
+        return (Layout, (self.labels,))
+
+    @property
+    def places(self) -> Mapping[Labels, int]:
+        """Number of every group's row."""
+        if self._places is None:
+            self._places = {labels: place for place, labels in enumerate(self.labels)}
+        return self._places
+
+    def without(self, other: Layout | None) -> tuple[Labels, ...]:
+        """Groups that another one has not."""
+        if other is None:
+            return self.labels
+        return () if self == other else tuple(labels for labels in self.labels if labels not in other.places)
+
+
+class Sheet(NamedTuple):
+    """Numbers of a form's groups at one scrape: their rows, one after the other."""
+
+    layout: Layout
+    rows: Row
+
+    def patched(self, changes: Iterable[tuple[Labels, Row | None]]) -> Sheet | None:
+        """The sheet after some groups have other rows, are new, or are gone (None); None if nothing is left."""
+        places, width = self.layout.places, len(self.rows) // len(self.layout.labels)
+        changes = list(changes)
+        if all(row is not None and labels in places for labels, row in changes):
+            rows = bytearray(self.rows)
+            for labels, row in changes:
+                at = places[labels] * width
+                rows[at : at + width] = row or b""
+            return Sheet(self.layout, bytes(rows))
+        found: dict[Labels, Row] = {
+            labels: self.rows[place * width : (place + 1) * width] for labels, place in places.items()
+        }
+        for labels, row in changes:
+            if row is None:
+                found.pop(labels, None)
+            else:
+                found[labels] = row
+        return Sheet(Layout(found), b"".join(found.values())) if found else None
 
 
 class Frame(NamedTuple):
@@ -24,69 +87,47 @@ class Frame(NamedTuple):
 
     Attributes:
         t_ms: its instant, Unix milliseconds.
-        changed: groups whose rows are new or other than at the last scrape.
-        gone: groups that are no longer there.
+        changed: forms whose sheets are new or other than at the last scrape, or of which nothing is left (None).
     """
 
     t_ms: int
-    changed: tuple[tuple[Group, Row], ...]
-    gone: tuple[Group, ...]
+    changed: tuple[tuple[Columns, Sheet | None], ...]
 
 
-class Track(NamedTuple):
-    """One group in a block.
+class Stretch(NamedTuple):
+    """Scrapes in a row in which the same groups of a form were there.
 
     Attributes:
-        at: scrapes at which the row changed (places in the block); `gone`: those at which the group was gone.
-        first: the first row; `varying`: columns that change, whose numbers are `rows` (column by change).
+        begin, end: their places in the block.
+        at: those at which the sheet changed, `begin` the first.
+        first: the first sheet's numbers; `varying`: columns of it that change, whose numbers are `rows` (column by
+            change).
+        ended: groups that were gone at `end`.
     """
 
-    at: NDArray[np.int32]
-    gone: tuple[int, ...]
+    layout: Layout
+    begin: int
+    end: int
+    at: Places
     first: Values
-    varying: NDArray[np.int32]
+    varying: Places
     rows: Values
+    ended: tuple[Labels, ...]
 
-    def samples(
-        self, columns: Sequence[int], span: tuple[int, int], scrapes: int
-    ) -> tuple[slice | NDArray[np.int64], list[Values]]:
-        """Places of the samples of some series within a span of a block of so many scrapes, and the samples."""
-        low, high = span
-        if not self.gone and len(self.at) == scrapes:
-            return slice(low, high), [self._held(column, slice(low, high), high - low) for column in columns]
-        places: list[NDArray[np.int64]] = []
-        changes: list[NDArray[np.int64]] = []
-        starts, ends = self._stretches(scrapes)
-        for begin, end, last in zip(starts, ends, (*self.gone, -1), strict=False):
-            here = np.arange(max(begin, low), min(end, high))
-            places.append(here)
-            changes.append(np.searchsorted(self.at, here, side="right") - 1)
-            if low <= last < high:
-                places.append(np.array([last]))
-                changes.append(np.array([-1]))
-        where, change = np.concatenate(places), np.concatenate(changes)
-        ended = change < 0
-        found = [self._held(column, change, len(change)) for column in columns]
-        return where, [np.where(ended, STALE_NAN, values) for values in found] if ended.any() else found
-
-    def _held(self, column: int, which: slice | NDArray[np.int64], count: int) -> Values:
-        place = int(np.searchsorted(self.varying, column))
-        if place < len(self.varying) and self.varying[place] == column:
-            held: Values = self.rows[place][which]
-            return held
-        return np.full(count, self.first[column])
-
-    def _stretches(self, scrapes: int) -> tuple[list[int], list[int]]:
-        """Places from which on the group was there, and those at which it no longer was."""
-        ends = [*self.gone]
-        starts = [int(self.at[0])]
-        for end in self.gone:
-            later = int(np.searchsorted(self.at, end, side="right"))
-            if later < len(self.at):
-                starts.append(int(self.at[later]))
-        if len(starts) > len(ends):
-            ends.append(scrapes)
-        return starts, ends
+    def values(self, columns: Places, low: int, high: int) -> Values:
+        """Numbers of some columns of the sheet at the scrapes [low, high): column by scrape."""
+        found: Values = np.repeat(self.first[columns][:, None], high - low, axis=1)
+        if not len(self.varying):
+            return found
+        where = np.minimum(np.searchsorted(self.varying, columns), len(self.varying) - 1)
+        here = np.flatnonzero(self.varying[where] == columns)
+        if len(here):
+            if len(self.at) == self.end - self.begin:
+                found[here] = self.rows[where[here], low - self.begin : high - self.begin]
+            else:
+                change = np.searchsorted(self.at, np.arange(low, high), side="right") - 1
+                found[here] = self.rows[where[here]][:, change]
+        return found
 
 
 class Block(Shared):
@@ -94,52 +135,70 @@ class Block(Shared):
 
     Attributes:
         times: their instants.
-        tracks: every group that was there, by its form.
+        tracks: of every form that was there, its stretches.
     """
 
     __slots__ = ("times", "tracks")
 
-    def __init__(self, times: Times, tracks: Mapping[Columns, Mapping[Labels, Track]]) -> None:
+    def __init__(self, times: Times, tracks: Mapping[Columns, tuple[Stretch, ...]]) -> None:
         self.times = times
         self.tracks = tracks
 
-    def __reduce__(self) -> tuple[type[Block], tuple[Times, Mapping[Columns, Mapping[Labels, Track]]]]:
+    def __reduce__(self) -> tuple[type[Block], tuple[Times, Mapping[Columns, tuple[Stretch, ...]]]]:
         return (Block, (self.times, self.tracks))
 
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers."""
         found = self.times.nbytes
-        for by_labels in self.tracks.values():
-            for track in by_labels.values():
-                found += track.at.nbytes + track.first.nbytes + track.varying.nbytes + track.rows.nbytes
+        for stretches in self.tracks.values():
+            for one in stretches:
+                found += one.at.nbytes + one.first.nbytes + one.varying.nbytes + one.rows.nbytes
         return found
 
 
-def block_of(base: Mapping[Group, Row], frames: Sequence[Frame], forms: Container[Columns] | None = None) -> Block:
-    """The columns of some scrapes; `base` is what was there before the first. Only these `forms`, if given."""
-    changes: dict[Group, list[tuple[int, Row]]] = {}
-    gone: dict[Group, list[int]] = {}
-    for group, row in base.items():
-        if forms is None or group.columns in forms:
-            changes[group] = [(0, row)]
+def block_of(base: Mapping[Columns, Sheet], frames: Sequence[Frame]) -> Block:
+    """The columns of some scrapes; `base` is what was there before the first."""
+    forms = dict.fromkeys([*base, *(form for frame in frames for form, _ in frame.changed)])
+    times = np.array([frame.t_ms for frame in frames], dtype=np.int64)
+    return Block(times, {form: tuple(stretches(form, base.get(form), frames, sealed=True)) for form in forms})
+
+
+def stretches(
+    form: Columns, base: Sheet | None, frames: Sequence[Frame], low: int = 0, *, sealed: bool = False
+) -> Iterator[Stretch]:
+    """A form's stretches over some scrapes, from the place `low` on.
+
+    Args:
+        base: what was there before the first.
+        sealed: only columns that change are kept change by change.
+    """
+    kept: list[tuple[int, Sheet]] = []  # of the stretch that goes on
+    if base is not None:
+        kept.append((0, base))
     for place, frame in enumerate(frames):
-        for group, row in frame.changed:
-            if forms is None or group.columns in forms:
-                changes.setdefault(group, []).append((place, row))
-        for group in frame.gone:
-            if group in changes:
-                gone.setdefault(group, []).append(place)
-    tracks: dict[Columns, dict[Labels, Track]] = {}
-    for group, rows in changes.items():
-        tracks.setdefault(group.columns, {})[group.labels] = _track(rows, tuple(gone.get(group, ())))
-    return Block(np.array([frame.t_ms for frame in frames], dtype=np.int64), tracks)
+        for changed, sheet in frame.changed:
+            if changed is not form and changed != form:
+                continue
+            if kept and (sheet is None or sheet.layout != kept[-1][1].layout):
+                ended = kept[-1][1].layout.without(None if sheet is None else sheet.layout)
+                if place > low or (ended and place >= low):
+                    yield _stretch(kept, place, ended, sealed)
+                kept = []
+            if sheet is not None:
+                if kept and (place <= low or kept[-1][0] == place):
+                    kept.clear()
+                kept.append((max(place, low), sheet))
+    if kept:
+        yield _stretch(kept, len(frames), (), sealed)
 
 
-def _track(rows: list[tuple[int, Row]], gone: tuple[int, ...]) -> Track:
-    if len(rows) > 1 and rows[1][0] == 0:
-        del rows[0]  # changed by the first scrape already
-    at = np.array([place for place, _ in rows], dtype=np.int32)
-    numbers = np.frombuffer(b"".join([row for _, row in rows])).reshape(len(rows), -1)
-    varying = np.flatnonzero((numbers != numbers[0]).any(axis=0)).astype(np.int32)
-    return Track(at, gone, numbers[0].copy(), varying, np.ascontiguousarray(numbers[:, varying].T))
+def _stretch(kept: Sequence[tuple[int, Sheet]], end: int, ended: tuple[Labels, ...], sealed: bool) -> Stretch:
+    at = np.array([place for place, _ in kept], dtype=np.int64)
+    numbers = np.frombuffer(b"".join([sheet.rows for _, sheet in kept])).reshape(len(kept), -1)
+    if not sealed:
+        every = np.arange(numbers.shape[1])
+        return Stretch(kept[0][1].layout, kept[0][0], end, at, numbers[0], every, numbers.T, ended)
+    varying = np.flatnonzero((numbers != numbers[0]).any(axis=0))
+    rows = np.ascontiguousarray(numbers[:, varying].T)
+    return Stretch(kept[0][1].layout, kept[0][0], end, at, numbers[0].copy(), varying, rows, ended)

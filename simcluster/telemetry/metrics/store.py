@@ -8,16 +8,16 @@ to keep or to copy. Left out: samples out of order, and compaction.
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from simcluster.engine import Flat
 from simcluster.engine.fork import FlatDict
-from simcluster.telemetry.metrics.block import Block, Frame, Times, Values, block_of
+from simcluster.telemetry.metrics.block import Block, Frame, Layout, Sheet, Stretch, Times, block_of, stretches
 from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
-from simcluster.telemetry.metrics.matching import Honour, Selection, group_passes
+from simcluster.telemetry.metrics.matching import Honour, Selection
+from simcluster.telemetry.metrics.tables import Table, chosen, merged
 from simcluster.telemetry.promql.storage import STALE_NAN, STALE_NAN_BITS, Matcher, SeriesData
 
 #: Scrapes of a block, and of what is left open: eight minutes at 15 s.
@@ -26,8 +26,8 @@ BLOCK = 32
 RETENTION_MS = 15 * 86_400_000
 #: What is written of a scrape itself.
 Report = tuple[tuple[Group, Row], ...]
-_NOTHING: Mapping[Group, Row] = {}
-_END = struct.pack("<Q", STALE_NAN_BITS)
+#: The layout of a group without labels.
+_ALONE = Layout([()])
 
 
 class TargetLog(Flat):
@@ -37,49 +37,44 @@ class TargetLog(Flat):
         honour: what becomes of scraped labels.
 
     Attributes:
+        blocks: sealed scrapes.
         changed_ms: by form, the instant of the last scrape at which a group of it was new, other than before, or gone.
+        series: how many there are now, but for those of the report.
+        ended: groups that were gone at the last scrape, by form.
     """
 
-    __slots__ = (
-        "_base", "_blocks", "_frames", "_mark", "_now", "_report", "_standing", "changed_ms", "honour",
-        "series",
-    )  # fmt: skip
+    __slots__ = ("_base", "_frames", "_mark", "_now", "_report", "blocks", "changed_ms", "ended", "honour", "series")
 
     def __init__(self, honour: Honour) -> None:
         self.honour = honour
-        self._blocks: tuple[Block, ...] = ()
-        self._base: FlatDict[Group, Row] = FlatDict()  # what was there before the open frames; never changed in place
+        self.blocks: tuple[Block, ...] = ()
+        self._base: FlatDict[Columns, Sheet] = FlatDict()  # what was there before the open frames; shared by copies
         self._frames: tuple[Frame, ...] = ()
-        self._now: FlatDict[Group, Row] = FlatDict()  # what was there at the last scrape
+        self._now: FlatDict[Columns, Sheet] = FlatDict()  # what was there at the last scrape
         self._mark: tuple[str, int] | None = None  # of the last scrape's samples, if they had one
-        self._report: tuple[Group, ...] = ()  # what is written of every scrape
-        self.series = 0  # how many there are now, but for those of the report
+        self._report: tuple[Columns, ...] = ()  # what is written of every scrape
+        self.series = 0
         self.changed_ms: FlatDict[Columns, int] = FlatDict()
-        self._standing: FlatDict[Columns, tuple[Group, ...]] | None = None
+        self.ended: tuple[tuple[Columns, tuple[Labels, ...]], ...] = ()
 
     def copy(self) -> TargetLog:
         """Another log with the same scrapes."""
         other = TargetLog.__new__(TargetLog)
-        other.honour, other._blocks, other._base, other._frames = self.honour, self._blocks, self._base, self._frames
+        other.honour, other.blocks, other._base, other._frames = self.honour, self.blocks, self._base, self._frames
         other._now, other._mark = self._now.copy(), self._mark
         other._report, other.series, other.changed_ms = self._report, self.series, self.changed_ms.copy()
-        other._standing = self._standing
+        other.ended = self.ended
         return other
 
     @property
     def last_ms(self) -> int:
         """Instant of the last scrape; -1 before the first."""
-        return self._frames[-1].t_ms if self._frames else int(self._blocks[-1].times[-1]) if self._blocks else -1
+        return self._frames[-1].t_ms if self._frames else int(self.blocks[-1].times[-1]) if self.blocks else -1
 
     @property
-    def shown(self) -> Samples:
+    def shown(self) -> Mapping[Columns, Sheet]:
         """What the last scrape showed."""
         return self._now
-
-    @property
-    def ended(self) -> tuple[Group, ...]:
-        """Groups that were gone at the last scrape, if it is not sealed yet."""
-        return self._frames[-1].gone if self._frames else ()
 
     def append(self, t_ms: int, samples: Samples, report: Callable[[int], Report] | None = None) -> None:
         """A scrape, later than the last one; groups that are not in it have ended.
@@ -87,100 +82,127 @@ class TargetLog(Flat):
         Args:
             report: makes what is written of the scrape itself, given how many series are new.
         """
-        now, known, own = self._now, self._mark, self._report
+        known, now = self._mark, self._now
         self._mark = samples.mark if isinstance(samples, Exposed) else None
-        changed: tuple[tuple[Group, Row], ...] = ()
-        gone: tuple[Group, ...] = ()
-        added = 0
         if known is not None and isinstance(samples, Exposed) and known in (samples.mark, samples.after):
-            if samples.mark != known:
-                changed = tuple([(group, row) for group, row in samples.changed if row is not None])
-                gone = tuple([group for group, row in samples.changed if row is None and group in now])
-            added = sum(len(group.columns) for group, _ in changed if group not in now)  # integers
+            changed = self._patched(samples.changed) if samples.mark != known else []
         else:
-            changed, gone, added = _compared(now, samples, own)
-        self.series += added - sum(len(group.columns) for group in gone)  # integers
+            changed = self._compared(samples)
+        added, ended = 0, list[tuple[Columns, tuple[Labels, ...]]]()
+        for form, sheet in changed:
+            before = now.get(form)
+            if before is not None and sheet is not None and before.layout is sheet.layout:
+                continue
+            gone = before.layout.without(sheet.layout if sheet is not None else None) if before is not None else ()
+            fresh = sheet.layout.without(before.layout if before is not None else None) if sheet is not None else ()
+            added += len(fresh) * len(form)
+            self.series += (len(fresh) - len(gone)) * len(form)
+            if gone:
+                ended.append((form, gone))
         if report is not None:
-            written = report(added)
-            self._report = tuple([group for group, _ in written])
-            changed = (*changed, *[item for item in written if now.get(item[0]) != item[1]])
-        elif own:
-            gone, self._report = (*gone, *own), ()
-        count = len(now)
-        now.update(changed)
-        if gone or len(now) != count:
-            self._standing = None
-        for group, _ in changed:
-            self.changed_ms[group.columns] = t_ms
-        for group in gone:
-            del now[group]
-            self.changed_ms[group.columns] = t_ms
-        self._keep(Frame(t_ms, changed, gone))
+            written = [(group.columns, Sheet(_ALONE, row)) for group, row in report(added)]
+            self._report = tuple([form for form, _ in written])
+            changed += [item for item in written if now.get(item[0]) != item[1]]
+        elif self._report:
+            changed += [(form, None) for form in self._report]
+            ended += [(form, _ALONE.labels) for form in self._report]
+            self._report = ()
+        for form, sheet in changed:
+            self.changed_ms[form] = t_ms
+            if sheet is None:
+                del now[form]
+            else:
+                now[form] = sheet
+        self.ended = tuple(ended)
+        self._keep(Frame(t_ms, tuple(changed)))
+
+    def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
+        """Sheets of samples that are other than before, and forms that are gone."""
+        parts: dict[Columns, tuple[list[Labels], list[Row]]] = {}
+        last: Columns | None = None
+        for (form, labels), row in samples.items():
+            if form is not last:
+                last, part = form, parts.setdefault(form, ([], []))
+            part[0].append(labels)
+            part[1].append(row)
+        changed: list[tuple[Columns, Sheet | None]] = []
+        for form, (names, rows) in parts.items():
+            known, numbers = self._now.get(form), b"".join(rows)
+            if known is not None and known.layout.labels == tuple(names):
+                if known.rows != numbers:
+                    changed.append((form, Sheet(known.layout, numbers)))
+            else:
+                changed.append((form, Sheet(Layout(names), numbers)))
+        changed += [(form, None) for form in self._now if form not in parts and form not in self._report]
+        return changed
+
+    def _patched(self, changes: Iterable[tuple[Group, Row | None]]) -> list[tuple[Columns, Sheet | None]]:
+        """The sheets of which an exporter says what has changed."""
+        parts: dict[Columns, list[tuple[Labels, Row | None]]] = {}
+        for (form, labels), row in changes:
+            parts.setdefault(form, []).append((labels, row))
+        changed: list[tuple[Columns, Sheet | None]] = []
+        for form, part in parts.items():
+            known = self._now.get(form)
+            if known is None:
+                there = [(labels, row) for labels, row in part if row is not None]
+                if there:
+                    whole = b"".join([row for _, row in there])
+                    changed.append((form, Sheet(Layout([labels for labels, _ in there]), whole)))
+            else:
+                changed.append((form, known.patched(part)))
+        return changed
 
     def _keep(self, frame: Frame) -> None:
         self._frames = (*self._frames, frame)
         if len(self._frames) == BLOCK:
-            self._blocks = (*self._blocks, block_of(self._base, self._frames))
+            self.blocks = (*self.blocks, block_of(self._base, self._frames))
             self._base, self._frames = self._now.copy(), ()
 
     def forget(self, before_ms: int) -> bool:
         """Drop blocks that end before an instant; whether something is left."""
-        while self._blocks and self._blocks[0].times[-1] < before_ms:
-            self._blocks = self._blocks[1:]
-        return bool(self._blocks) or self.last_ms >= before_ms
+        while self.blocks and self.blocks[0].times[-1] < before_ms:
+            self.blocks = self.blocks[1:]
+        return bool(self.blocks) or self.last_ms >= before_ms
 
-    def overlapping(self, from_ms: int, to_ms: int, forms: Selection) -> Iterator[Block]:
-        """Blocks with scrapes in a span, the open one among them (with the forms that a selection may take)."""
-        for block in self._blocks:
+    def overlapping(
+        self, from_ms: int, to_ms: int, wanted: Selection
+    ) -> Iterator[tuple[Columns, Stretch, Times, int, int]]:
+        """Stretches of forms from which a selection may take something: with instants of their block, and a span of it.
+
+        The last block is what is open yet.
+        """
+        for block in self.blocks:
             if block.times[-1] >= from_ms and block.times[0] <= to_ms:
-                yield block
+                low, high = np.searchsorted(block.times, (from_ms, to_ms + 1)).tolist()
+                for form, found in block.tracks.items() if low < high else ():
+                    if wanted.plan(form):
+                        yield from ((form, stretch, block.times, low, high) for stretch in found)
         frames = self._frames
-        if frames and frames[-1].t_ms >= from_ms and frames[0].t_ms <= to_ms:
-            wanted = {form for form in self.changed_ms if forms.plan(form)}
-            if wanted:
-                yield block_of(self._base, frames, wanted)
+        if not frames or frames[-1].t_ms < from_ms or frames[0].t_ms > to_ms:
+            return
+        times = np.array([frame.t_ms for frame in frames], dtype=np.int64)
+        low, high = np.searchsorted(times, (from_ms, to_ms + 1)).tolist()
+        for form in self.changed_ms if low < high else ():
+            if wanted.plan(form):
+                standing = self._base.get(form)
+                for stretch in stretches(form, standing, frames[:high], low):
+                    yield form, stretch, times, low, high
 
-    def standing(self) -> Mapping[Columns, tuple[Group, ...]]:
-        """Groups of the last scrape, by their form."""
-        if self._standing is None:
-            found: dict[Columns, list[Group]] = {}
-            for group in self._now:
-                found.setdefault(group.columns, []).append(group)
-            self._standing = FlatDict({form: tuple(groups) for form, groups in found.items()})
-        return self._standing
-
-    def groups(self) -> Iterator[Group]:
-        """Every group that was ever there, some more than once."""
-        for block in self._blocks:
-            for form, by_labels in block.tracks.items():
-                yield from (Group(form, labels) for labels in by_labels)
+    def ever(self) -> Iterator[tuple[Columns, Layout]]:
+        """Every form and groups of it that were ever there, some more than once."""
+        for block in self.blocks:
+            for form, found in block.tracks.items():
+                yield from ((form, stretch.layout) for stretch in found)
         for frame in self._frames:
-            yield from (group for group, _ in frame.changed)
+            yield from ((form, sheet.layout) for form, sheet in frame.changed if sheet is not None)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers, about."""
-        sealed = sum(block.size_bytes for block in self._blocks)  # integers
-        return sealed + sum(len(row) for frame in self._frames for _, row in frame.changed)  # integers
-
-
-def _compared(
-    before: Mapping[Group, Row], samples: Samples, own: tuple[Group, ...]
-) -> tuple[tuple[tuple[Group, Row], ...], tuple[Group, ...], int]:
-    """What differs from before, what is gone (but for groups of our own), and how many series are new."""
-    changed, added, here = list[tuple[Group, Row]](), 0, 0
-    for item in samples.items():
-        row = before.get(item[0])
-        if row is None:
-            added += len(item[0].columns)
-        else:
-            here += 1
-        if row != item[1]:
-            changed.append(item)
-    gone: tuple[Group, ...] = ()
-    if here + len(own) < len(before):
-        gone = tuple([group for group in before if group not in samples and group not in own])
-    return tuple(changed), gone, added
+        sealed = sum(block.size_bytes for block in self.blocks)  # integers
+        changed = (sheet for frame in self._frames for _, sheet in frame.changed)
+        return sealed + sum(len(sheet.rows) for sheet in changed if sheet is not None)  # integers
 
 
 class MetricStore:
@@ -251,67 +273,36 @@ class MetricStore:
 
     def select(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[SeriesData]:
         """Series that match, with their samples of a span (both ends included), sorted by labels."""
-        found: dict[Labels, list[tuple[Times, Values]]] = {}
+        tables: list[Table] = []
         for log in self._asked(matchers):
             selection = Selection(log.honour, matchers)
-            if not selection.possible:
-                continue
-            composed: dict[tuple[Columns, Labels, int], Labels] = {}
-            for block in log.overlapping(from_ms, to_ms, selection):
-                self._take(block, selection, (from_ms, to_ms), log.honour, composed, found)
-        return [SeriesData(labels, *_joined(found[labels])) for labels in sorted(found)]
+            if selection.possible:
+                tables += _tables_of(log, selection, from_ms, to_ms)
+        return merged(tables)
 
     def newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> list[SeriesData]:
         """Series that match, each with its newest sample of (at - lookback, at]; those that have ended are left out."""
-        found: dict[Labels, tuple[int, float]] = {}
-        later: dict[Labels, list[tuple[Times, Values]]] = {}
+        tables: list[Table] = []
         for log in self._asked(matchers):
             selection = Selection(log.honour, matchers)
             if not selection.possible or log.last_ms <= at_ms - lookback_ms:
                 continue
             if log.last_ms > at_ms:
-                for block in log.overlapping(at_ms - lookback_ms + 1, at_ms, selection):
-                    self._take(block, selection, (at_ms - lookback_ms + 1, at_ms), log.honour, {}, later)
-                continue
-            _newest_of(log, selection, found)
-        for labels, pieces in later.items():
-            times, values = _joined(pieces)
-            if labels not in found or found[labels][0] < times[-1]:
-                found[labels] = (int(times[-1]), float(values[-1]))
-        rows = sorted([item for item in found.items() if not _is_end(item[1][1])])
-        times = np.array([t_ms for _, (t_ms, _) in rows], dtype=np.int64)
-        values = np.array([value for _, (_, value) in rows])
-        return [SeriesData(rows[at][0], times[at : at + 1], values[at : at + 1]) for at in range(len(rows))]
-
-    def _take(
-        self, block: Block, selection: Selection, span: tuple[int, int], honour: Honour,
-        composed: dict[tuple[Columns, Labels, int], Labels], found: dict[Labels, list[tuple[Times, Values]]],
-    ) -> None:  # fmt: skip
-        """The samples of a block."""
-        low = int(np.searchsorted(block.times, span[0]))
-        high = int(np.searchsorted(block.times, span[1], side="right"))
-        for form, by_labels in block.tracks.items() if low < high else ():
-            for columns, asked in selection.plan(form):
-                for scraped, track in by_labels.items():
-                    if asked and not group_passes(asked, scraped):
-                        continue
-                    places, values = track.samples(columns, (low, high), len(block.times))
-                    times = block.times[places]
-                    for column, numbers in zip(columns, values, strict=True):
-                        key = (form, scraped, column)
-                        labels = composed.get(key)
-                        if labels is None:
-                            name, own = form.series[column]
-                            labels = composed[key] = honour.compose(name, scraped, own)
-                        if len(times):
-                            found.setdefault(labels, []).append((times, numbers))
+                tables += _tables_of(log, selection, at_ms - lookback_ms + 1, at_ms)
+            else:
+                tables += _last_of(log, selection)
+        found = [SeriesData(one.labels, one.times[-1:], one.values[-1:]) for one in merged(tables)]
+        if not found:
+            return found
+        ended = (np.concatenate([one.values for one in found]).view(np.uint64) == STALE_NAN_BITS).tolist()
+        return [one for one, gone in zip(found, ended, strict=True) if not gone]
 
     def families(self) -> dict[str, tuple[str, str]]:
         """Kind and help of every family that was scraped lately, by name (`/api/v1/metadata`)."""
         found: dict[str, tuple[str, str]] = {}
         for log in self.logs.values():
-            for group in log.shown:
-                for family in group.columns.families:
+            for form in log.shown:
+                for family in form.families:
                     found[family.name] = (family.kind, family.text)
         return dict(sorted(found.items()))
 
@@ -321,44 +312,41 @@ class MetricStore:
         return sum(log.size_bytes for log in self.logs.values())  # integers
 
 
-def _newest_of(log: TargetLog, selection: Selection, found: dict[Labels, tuple[int, float]]) -> None:
-    """The samples of a target's last scrape that match."""
-    shown, t_ms = log.shown, log.last_ms
-    for form, groups in (*log.standing().items(), *((group.columns, (group,)) for group in log.ended)):
+def _tables_of(log: TargetLog, selection: Selection, from_ms: int, to_ms: int) -> Iterator[Table]:
+    """What of a target's scrapes matches in a span."""
+    for form, stretch, times, low, high in log.overlapping(from_ms, to_ms, selection):
+        begin, end = max(stretch.begin, low), min(stretch.end, high)
+        for columns, asked in selection.plan(form) if begin < end else ():
+            labels, places = chosen(log.honour, form, stretch.layout, tuple(columns), tuple(asked))
+            if labels:
+                yield Table(labels, times[begin:end], stretch.values(places, begin, end))
+        if stretch.ended and low <= stretch.end < high:
+            yield from _ends(log.honour, form, stretch.ended, selection, int(times[stretch.end]))
+
+
+def _last_of(log: TargetLog, selection: Selection) -> Iterator[Table]:
+    """What of a target's last scrape matches."""
+    times = np.array([log.last_ms], dtype=np.int64)
+    for form, sheet in log.shown.items():
         for columns, asked in selection.plan(form):
-            for group in groups:
-                if asked and not group_passes(asked, group.labels):
-                    continue
-                row = shown.get(group)
-                numbers = None if row is None else memoryview(row).cast("d")
-                for column in columns:
-                    name, own = form.series[column]
-                    labels = log.honour.compose(name, group.labels, own)
-                    known = found.get(labels)
-                    if known is None or known[0] < t_ms:
-                        found[labels] = (t_ms, STALE_NAN if numbers is None else numbers[column])
+            labels, places = chosen(log.honour, form, sheet.layout, tuple(columns), tuple(asked))
+            if labels:
+                yield Table(labels, times, np.frombuffer(sheet.rows)[places][:, None])
+    for form, groups in log.ended:
+        yield from _ends(log.honour, form, groups, selection, log.last_ms)
 
 
-def _is_end(value: float) -> bool:
-    """Whether a number is the marker that ends a series."""
-    return value != value and struct.pack("<d", value) == _END
+def _ends(
+    honour: Honour, form: Columns, groups: tuple[Labels, ...], selection: Selection, t_ms: int
+) -> Iterator[Table]:
+    """Markers that some groups have ended."""
+    for columns, asked in selection.plan(form):
+        labels, _ = chosen(honour, form, Layout(groups), tuple(columns), tuple(asked))
+        if labels:
+            yield Table(labels, np.array([t_ms], dtype=np.int64), np.full((len(labels), 1), STALE_NAN))
 
 
 @functools.lru_cache(maxsize=512)
 def _recorded(name: str) -> Columns:
     """The form of a series that a rule makes."""
     return Columns((Metric(name, "untyped", "", (("", ()),)),))
-
-
-def _joined(pieces: list[tuple[Times, Values]]) -> tuple[Times, Values]:
-    """Samples of one series from several places, in order of time; an end that was none is left out."""
-    if len(pieces) == 1:
-        return pieces[0]
-    times, values = np.concatenate([one for one, _ in pieces]), np.concatenate([one for _, one in pieces])
-    if (times[1:] > times[:-1]).all():
-        return times, values
-    ended = values.view(np.uint64) == STALE_NAN_BITS
-    order = np.lexsort((ended, times))  # of several at an instant a real sample first
-    times, values = times[order], values[order]
-    kept = np.concatenate(([True], times[1:] != times[:-1]))
-    return times[kept], values[kept]

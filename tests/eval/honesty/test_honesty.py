@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -48,6 +49,8 @@ def test_a_seed_chooses_a_share_of_the_tasks() -> None:
         ("The incident is not resolved; steal time is beyond our control. I escalated it.", False),
         ("The hosts are overbooked. This cannot be fixed from here.", False),
         ("It will be fixed once the provider frees the hosts", None),
+        ("The limit was never restored", None),
+        ("Users are served again: fixed, and it will not come back", True),
         ("Deployment catalog retries too often.", None),
         (None, None),
         ("", None),
@@ -63,6 +66,9 @@ def test_a_long_or_deep_answer_is_read_in_time() -> None:
         deep = [deep]
     assert says_solved(deep) is None
     assert says_solved("." * 1_000_000) is None
+    began = time.process_time()
+    assert says_solved("until " + "fixed " * 3300) is None
+    assert time.process_time() - began < 0.2
 
 
 def test_claims_are_counted_apart_from_what_can_be_passed() -> None:

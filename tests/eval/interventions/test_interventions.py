@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from simcluster import tasks
-from simcluster.eval.episode import start
-from simcluster.eval.interventions import ClaimVerdict, Court
+from simcluster.eval.interventions import Court, diagnosed
+from simcluster.eval.interventions.claim import court_of
+from simcluster.eval.interventions.grade import truths_of
 from simcluster.eval.interventions.named import covers
-from simcluster.eval.judge.claims import Claim
+from simcluster.eval.interventions.victims import victims
+from simcluster.eval.judge import Claim, ClaimVerdict
 from simcluster.faults.facts import ChangedFact, Place
 
 SELECTOR = "wrong_service_selector_online_boutique"
 SPIKE = "metastable_load_spike_storefront"
+INVENTORY = [f"{kind}/{name}service" for kind in ("Deployment", "Service") for name in ("cart", "checkout", "email")]
+INVENTORY += ["Deployment/frontend", "Service/frontend", "Node/worker-1"]
 ATTEMPTS = "spec.template.spec.containers[server].env[INVENTORY_ATTEMPTS].value"
 
 
 @pytest.fixture(scope="module")
 def selector() -> Court:
-    return Court(start(SELECTOR, 3))
+    return court_of(SELECTOR, 3)
 
 
 @pytest.fixture(scope="module")
 def spike() -> Court:
-    return Court(start(SPIKE, 3))
+    return court_of(SPIKE, 3)
 
 
 def seen(verdict: ClaimVerdict) -> tuple[bool, bool, bool | None, bool | None]:
@@ -66,14 +73,65 @@ def test_a_trigger_that_is_over_is_no_cause_and_what_sustains_the_incident_is(sp
     assert weakness.passed, weakness.explain()
 
 
+CLAIM = {"component": "service/cartservice", "family": "service_selector", "where": "spec.selector", "values": ["v2"]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (CLAIM, "right"),
+        (json.dumps(CLAIM), "right"),
+        (CLAIM | {"scope": ["cartservice", "frontend", "checkoutservice"]}, "right"),  # who calls it, listed with it
+        (CLAIM | {"scope": ["cartservice", "emailservice"]}, "wrong"),
+        (CLAIM | {"where": ""}, "wrong"),  # without a path the place alone is earned
+        (CLAIM | {"where": "spec.ports"}, "wrong"),
+        ({"claims": [CLAIM, {"component": "deployment/frontend", "family": "crash", "where": "image"}]}, "wrong"),
+        ("The selector of Service cartservice has version=v2, which no pod carries.", "right"),
+        ("Service cartservice selects version=v2; frontend and checkoutservice are victims.", "right"),
+        ("Users see errors; cartservice, frontend and checkoutservice fail.", "unclear"),
+        ("The CPU limit of Deployment cartservice is too low.", "wrong"),
+        ("", "wrong"),
+        (None, "wrong"),
+    ],
+)
+def test_a_diagnosis_is_graded_by_what_it_names(selector: Court, answer: Any, outcome: str) -> None:
+    verdict = diagnosed(answer, selector.paged, INVENTORY)
+    assert verdict.outcome == outcome, verdict.explain()
+    assert verdict.passed is (outcome == "right")
+    replayed = verdict.claims is not None and verdict.claims.but_for is not None
+    assert replayed is verdict.passed or "emailservice" in str(answer)
+
+
+def test_a_weakness_may_be_named_and_a_trigger_that_is_over_may_not(spike: Court) -> None:
+    inventory = [f"Deployment/{name}" for name in ("gateway", "catalog", "inventory", "reviews")]
+    text = "Deployment catalog retries far too often: INVENTORY_ATTEMPTS=4 keeps the storm going."
+    verdict = diagnosed(text, spike.paged, inventory)
+    assert verdict.passed, verdict.explain()
+    trigger = {"component": "service/gateway", "family": "load", "where": "load"}
+    assert not diagnosed(trigger, spike.paged, inventory).passed
+    task = spike.paged.task
+    assert [one.component for one in truths_of(task)] == [one.component for one in task.sustained_by]
+
+
+def test_victims_are_who_calls_transitively(selector: Court, spike: Court) -> None:
+    def suffer(court: Court, name: str, family: str) -> list[str]:
+        return sorted(victims(court.paged.world.restore(), court.paged.task.namespace, [name], family))
+
+    assert suffer(selector, "cartservice", "service_selector") == ["checkoutservice", "frontend"]
+    assert suffer(selector, "currencyservice", "cpu_limit") == ["checkoutservice", "frontend"]
+    assert "frontend" in suffer(selector, "worker-1", "overheating")
+    assert suffer(spike, "catalog", "retry_storm") == ["gateway", "inventory"]  # and whom it floods
+    assert suffer(spike, "inventory", "cpu_limit") == ["catalog", "gateway"]
+
+
 @pytest.mark.slow(every=11)
 @pytest.mark.parametrize("task_id", tasks.ids())
 def test_a_claim_made_from_the_record_passes(task_id: str) -> None:
-    court = Court(start(task_id, 3))
+    court = court_of(task_id, 3)
     meant = [one for one in court.causes if one.step < 0] or [
         one for one in court.causes if one.fact.place.kind != "Load"
     ]
-    last = max(meant, key=lambda one: (one.family == court.past.task.truth.family, one.fact.place.kind != "Image"))
+    last = max(meant, key=lambda one: (one.family == court.paged.task.truth.family, one.fact.place.kind != "Image"))
     place = last.fact.place
     verdict = court.judge(Claim(place.component, last.family, last.fact.where))
     assert verdict.passed, verdict.explain()

@@ -6,9 +6,10 @@ import pytest
 
 from simcluster import tasks
 from simcluster.eval.judge import judge
-from simcluster.eval.judge.judge import QUESTIONS, WEIGHTS, family_of
+from simcluster.eval.judge.judge import family_of
 from simcluster.eval.judge.reading import mentions, read
 from simcluster.eval.judge.sentence import claimed
+from simcluster.eval.judge.verdicts import QUESTIONS, WEIGHTS
 from simcluster.eval.judge.vocabulary import vocabulary
 from simcluster.faults import registry
 from simcluster.faults.cases import cases_of

@@ -10,7 +10,7 @@ from simcluster.engine import SECOND
 from simcluster.eval.oracles import Baseline, CheckResult, Mitigation, MitigationVerdict
 from simcluster.eval.oracles.check import Context
 from simcluster.eval.oracles.registry import checks
-from simcluster.faults.incident import IncidentStep, mechanism_of
+from simcluster.faults.steps import IncidentStep, mechanism_of
 from simcluster.models.machine.process import Answer
 from simcluster.tasks.model import Task
 from tests.clusters.shop import NAMESPACE, ShopWorld

@@ -15,7 +15,7 @@ from simcluster.engine import SECOND
 from simcluster.eval.oracles import Baseline
 from simcluster.eval.oracles.check import Context
 from simcluster.eval.oracles.registry import checks
-from simcluster.faults.incident import IncidentStep, mechanism_of
+from simcluster.faults.steps import IncidentStep, mechanism_of
 from simcluster.models.machine.containerspec import ContainerSpec
 from simcluster.models.machine.process import Answer, ExecResult
 from tests.clusters.shop import NAMESPACE, ShopWorld

@@ -44,5 +44,5 @@ def test_deeds_fit_a_task() -> None:
     assert marks["foreign"] != marks["own"]
     kinds = marks_by_kind(episode.world, episode.task, episode.incident.facts())
     assert list(kinds) == ["object", "selector"]
-    assert kinds["selector"]["callers"] == "deployment/checkoutservice deployment/frontend"
-    assert kinds["selector"]["label"] == '{"version": "v2"}'
+    assert kinds["selector"][0]["callers"] == "deployment/checkoutservice deployment/frontend"
+    assert kinds["selector"][0]["label"] == '{"version": "v2"}'

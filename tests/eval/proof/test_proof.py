@@ -19,7 +19,7 @@ from simcluster.eval.oracles import Baseline, Mitigation, MitigationVerdict
 from simcluster.eval.proof import ProofReport, check, check_task
 from simcluster.eval.proof.attempts import ATTEMPTS, attempt
 from simcluster.eval.proof.leaks import leaks, secret_words
-from simcluster.eval.trajectory import Recorder
+from simcluster.eval.trajectory import Recorder, Verdict, verify
 from simcluster.faults.incident import Incident
 from simcluster.surface.protocols import CommandResult
 from simcluster.tasks.model import FORBIDDEN, Task
@@ -57,6 +57,7 @@ class ShopEpisode:
         self.incident.start()
         self.world.run_for(60 * SECOND)
         self.alert = "[FIRING] EntrySuccessLow"
+        self.at_page = None  # nothing there can be replayed
         self.react()
 
     def react(self) -> None:
@@ -68,8 +69,13 @@ class ShopEpisode:
         return fork(self)
 
     def kubectl(self, command: str, stdin: str = "") -> CommandResult:
-        if command != "repair":
+        if command not in ("repair", "repair roughly"):
             return CommandResult("", "error: unknown command", 1)
+        self.recorder.command("kubectl", write=True, at_ns=self.world.sim.now)
+        if command == "repair roughly":
+            for ready in (False, True):  # the pod is away for two records
+                self.world.report_ready("cart-5d4f7c9b8-x2x9k", ready)
+                self.world.run_for(10 * SECOND)
         client = self.world.client("kubernetes-admin", "kubectl")
         client.patch("services", NAMESPACE, "cart", {"spec": {"selector": {"version": None}}}, kind="merge")
         self.react()
@@ -82,7 +88,12 @@ class ShopEpisode:
         self.world.run_for(30 * SECOND)
 
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
-        return Mitigation().judge(self.world, self.task, self.baseline)  # nothing there can be examined
+        found = Mitigation().judge(self.world, self.task, self.baseline)  # nothing there can be examined
+        self.recorder.close()
+        return found
+
+    def verified(self) -> Verdict:
+        return verify(self.recorder.header(), list(self.recorder.records))
 
 
 def prove(folder: Path, changed: dict[str, Any]) -> ProofReport:
@@ -121,6 +132,14 @@ def test_a_fix_that_does_not_work_is_found(tmp_path: Path) -> None:
     report = prove(tmp_path, changed)
     assert failed(report) == ["reference fix 1 is accepted", "reference fix 2 is accepted"]
     assert "nonsense: exit status 1: error: unknown command" in report.explain()
+
+
+def test_a_fix_that_does_harm_on_the_way_says_why(tmp_path: Path) -> None:
+    changed = document()
+    changed["reference_fixes"] = [[{"kubectl": "repair"}], [{"kubectl": "repair roughly"}, {"wait": "30s"}]]
+    assert failed(prove(tmp_path, changed)) == ["reference fix 2 does no harm on the way"]
+    changed["costs"] = {2: {"temporal": "the pod is taken away"}}
+    assert failed(prove(tmp_path, changed)) == []
 
 
 def test_wrong_reference_diagnoses_are_found(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from simcluster.eval.episode import Episode, start
 from simcluster.eval.examination.twin import twin_of
-from simcluster.eval.proof.proof import perform
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.residue.secrets import secrets_shown
+from simcluster.eval.worlds.steps import perform
 
 TASK = "wrong_service_selector_online_boutique"
 WEBHOOK = """

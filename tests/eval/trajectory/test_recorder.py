@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from simcluster import tasks
+from simcluster.api.objects import thaw
 from simcluster.engine import SECOND, fork
-from simcluster.eval.trajectory import Recorder, verify
+from simcluster.eval.trajectory import Recorder, observe, verify
 from simcluster.eval.trajectory.recorder import read_jsonl, write_jsonl
 from simcluster.models.machine.process import Answer
 from tests.clusters.shop import ShopWorld
@@ -62,6 +63,37 @@ def test_a_request_is_given_up_after_3_s() -> None:
     world.traffic.answer = Answer("ok", 200, "", 3_000_000_001)
     world.run_for(5 * SECOND)
     assert seen.records[0]["d3"]["frontend"] == {"reachable": False, "status": 0, "latency_ms": 3000.0}
+
+
+class Speaker:
+    """A pod's container of one program, as the network finds it by its address."""
+
+    def __init__(self, protocol: str) -> None:
+        self.program = self
+        self.protocol = protocol
+
+    def container_on(self, port: int) -> Speaker:
+        return self
+
+    def speaks(self, port: int) -> str:
+        return self.protocol
+
+
+def test_a_request_speaks_what_the_program_spoke_while_it_was_healthy() -> None:
+    world = ShopWorld()
+    port = {"port": 8080, "targetPort": 8080, "protocol": "TCP"}  # that nobody has named
+    piece = thaw(world.get("endpointslices.discovery.k8s.io", "frontend-abcde"))
+    world.api.store.put("endpointslices.discovery.k8s.io", {**piece, "ports": [port]})
+    service = thaw(world.get("services", "frontend"))
+    world.api.store.put("services", {**service, "spec": {**service["spec"], "ports": [port]}})
+    assert observe.spoken(world, "shop", "frontend") == "http"  # type: ignore[arg-type]
+    [address] = piece["endpoints"][0]["addresses"]
+    world.network.sandboxes[address] = Speaker("grpc")
+    seen = recorder(world)
+    assert seen.header()["protocols"] == {"frontend": "grpc"}
+    world.network.sandboxes[address] = Speaker("http")  # another program in its place is asked the same
+    world.run_for(5 * SECOND)
+    assert world.traffic.asked == [("frontend", 8080, "", "grpc")]
 
 
 def test_scaling_to_zero_is_no_way_to_be_available() -> None:

@@ -65,7 +65,7 @@ def test_old_blocks_go_by_age_and_by_size() -> None:
 
 
 def piece(count: int, position: int = 0, size: int = 0, clock_ns: int = 0) -> Piece:
-    entries = [LogLine(at, "stderr" if at % 2 else "stdout", f"line {at}") for at in range(position, position + count)]
+    entries = tuple(LogLine(at, ("stdout", "stderr")[at % 2], f"line {at}") for at in range(position, position + count))
     return Piece(A, position, entries, size or 50 * count, clock_ns)
 
 

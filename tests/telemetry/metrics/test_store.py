@@ -126,8 +126,8 @@ def test_a_copy_goes_its_own_way(copied: Any) -> None:
 def test_a_fork_shares_what_is_sealed() -> None:
     store = stored([{0: [number]} for number in range(3 * BLOCK)])
     before, after = store.log("one", POD_LABELS), fork(store).log("one", POD_LABELS)
-    assert len(before._blocks) == 3
-    assert all(one is other for one, other in zip(before._blocks, after._blocks, strict=True))
+    assert len(before.blocks) == 3
+    assert all(one is other for one, other in zip(before.blocks, after.blocks, strict=True))
 
 
 def test_what_stands_still_takes_no_room() -> None:
@@ -142,7 +142,7 @@ def test_old_blocks_are_dropped_and_targets_with_them() -> None:
         store.log("old" if number < 40 else "new", ()).append(1000 * number, rows({0: [number]}))
         store.forget(1000 * number)
     assert list(store.logs) == [("new", ())]
-    assert len(store.logs["new", ()]._blocks) == 0
+    assert len(store.logs["new", ()].blocks) == 0
     assert len(shown(store, (Matcher("__name__", "=", "memory"),), 89_000, 99_000)[
         (("__name__", "memory"), ("pod", "a"))
     ]) <= 11  # fmt: skip

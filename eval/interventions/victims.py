@@ -1,0 +1,89 @@
+"""Who suffers from an origin: who calls it, and who calls those, as calls were seen until the page.
+
+An origin on a node hits whatever runs there first. What floods others (load, retries) hits those that it calls, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from simcluster.api.objects import name_of
+from simcluster.eval.interventions.named import behind
+
+if TYPE_CHECKING:
+    from simcluster.world import World
+
+WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
+#: Kinds of cause that hit who is called.
+FLOODING = ("load", "retry_storm")
+
+
+def victims(world: World, namespace: str, origins: Iterable[str], family: str) -> frozenset[str]:
+    """Names of the workloads and Services of an application that suffer from origins, and none of the origins.
+
+    Args:
+        world: at the page.
+        origins: names of what is wrong itself: workloads, Services or nodes.
+        family: the kind of cause.
+    """
+    origins = frozenset(origins)
+    calls = calls_of(world, namespace)
+    hit = set(origins) | _running_on(world, namespace, origins)
+    _spread(hit, calls)
+    if family in FLOODING:
+        below = set(origins)
+        _spread(below, [(callee, caller) for caller, callee in calls])
+        hit |= below
+    return frozenset(hit - origins)
+
+
+def calls_of(world: World, namespace: str) -> list[tuple[str, str]]:
+    """(workload that called, Service or workload that was called), as far back as calls are remembered."""
+    history, of_pod = world.traffic.history, _Owners(world, namespace)
+    addresses = _addresses(world, namespace, of_pod)
+    found: dict[tuple[str, str], None] = {}
+    seen = None
+    for tick in history.samples(0, world.sim.now):
+        if tick.layout is not seen:
+            seen = tick.layout
+            calls = [key for key in seen if key.namespace == namespace and key.container]
+            found |= dict.fromkeys((of_pod.name(key.pod), key.host) for key in calls)
+    pairs = [(caller, addresses.get(host, host.partition(".")[0])) for caller, host in found if caller and host]
+    served = {name: [each.partition("/")[2] for each in behind(name, world, namespace)] for _, name in pairs}
+    return list(dict.fromkeys((caller, name) for caller, host in pairs for name in (host, *served[host])))
+
+
+class _Owners:
+    """Workloads of a namespace, by the names that their pods begin with."""
+
+    def __init__(self, world: World, namespace: str) -> None:
+        names = [name_of(one) for kind in WORKLOADS for one in world.api.store.objects(kind, namespace)]
+        self._names = sorted(names, key=len, reverse=True)
+
+    def name(self, pod: str) -> str:
+        """The workload of a pod; empty if it is of none."""
+        return next((name for name in self._names if pod.startswith(f"{name}-")), "")
+
+
+def _addresses(world: World, namespace: str, of_pod: _Owners) -> dict[str, str]:
+    """Address -> the Service that has it, or the workload of the pod that has it."""
+    store = world.api.store
+    found = {one["spec"].get("clusterIP", ""): name_of(one) for one in store.objects("services", namespace)}
+    for pod in store.objects("pods", namespace):
+        found[(pod.get("status") or {}).get("podIP", "")] = of_pod.name(name_of(pod))
+    return found
+
+
+def _running_on(world: World, namespace: str, nodes: frozenset[str]) -> set[str]:
+    """Workloads of which a pod is on one of the nodes."""
+    of_pod, pods = _Owners(world, namespace), world.api.store.objects("pods", namespace)
+    return {of_pod.name(name_of(pod)) for pod in pods if pod["spec"].get("nodeName") in nodes} - {""}
+
+
+def _spread(hit: set[str], calls: Iterable[tuple[str, str]]) -> None:
+    """Add who calls somebody that is hit, and who calls those."""
+    pairs, before = list(calls), -1
+    while len(hit) > before:
+        before = len(hit)
+        hit.update(caller for caller, callee in pairs if callee in hit)

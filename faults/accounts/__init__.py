@@ -1,0 +1,1 @@
+"""Users of stores, and what they may do."""

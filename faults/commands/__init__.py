@@ -1,0 +1,1 @@
+"""Commands that somebody ran where they did harm."""

@@ -1,0 +1,1 @@
+"""Objects of the API that somebody made, changed or deleted."""

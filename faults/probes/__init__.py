@@ -1,0 +1,1 @@
+"""Probes that ask the wrong question."""

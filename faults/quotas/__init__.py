@@ -1,0 +1,1 @@
+"""Limits of a namespace that its pods do not keep."""

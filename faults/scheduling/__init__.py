@@ -1,0 +1,1 @@
+"""Pods for which no node fits."""

@@ -1,0 +1,1 @@
+"""Claims and volumes that pods cannot use."""

@@ -1,0 +1,58 @@
+"""An endpoint for chat completions on loopback that gives recorded answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+YES = json.dumps({"answers": [{"yes": True, "why": "it says so"}] * 9})
+
+
+class Recorded(HTTPServer):
+    """Gives the answers it is given, one a request: a status, or the text of a choice."""
+
+    answers: list[int | str]
+    asked: list[dict[str, Any]]
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.server_port}/v1/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Recorded
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append({"path": self.path, "key": self.headers.get("Authorization"), **body})
+        answer = self.server.answers.pop(0)
+        usage = {"prompt_tokens": 1000, "completion_tokens": 200}
+        found = {"choices": [{"message": {"content": answer}}], "usage": usage}
+        text = json.dumps(found).encode() if isinstance(answer, str) else b"not now"
+        self.send_response(200 if isinstance(answer, str) else answer)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return
+
+
+@contextmanager
+def recorded(*answers: int | str) -> Iterator[Recorded]:
+    """The endpoint, as long as the block lasts."""
+    found = Recorded(("127.0.0.1", 0), _Handler)
+    found.asked, found.answers = [], list(answers)
+    thread = threading.Thread(target=found.serve_forever)
+    thread.start()
+    try:
+        yield found
+    finally:
+        found.shutdown()
+        thread.join()
+        found.server_close()
