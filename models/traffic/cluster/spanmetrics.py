@@ -201,14 +201,14 @@ class SpanMeter:
             below = [float(np.add.reduce(weights[middles <= bound])) for bound in self.buckets.bounds_ns.tolist()]
             total, mean = float(np.add.reduce(weights)), float(np.add.reduce(weights * middles)) / MILLISECOND
             seen += np.array([total, *below, total, mean, total])
-        law, told = seen / max(seen[0], 1.0), 0
+        law, counted = seen / max(seen[0], 1.0), 0
         for edge in edges.users.get(name, ()) if seen[0] else ():
             row, count = int(edges.server[edge]), int(fine[edge])
             ended[edge] -= count
-            told += count
+            counted += count
             if row >= 0:
                 self._sums[row] += count * law
-        seen *= max(0.0, 1.0 - told * float(law[0]) / float(seen[0])) if told else 1.0
+        seen *= max(0.0, 1.0 - counted * float(law[0]) / float(seen[0])) if counted else 1.0
 
     def _fail(self, tick: Tick) -> None:
         edges, numbers = self._edges_of(tick.layout), array("i", tick.failures)
