@@ -476,7 +476,11 @@ class _Telling:
         failed = [(words[kind], whole[kind]) for kind in words]
         record = self._requests.settle(identity, whole["begun"], whole["attempts"], failed, flying)
         edges = dict.fromkeys(part.edge for part in self._wiring.parts if part.caller == name and not part.container)
-        return _with_latencies(record, counts.latency, [Component(int(ok[e]), latencies[e]) for e in edges])
+        parts = [Component(int(ok[edge]), latencies[edge]) for edge in edges]
+        if not any(part.requests for part in parts):  # all of them were counted on their edges before
+            shares = [math.ceil(record.ok * self._plan.edges[edge].call.count) for edge in edges]
+            parts = [Component(share, latencies[edge]) for share, edge in zip(shares, edges, strict=True)]
+        return _with_latencies(record, counts.latency, parts)
 
     def _flying(self, name: str) -> int:
         """Requests of users that are under way, as `_bounds` says of calls."""
