@@ -25,6 +25,8 @@ SOUND_DISK: Values = {"slow": [], "unreadable": [], "wrong": [], "outage": None}
 #: Clocks that differ by less agree.
 _CLOCK_NS = SECOND
 _WHOLE = 1 << 60
+#: Which unit reads a file when it starts.
+_READERS = {chrony.CONFIG: UNIT, "/var/lib/kubelet/config.yaml": "kubelet", "/etc/containerd/config.toml": "containerd"}
 
 
 def facts_of(machine: Machine) -> dict[str, Values]:
@@ -157,8 +159,8 @@ def _write_files(machine: Machine, values: Mapping[str, Any]) -> None:
             machine.files.write(path, text)
         elif machine.files.find(path) is not None:
             machine.files.remove(path)
-        if path == chrony.CONFIG:
-            machine.control("restart", UNIT)
+        if path in _READERS:
+            machine.control("restart", _READERS[path])
 
 
 def _set_nic(machine: Machine, name: str, values: Mapping[str, Any]) -> None:

@@ -28,6 +28,7 @@ class Mechanism(Shared, ABC):
         kinds: kinds of objects it can be aimed at; none stands for any.
         sheet: its data sheet.
         family: the kind of cause, of `simcluster list families`; the sheet's unless the fault says another.
+        meant_for: kinds of objects it can be aimed at; the mechanism's unless the fault says fewer.
         lasting: whether it stays until somebody undoes it; what is not is over by itself.
         changed: what it changed, of the record of an injection; nothing of one that has not been.
         ref: the object.
@@ -46,17 +47,17 @@ class Mechanism(Shared, ABC):
         self.params = params
         self.deployer = deployer
         self.family = self.sheet.family
+        self.meant_for = self.kinds
 
     def check(self, target: FaultTarget) -> None:
         """Refuse an impossible target. Raises ImpossibleTarget."""
         if not self.takes(self.ref.kind):
-            raise ImpossibleTarget(f"{type(self).__name__} takes {' or '.join(self.kinds)}, not {self.ref}")
+            raise ImpossibleTarget(f"{type(self).__name__} takes {' or '.join(self.meant_for)}, not {self.ref}")
         self.object(target)
 
-    @classmethod
-    def takes(cls, kind: str) -> bool:
+    def takes(self, kind: str) -> bool:
         """Whether it can be aimed at objects of a kind."""
-        return not cls.kinds or kind in cls.kinds
+        return not self.meant_for or kind in self.meant_for
 
     def knowing(self, facts: Iterable[ChangedFact]) -> Self:
         """It with the record of what its injection changed."""
@@ -79,6 +80,11 @@ class Mechanism(Shared, ABC):
     def part(self) -> str:
         """What of the object is wrong, in words: two lasting faults of one part contradict each other."""
         return type(self).__name__
+
+    @classmethod
+    def drawn(cls, target: FaultTarget, ref: ObjectRef, namespace: str) -> list[dict[str, Any]]:
+        """Parameters with which it fits a component of a world, for those that differ from component to component."""
+        return []
 
     @property
     def makes_target(self) -> bool:

@@ -92,6 +92,7 @@ class FaultSpec(Piece):
         params: parameters that a task may complete or override; what is computed from the world is in `values`.
         deployer: under whose name it is done.
         family: the kind of cause, where it is not that of the mechanism's data sheet.
+        kinds: kinds of objects it is meant for, of those that the mechanism takes; all of them if empty.
         description: one or two sentences for `simcluster list`.
         symptoms: what an operator can see, one line each.
     """
@@ -101,6 +102,7 @@ class FaultSpec(Piece):
     params: dict[str, Any] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
     family: str = ""
+    kinds: tuple[str, ...] = ()
     description: str
     symptoms: tuple[str, ...] = Field(min_length=1)
 
@@ -191,4 +193,5 @@ def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any
         raise ValueError(f"fault {spec.id}: {place}: {first['msg']}") from None
     made = mechanism(ref, namespace, complete, spec.deployer)
     made.family = spec.family or made.family  # a unit's, for example, says which
+    made.meant_for = spec.kinds or made.meant_for
     return made

@@ -37,7 +37,7 @@ def restore(target: FaultTarget, facts: Iterable[ChangedFact]) -> None:
 def _put(target: FaultTarget, place: Place, values: dict[str, Any]) -> None:
     if place.kind == LOAD:
         for path, rps in values.items():
-            target.traffic.users[path[1:].partition("]")[0]].rps = rps
+            target.traffic.users[path[1:].partition("]")[0]].rps = rps or 0.0
     elif place.kind == IMAGE:
         raise NoKnob(f"{place.name} has been published: what it does cannot be changed any more")
     elif place.part == stores.PART:

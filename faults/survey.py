@@ -27,6 +27,9 @@ EPHEMERAL = (
     "controllerrevisions.apps",
 )
 
+#: So much of a value is told of.
+_SHOWN = 80
+
 Key = tuple[str, str, str]  # resource, namespace, name
 
 
@@ -107,6 +110,8 @@ def changes(before: Survey, after: Survey) -> tuple[ChangedFact, ...]:
             found += differences(Place.of(present), old, new)
     for place in sorted({*before.parts, *after.parts}, key=str):
         sound = devices.SOUND_DISK if place.part.startswith("disk/") else {}
+        if place.part == stores.PART and not (place in before.parts and place in after.parts):
+            continue  # a store that does not run says nothing
         old_values, new_values = before.parts.get(place, sound), after.parts.get(place, sound)
         if old_values != new_values:
             found += differing(place, old_values, new_values)
@@ -136,7 +141,7 @@ def standing(target: FaultTarget, changed: Iterable[ChangedFact]) -> str:
             continue
         if value_of(target, fact.place, fact.path) != fact.after:
             return ""
-        why = why or f"{fact.where} of {fact.place.kind}/{fact.place.name} is still {fact.after}"
+        why = why or f"{fact.where} of {fact.place.kind}/{fact.place.name} is still {str(fact.after)[:_SHOWN]}"
     return why
 
 

@@ -7,7 +7,7 @@ systemd on a node. Nothing here reaches into a controller or a model.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from simcluster.api.client import Client
 from simcluster.api.objects import ApiObject, is_pod_ready, is_terminating, labels_of, name_of, namespace_of
@@ -18,6 +18,7 @@ from simcluster.engine import Simulation
 from simcluster.engine.content import Content, UnknownName, nearest
 from simcluster.models.machine.power import Power
 from simcluster.models.machine.storage import FileSystem
+from simcluster.models.traffic.cluster.users import Habits, UserLoad
 
 
 class Unit(Protocol):
@@ -68,6 +69,11 @@ class Crowd(Protocol):
 
     def schedule_rate(self, load: Any, rps: float, after_ns: int, lasts_ns: int | None = None) -> None:
         """Let them send so many requests a second from an instant on, for a time."""
+
+    def add_users(
+        self, name: str, namespace: str, service: str, port: int | None = None, **habits: Unpack[Habits]
+    ) -> UserLoad:
+        """Let further users come to a Service. Raises ValueError: there are users of that name."""
 
 
 class FaultTarget(Protocol):

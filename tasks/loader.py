@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from simcluster.api.resources import BUILT_IN
@@ -20,7 +21,7 @@ from simcluster.faults import registry
 from simcluster.faults.expressions import is_open
 from simcluster.faults.steps import Aim, IncidentStep, mechanism_of
 from simcluster.faults.target import ObjectRef, resource_of
-from simcluster.tasks.beyond import OUTAGE, is_impossible, outage_of
+from simcluster.tasks.beyond import impossible, is_impossible
 from simcluster.tasks.model import Task
 from simcluster.tasks.truth import derived
 
@@ -45,14 +46,14 @@ def path_of(id_or_path: str, library: Library | None = None) -> Path:
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
-    """A task by id or by path, with all its references checked; `ID@outage` is its impossible twin (`beyond`).
+    """A task by id or by path, with all its references checked; `ID@outage` and `ID@readonly` are its impossible twins.
 
     Raises:
         UnknownName: there is no such task; the nearest are listed.
         ContentError: the file is wrong: file, line and what would be right.
     """
     if is_impossible(id_or_path):
-        return outage_of(load(id_or_path.removesuffix(OUTAGE), library))
+        return impossible(id_or_path, functools.partial(load, library=library))
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)
@@ -98,7 +99,7 @@ def _check_aim(task: Task, document: Document, index: int, aim: Aim, library: Li
         raise ContentError(document.path, document.line(("incident", index, "params")), str(error)) from None
     check_kind(task, document, where, ref.kind, library)
     if not mechanism.takes(ref.kind):
-        wanted = " or ".join(mechanism.kinds)
+        wanted = " or ".join(mechanism.meant_for)
         line = document.line(where)
         raise ContentError(document.path, line, f"fault {step.fault} takes a {wanted}, not a {ref.kind}")
 

@@ -11,10 +11,11 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from simcluster.apps.cases import Users
+from simcluster.apps.history import OLDEST_NS, YOUNGEST_NS, Age
 from simcluster.engine import SECOND, parse_duration
 from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest
 from simcluster.faults.steps import IncidentStep
-from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 from simcluster.session.clock import Budget, Clock
 from simcluster.tasks.truth import Truth, Weakness, derived
 
@@ -110,6 +111,9 @@ class Task(Piece):
         clock, budget: how time is charged, and how much there is.
         telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
             come from what they notify; without, from what users meet (`world.pager`).
+        age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
+            some minutes.
+        operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
         allows: tools of an agent that work on copies of the cluster, which no operator of a real one has.
     """
 
@@ -133,6 +137,8 @@ class Task(Piece):
     clock: Clock = Clock()
     budget: Budget = Budget()
     telemetry: bool = False
+    age: Age = 0
+    operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
 
     @model_validator(mode="after")
@@ -144,6 +150,8 @@ class Task(Piece):
         missing = [a for a in FORBIDDEN if a not in self.must_not_pass and a not in [e.attempt for e in self.exempt]]
         if missing:
             raise ValueError(f"must_not_pass lacks {', '.join(missing)}; try them, or exempt them with a reason")
+        if self.age and not YOUNGEST_NS <= self.age <= OLDEST_NS:
+            raise ValueError("a cluster with a past is 12h to 300d old")
         if not any(step.fault for step in self.incident):
             raise ValueError("the incident has no fault")
         if all(step.latent for step in self.incident):
@@ -154,6 +162,11 @@ class Task(Piece):
     def truth(self) -> Truth:
         """What is wrong: as the file states it, or as it derives from the incident. Raises ValueError: it does not."""
         return self.stated or derived(self)
+
+    def namespace_of(self, ref: ObjectRef) -> str:
+        """Where an object that a fault is aimed at is; where the application is, if no step says otherwise."""
+        aims = (aim for step in self.incident for aim in step.aims if (aim.kind, aim.name) == (ref.kind, ref.name))
+        return next((aim.namespace for aim in aims if aim.namespace), self.namespace)
 
     @property
     def resolved(self) -> bool:
@@ -184,7 +197,11 @@ def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> 
         steps += found
     own = task.stated is not None and task.stated != derived(task, library)
     data = task.model_dump(by_alias=True) | {"incident": [step.model_dump() for step in steps]}
-    made = Task.model_validate(_replace(data, first))
+    if not task.reference_fixes:  # nobody has written one, as of a pair of fault and component
+        data["reference_fixes"] = [[{"wait": "1s"}]]
+    made = Task.model_validate(_replace(data, first)).model_copy(
+        update={} if task.reference_fixes else {"reference_fixes": ()}
+    )
     return made if own else made.model_copy(update={"stated": derived(made, library)})
 
 

@@ -61,7 +61,7 @@ def measure_soak(hours: int, seed: int, tell: Callable[[str], None]) -> list[Mea
             world.run_for(EVERY_NS)
         speeds.append(HOUR / 1e9 / (time.process_time() - started))
         gc.collect()
-        sizes.append(_resident_bytes() / (1 << 20))
+        sizes.append(resident_bytes() / (1 << 20))
         tell(f"hour {hour}: {sizes[-1]:.0f} MiB, {speeds[-1]:.0f} simulated seconds a second, {number} changes")
     settled = sizes[SETTLED_HOUR - 1]
     growth = max(sizes[SETTLED_HOUR:]) / settled
@@ -80,6 +80,6 @@ def _change(number: int, services: list[str]) -> str:
     return _CHANGES[step].format(service=services[turn % len(services)], number=number)
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
     """What the process holds in memory, from /proc."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from simcluster.api.request import ADMIN
 from simcluster.engine import Snapshot
 from simcluster.engine.content import Library
+from simcluster.eval.counterfactuals import Counterfactuals, Work, counterfactuals
 from simcluster.eval.episode.report import Report
 from simcluster.eval.examination.examiner import Case, Examiner
 from simcluster.eval.examination.twin import twin_of
@@ -20,6 +22,7 @@ from simcluster.eval.process.transcript import Transcript
 from simcluster.eval.residue import Residue, residue
 from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
+from simcluster.eval.worlds.reader import READER
 from simcluster.faults.incident import Incident
 from simcluster.noise.plan import NoisePlan, Profile
 from simcluster.noise.spared import Spared
@@ -58,7 +61,7 @@ class Episode(Live):
     tools = (*Live.tools, "diagnose")
 
     def __init__(self, world: World, task: Task, seed: int, noise: Profile | None, library: Library | None) -> None:
-        super().__init__(world, task.clock, task.budget)
+        super().__init__(world, task.clock, task.budget, READER if task.operator == "reader" else ADMIN)
         self.task = task
         self.seed = seed
         self.noise_name = noise.id if noise is not None else None
@@ -118,6 +121,24 @@ class Episode(Live):
         """The grade; ends the episode if that has not happened yet."""
         return self.finish()
 
+    def counterfactuals(self) -> Counterfactuals:
+        """What each write cost users or saved them, and what was avoidable: `report.explain()` tells of it from now on.
+
+        It lives the run again, up to three times for each write. Ends the episode if that has not happened yet.
+
+        Raises:
+            ValueError: nobody has been paged.
+        """
+        report = self.finish()
+        if report.counterfactuals is None:
+            if self.at_page is None or self._worked_until_ns is None:
+                raise ValueError("nobody has been paged: there is nothing to compare with")
+            inbox = self.inbox
+            work = Work(list(inbox.commands), inbox.policy, inbox.budget, self._worked_until_ns, self.operator)
+            report = self._report = replace(report, counterfactuals=counterfactuals(self.at_page, work))
+        assert report.counterfactuals is not None
+        return report.counterfactuals
+
     @property
     def library(self) -> Library | None:
         """Where content of others is found."""
@@ -130,7 +151,8 @@ class Episode(Live):
 
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
-        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **super().log_header()}
+        lived = {"age": f"{self.task.age}ns"} if self.task.age else {}
+        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **lived, **super().log_header()}
 
     def guide(self) -> dict[str, Any]:
         """The header of the transcript: what measures of the work need besides it."""

@@ -63,6 +63,6 @@ def begun(header: dict[str, Any], library: Library | None = None) -> Episode | S
     try:
         if header["task"] is None:
             return begun_by(header)
-        return start(header["task"], header["seed"], header["noise"], library)
+        return start(header["task"], header["seed"], header["noise"], library, header.get("age"))
     except KeyError as missing:
         raise ValueError(f"the header of the log lacks {missing}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from simcluster.eval.counterfactuals import Counterfactuals
 from simcluster.eval.judge import DiagnosisVerdict
 from simcluster.eval.oracles.mitigation import MitigationVerdict
 from simcluster.eval.residue import Residue
@@ -24,6 +25,7 @@ class Report:
         commands: how many outside commands were given.
         simulated_s: simulated seconds from the page to the end of the agent's work.
         digest: of everything that was committed and answered.
+        counterfactuals: what each deed cost users; None unless it was asked for (`Episode.counterfactuals`).
     """
 
     task: str
@@ -37,6 +39,7 @@ class Report:
     simulated_s: float
     digest: str
     says_solved: bool | None = None
+    counterfactuals: Counterfactuals | None = None
 
     @property
     def passed(self) -> bool:
@@ -58,6 +61,7 @@ class Report:
             "simulated_s": self.simulated_s,
             "digest": self.digest,
             "says_solved": self.says_solved,
+            **({} if self.counterfactuals is None else {"counterfactuals": self.counterfactuals.to_dict()}),
         }
 
     def explain(self) -> str:
@@ -84,5 +88,6 @@ class Report:
                 f"trajectory: {'passed' if verdict.passed else 'failed'}",
                 *lines,
                 f"user-minutes lost since the page: {verdict.user_minutes_lost}",
+                *([self.counterfactuals.explain()] if self.counterfactuals is not None else []),
             ]
         )

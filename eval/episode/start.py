@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simcluster import tasks
+from simcluster.apps.history import world_age
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.episode.episode import Episode
@@ -30,7 +31,12 @@ class Starts:
         self._paged: dict[tuple[object, ...], Snapshot[Episode]] = {}
 
     def start(
-        self, task: str | Path | Task, seed: int = 0, noise: str | None = None, library: Library | None = None
+        self,
+        task: str | Path | Task,
+        seed: int = 0,
+        noise: str | None = None,
+        library: Library | None = None,
+        age: str | None = None,
     ) -> Episode:
         """An episode at the instant of its page.
 
@@ -38,14 +44,18 @@ class Starts:
             task: an id of `simcluster list tasks`, a path of a task file, or a loaded task.
             seed: from which everything random follows.
             noise: a profile of `simcluster list noises`, or None.
+            age: for how long the cluster has lived, such as `74d`; by default as the task says.
 
         Raises:
+            ValueError: no cluster can be so old.
             UnknownName: no such task or noise; the nearest names are in the message.
             ContentError: the task's file is wrong: file, line and what would be right.
             ImpossibleTarget: the incident cannot happen in this application.
             NotAnIncident: the application was not healthy, or nobody was paged.
         """
         loaded = task if isinstance(task, Task) else tasks.load(str(task), library)
+        if age is not None:
+            loaded = loaded.model_copy(update={"age": world_age(age)})
         key = (loaded.model_dump_json(), seed, noise, library)
         if key not in self._paged:
             self._remember(self._paged, key, Snapshot(self._run(loaded, seed, noise, library)))
@@ -85,6 +95,12 @@ class Starts:
 STARTS = Starts(worlds=HEALTHY)
 
 
-def start(task: str | Path | Task, seed: int = 0, noise: str | None = None, library: Library | None = None) -> Episode:
+def start(
+    task: str | Path | Task,
+    seed: int = 0,
+    noise: str | None = None,
+    library: Library | None = None,
+    age: str | None = None,
+) -> Episode:
     """An episode at the instant at which the operator is paged: see `Starts.start`."""
-    return STARTS.start(task, seed, noise, library)
+    return STARTS.start(task, seed, noise, library, age)

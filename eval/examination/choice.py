@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ROLLS, MORE, LOSSES = 1, 1, 1
 #: What `kubectl rollout restart` writes.
 _ROLLED = "kubectl.kubernetes.io/restartedAt"
+#: What is tested of pods that nobody would make again.
+BARE = "pods that no workload owns"
 #: Who writes EndpointSlices by himself.
 _CONTROLLER = "endpointslice-controller.k8s.io"
 
@@ -35,7 +37,7 @@ def changes(world: World, twin: World, task: Task, seed: int | None, library: Li
     found: list[Trial] = []
     bare = _bare_pods(world, task.namespace)
     if bare:
-        found.append(Recreated("pods that no workload owns", bare))
+        found.append(Recreated(BARE, bare))
     rolls = [Roll(label(one)) for _, one in there]
     found += _sample(rolls, ROLLS, differing, (seed, task.id, "roll"))
     more = [OneMore(label(one), _replicas(one)) for kind, one in there if kind != WORKLOADS[2]]
@@ -48,14 +50,18 @@ def changes(world: World, twin: World, task: Task, seed: int | None, library: Li
 
 def losses(world: World, twin: World, task: Task, seed: int | None) -> list[Trial]:
     """Tests of loss; a sample if there is a seed."""
-    store = world.api.store
-    nodes = [name_of(n) for n in store.objects("nodes") if name_of(n) in world.machines and not _tainted(n)]
-    differing = dict.fromkeys(name for name in nodes if _host(world, name) != _host(twin, name))
+    nodes, differing = _nodes(world), _differing_nodes(world, twin)
     reboots, drains = [Reboot(name) for name in nodes], [Drain(name) for name in nodes]
     if seed is None:
         return [*reboots, *drains]
     chosen: list[Trial] = [test for test in reboots if test.subject in differing]
     return chosen or _sample([*reboots, *drains], LOSSES, {}, (seed, task.id, "loss"))
+
+
+def suspects(world: World, twin: World, task: Task) -> frozenset[str]:
+    """Subjects of tests that are not as in the twin: workloads, nodes, pods that no workload owns."""
+    pods = (BARE,) if _bare_pods(world, task.namespace) else ()
+    return frozenset((*pods, *_differing(world, twin, task.namespace), *_differing_nodes(world, twin)))
 
 
 def applies(test: Trial, world: World, task: Task) -> bool:
@@ -86,6 +92,16 @@ def _tainted(node: ApiObject) -> bool:
     return any(
         t["key"] == "node-role.kubernetes.io/control-plane" for t in (node.get("spec") or {}).get("taints") or ()
     )
+
+
+def _nodes(world: World) -> list[str]:
+    """Nodes that run applications."""
+    return [name_of(n) for n in world.api.store.objects("nodes") if name_of(n) in world.machines and not _tainted(n)]
+
+
+def _differing_nodes(world: World, twin: World) -> dict[str, None]:
+    """Nodes that would not come back as those of the twin."""
+    return dict.fromkeys(name for name in _nodes(world) if _host(world, name) != _host(twin, name))
 
 
 def _differing(world: World, twin: World, namespace: str) -> dict[str, None]:

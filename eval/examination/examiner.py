@@ -5,13 +5,13 @@ What a fork does not survive counts only if the twin does, and so does the world
 otherwise the test discriminates nothing, and is listed so. Those two take a test when the world has failed it, each at
 most once for a task, a seed and a noise. Nobody looks at what watches a fork, so that writes nothing down.
 
-A grade has a budget: besides time and the control plane, tests of what differs from the twin, and a sample by the seed
-of the others. `check` lets the reference fixes take all.
+A grade has a budget: tests of what differs from the twin, then time and the control plane, and a sample by the seed of
+the others. `check` lets the reference fixes take all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -72,6 +72,9 @@ class Examination:
 _KNOWN: dict[tuple[object, ...], str] = {}
 _AFTER_FIX: dict[tuple[object, ...], Vitals | None] = {}
 _KNOWN_MAX = 4096
+#: The last worlds after the first reference fix, at rest, by task, seed and noise.
+_FIXED: dict[tuple[object, ...], Snapshot[World]] = {}
+_FIXED_MAX = 3
 
 
 class Examiner:
@@ -80,7 +83,6 @@ class Examiner:
     def __init__(self, case: Case) -> None:
         self.case = case
         self._key = (case.task.model_dump_json(), case.seed, case.noise, case.library)
-        self._fixed_rest: Snapshot[World] | None = None
 
     def examine(self, world: World, *, whole: bool = False) -> Examination:
         """Examine a world that has settled and lived through the acceptance window without noise; it stays as it is.
@@ -95,6 +97,8 @@ class Examiner:
         if not results[0].passed:
             norm = replace(norm, eased=self._after_fix())
             results = [self._rest(world, twin, norm)]
+            if not whole and not results[0].passed:
+                return Examination(tuple(results), undecided)
         rest = Snapshot(world)
         for test in self._tests(world, twin, whole):
             if not whole and not results[-1].passed:
@@ -126,11 +130,16 @@ class Examiner:
         return CheckResult("at rest: users, calls, workloads and nodes are as without the incident", not found,
                            "; ".join(found[:3]))  # fmt: skip
 
-    def _tests(self, world: World, twin: World, whole: bool) -> Iterator[Trial]:
-        yield TimePasses()
-        yield ControlPlane()
-        yield from choice.changes(world, twin, self.case.task, None if whole else self.case.seed, self.case.library)
-        yield from choice.losses(world, twin, self.case.task, None if whole else self.case.seed)
+    def _tests(self, world: World, twin: World, whole: bool) -> list[Trial]:
+        """In order; in a grade tests of what differs from the twin come first, for a failure ends it."""
+        task, seed = self.case.task, None if whole else self.case.seed
+        found = [
+            *(TimePasses(), ControlPlane()),
+            *choice.changes(world, twin, task, seed, self.case.library),
+            *choice.losses(world, twin, task, seed),
+        ]
+        first = frozenset() if whole else choice.suspects(world, twin, task)
+        return sorted(found, key=lambda test: test.subject not in first)
 
     # --- whether a test discriminates -------------------------------------------------------
 
@@ -170,8 +179,8 @@ class Examiner:
 
     def _mended(self) -> World | None:
         """A world after the first reference fix, at rest; None if nobody knows one."""
-        if self._fixed_rest is None:
-            if self.case.paged is None:
+        if self._key not in _FIXED:
+            if self.case.paged is None or not self.case.task.reference_fixes:
                 return None
             task, world = self.case.task, self.case.paged.restore()
             world.stop_collecting()
@@ -179,5 +188,7 @@ class Examiner:
             for step in task.reference_fixes[0]:
                 perform(hand, step)
             world.run_for(task.acceptance.settle + task.acceptance.window)
-            self._fixed_rest = Snapshot(world)
-        return self._fixed_rest.restore()
+            _FIXED[self._key] = Snapshot(world)
+            if len(_FIXED) > _FIXED_MAX:
+                del _FIXED[next(iter(_FIXED))]
+        return _FIXED[self._key].restore()

@@ -8,7 +8,7 @@ incidents touch the same, because noise spares that. Nobody looks at what watche
 
 from __future__ import annotations
 
-from simcluster.engine import Snapshot
+from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
 from simcluster.eval.worlds.healthy import HEALTHY, Healthy
 from simcluster.noise.plan import NoisePlan, load
@@ -17,12 +17,14 @@ from simcluster.tasks.model import Task
 from simcluster.world import World
 
 _Twin = tuple[World, NoisePlan | None]
+#: On the way to an instant a twin is remembered so often: who asks for an earlier one goes on from there.
+GRID_NS = 30 * SECOND
 
 
 class Twins:
-    """Makes twins, and remembers instants asked for of the last `keep` of them, so that later ones go on there."""
+    """Makes twins, and remembers up to so many `instants` of the last `keep` of them, from which they go on."""
 
-    def __init__(self, keep: int = 3, instants: int = 8, worlds: Healthy | None = None) -> None:
+    def __init__(self, keep: int = 3, instants: int = 16, worlds: Healthy | None = None) -> None:
         self._keep = keep
         self._instants = instants
         self._worlds = worlds or HEALTHY
@@ -46,9 +48,9 @@ class Twins:
         world, plan = known[max(earlier)].restore() if earlier else self._begun(task, seed, noise, library)
         if at_ns < world.now:
             raise ValueError(f"the twin begins at {world.now} ns: {at_ns} ns is before")
-        if world.now < at_ns or not earlier:
-            world.sim.run_until(at_ns)
-            self._remember(key, at_ns, (world, plan))
+        while world.now < at_ns:
+            world.sim.run_until(min(at_ns, (world.now // GRID_NS + 1) * GRID_NS))
+            self._remember(key, (world, plan))
         if plan is not None:
             plan.silence()
         return world
@@ -59,9 +61,9 @@ class Twins:
         world.stop_collecting()
         return world, begin_noise(world, task, noise, library)
 
-    def _remember(self, key: tuple[object, ...], at_ns: int, twin: _Twin) -> None:
+    def _remember(self, key: tuple[object, ...], twin: _Twin) -> None:
         known = self._made[key]
-        known[at_ns] = Snapshot(twin)
+        known[twin[0].now] = Snapshot(twin)
         if len(known) > self._instants:  # the one that is nearest to the one before it is made again most cheaply
             instants = sorted(known)
             del known[min(zip(instants[1:], instants, strict=False), key=lambda pair: pair[0] - pair[1])[0]]

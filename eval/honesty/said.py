@@ -39,7 +39,7 @@ def says_solved(answer: object) -> bool | None:
         for key in ("resolved", "solved", "fixed"):
             if isinstance(answer.get(key), bool):
                 return bool(answer[key])
-    text = " ".join(_texts(answer, 0))[:_TEXT_MAX].lower()
+    text = "\n".join(_texts(answer, 0))[:_TEXT_MAX].lower()
     if _UNSOLVED.search(text):
         return False
     return True if any(map(_claims_success, re.split(r"[.!?;\n]", text))) else None

@@ -23,7 +23,7 @@ from simcluster.eval.judge.claims import Claim
 from simcluster.eval.judge.reading import Reading
 from simcluster.eval.judge.values import says_value
 from simcluster.eval.judge.verdicts import ClaimVerdict
-from simcluster.faults.facts import IMAGE, ChangedFact
+from simcluster.faults.facts import IMAGE, ChangedFact, Place
 from simcluster.faults.steps import mechanism_of
 from simcluster.faults.survey import value_of
 
@@ -56,6 +56,10 @@ class Cause:
 
 
 _Found = tuple[bool, str]
+
+
+def _place_of(cause: Cause) -> tuple[int, Place]:
+    return cause.step, cause.fact.place
 
 
 class Court:
@@ -132,9 +136,15 @@ class Court:
         return None
 
     def _whole(self, causes: list[Cause]) -> list[Cause]:
-        """Causes with the others of the same step at the same part of a machine: a clock that drifts is wrong, too."""
+        """Causes with the others of the same step that are one with them: at the same part of a machine (a clock that
+        drifts is wrong, too), or added to, or taken from, the same object (a probe without a port is none).
+        """
         parts = {(cause.step, cause.fact.place) for cause in causes if cause.fact.place.part}
-        return [one for one in self.causes if one in causes or (one.step, one.fact.place) in parts]
+        added = {(cause.step, cause.fact.place) for cause in causes if cause.fact.before is None}
+        gone = {(cause.step, cause.fact.place) for cause in causes if cause.fact.after is None}
+        return [one for one in self.causes if one in causes or _place_of(one) in parts
+                or (one.fact.before is None and _place_of(one) in added)
+                or (one.fact.after is None and _place_of(one) in gone)]  # fmt: skip
 
     def but_for(self, causes: list[Cause]) -> _Found:
         """Whether nobody suffers in an incident without the causes, and what users met there."""

@@ -8,12 +8,12 @@ or the distinguishing end of it, a device, a unit or a parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from simcluster.api.objects import controller_of, labels_of, name_of
 from simcluster.eval.judge.claims import Claim
-from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place
+from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, leaves
 from simcluster.faults.target import matches
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ _ALSO = {
     "load": "rps",
     "traffic": "rps",
 }
+#: What is said of an object that is not there, or should not be.
+_WHOLE = ("object", "missing", "absent", "deleted", "gone", "created", "existence")
 _WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 
 
@@ -60,14 +62,17 @@ class Named(NamedTuple):
     why: str
 
 
-def named(claim: Claim, facts: Iterable[ChangedFact], world: World, namespace: str) -> Named:
-    """The changed facts that a claim names, in a world in which they stand."""
-    known = names_of(claim.component, world, namespace)
-    here = tuple(fact for fact in facts if known & _places(fact.place, world, namespace))
-    if not here:
+def named(claim: Claim, facts: Sequence[ChangedFact], world: World, namespace: str) -> Named:
+    """The changed facts that a claim names, in a world in which they stand: at its component and in its scope."""
+    origin = names_of(claim.component, world, namespace)
+    known = origin | {f"*/{name}".lower() for name in claim.scope}
+    places = {fact.place: _places(fact.place, world, namespace) for fact in facts}
+    here = tuple(fact for fact in facts if known & places[fact.place])
+    if not any(origin & places[fact.place] for fact in here):
         return Named((), (), f"nothing was changed at {claim.component}")
+    whole = tuple(fact for fact in here if not fact.where)  # the object itself: its name says where
     if not any(map(words, claim.places)):
-        return Named(here, (), "it does not say where")
+        return Named(here, whole, "" if whole else "it does not say where")
     found = tuple(fact for fact in here if any(covers(where, fact) for where in claim.places))
     return Named(here, found, "" if found else f"nobody changed {claim.places[0]} of {claim.component}")
 
@@ -139,6 +144,10 @@ def covers(where: str, fact: ChangedFact) -> bool:
     """
     asked = words(where)
     way = re.findall(r"[a-z0-9_-]+", fact.where.lower().replace("/", " "))
+    if not fact.where:
+        content = [path for value in (fact.before, fact.after) if value is not None for path, _ in leaves(value)]
+        way = [word for path in (fact.place.name, *content) for word in re.findall(r"[a-z0-9_-]+", path.lower())]
+        way += _WHOLE
     known = {*way, "value", *(piece for word in way for piece in word.split("_"))}
     known |= {alias for alias, meant in _ALSO.items() if set(meant.split()) & set(way)}
     known |= {"_".join(way[index:]) for index in range(len(way))}

@@ -41,15 +41,20 @@ def victims(world: World, namespace: str, origins: Iterable[str], family: str) -
 def calls_of(world: World, namespace: str) -> list[tuple[str, str]]:
     """(workload that called, Service or workload that was called), as far back as calls are remembered."""
     history, of_pod = world.traffic.history, _Owners(world, namespace)
-    addresses = _addresses(world, namespace, of_pod)
-    found: dict[tuple[str, str], None] = {}
+    addresses, offers = _addresses(world, namespace, of_pod), _offers(world, namespace, of_pod)
+    found: dict[tuple[str, str, str], None] = {}
     seen = None
     for tick in history.samples(0, world.sim.now):
         if tick.layout is not seen:
             seen = tick.layout
             calls = [key for key in seen if key.namespace == namespace and key.container]
-            found |= dict.fromkeys((of_pod.name(key.pod), key.host) for key in calls)
-    pairs = [(caller, addresses.get(host, host.partition(".")[0])) for caller, host in found if caller and host]
+            found |= dict.fromkeys((of_pod.name(key.pod), key.host, key.operation) for key in calls)
+    pairs = [
+        (caller, name)
+        for caller, host, operation in found
+        for name in _meant(host, operation, addresses, offers)
+        if name not in ("", caller)
+    ]
     served = {name: [each.partition("/")[2] for each in behind(name, world, namespace)] for _, name in pairs}
     return list(dict.fromkeys((caller, name) for caller, host in pairs for name in (host, *served[host])))
 
@@ -60,6 +65,7 @@ class _Owners:
     def __init__(self, world: World, namespace: str) -> None:
         names = [name_of(one) for kind in WORKLOADS for one in world.api.store.objects(kind, namespace)]
         self._names = sorted(names, key=len, reverse=True)
+        self.workloads = frozenset(names)
 
     def name(self, pod: str) -> str:
         """The workload of a pod; empty if it is of none."""
@@ -73,6 +79,28 @@ def _addresses(world: World, namespace: str, of_pod: _Owners) -> dict[str, str]:
     for pod in store.objects("pods", namespace):
         found[(pod.get("status") or {}).get("podIP", "")] = of_pod.name(name_of(pod))
     return found
+
+
+def _offers(world: World, namespace: str, of_pod: _Owners) -> dict[str, list[str]]:
+    """Operation -> workloads whose programs have it, those that do not run by the names of their programs."""
+    found: dict[str, list[str]] = {}
+    for server in world.traffic.servers.values():
+        where, pod, _ = server.identity
+        for operation in server.spec.operations if where == namespace else ():
+            found.setdefault(operation.name, []).append(of_pod.name(pod))
+    programs = [one for application in world.catalog.applications.values() for one in application.images]
+    for one in programs:
+        for name in {one.name, one.program} & of_pod.workloads:
+            for offered in one.operations:
+                found.setdefault(offered, []).append(name)
+    return {operation: sorted(set(names)) for operation, names in found.items()}
+
+
+def _meant(host: str, operation: str, addresses: dict[str, str], offers: dict[str, list[str]]) -> list[str]:
+    """Whom a call went to: who has the address or the name; of a pod that is gone, who answers such calls."""
+    if host in addresses:
+        return [addresses[host]]
+    return [host.partition(".")[0]] if host and not host[0].isdigit() else offers.get(operation, [])
 
 
 def _running_on(world: World, namespace: str, nodes: frozenset[str]) -> set[str]:

@@ -17,6 +17,8 @@ from simcluster.eval.judge.vocabulary import vocabulary
 #: Causes that one submission may name.
 CLAIMS_MAX = 20
 _FIELDS = ("component", "family", "where", "values", "scope")
+#: What stands beside claims: the agent's own word on the outcome.
+RESOLVED = "resolved"
 #: The same in words, for who knows no family by name.
 _WORDS = {"mechanism": "family", "details": "values"}
 _TEXT_MAX = 2_000
@@ -59,11 +61,14 @@ def parse_claims(answer: Mapping[str, Any]) -> tuple[Claim, ...]:
     """The claims of a structured submission: one, or several under `claims`.
 
     `mechanism` in place of `family` is read for the one kind of cause that it names, else the family is empty;
-    `details` stands for `values`.
+    `details` stands for `values`. Beside them may stand `resolved`: whether users are served again, as the agent says.
 
     Raises:
         ValueError: a field is unknown, missing or of a wrong type, or a family is none; tells which, and what is right.
     """
+    if not isinstance(answer.get(RESOLVED, False), bool):
+        raise ValueError(f"{RESOLVED} is true or false: whether users are served again")
+    answer = {name: value for name, value in answer.items() if name != RESOLVED}
     if "claims" not in answer:
         return (_claim(answer, ""),)
     extra = [name for name in answer if name != "claims"]

@@ -40,6 +40,8 @@ def attacked(episode: Attacked, seed: int | None, count: int = EXPLOITS) -> Iter
     """
     marks = marks_of(episode.world, episode.task)
     chosen = [one for one in exploits().values() if episode.task.id not in one.exempt and fits(one.steps, marks)]
+    if not episode.task.reference_fixes:
+        chosen = [one for one in chosen if one.after != "fix"]
     if seed is not None:
         stream = Streams(seed).stream("attack", episode.task.id)
         chosen = [chosen.pop(stream.choice(list(range(len(chosen))))) for _ in range(min(count, len(chosen)))]

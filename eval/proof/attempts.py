@@ -54,7 +54,7 @@ def restart_all(client: Client, world: World, task: Task) -> None:
 def delete_target(client: Client, world: World, task: Task) -> None:
     """Delete the object that is wrong."""
     ref = task.truth.ref
-    client.delete(*ref.key_in(world.api, task.namespace))
+    client.delete(*ref.key_in(world.api, task.namespace_of(ref)))
 
 
 def scale_to_zero(client: Client, world: World, task: Task) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 from simcluster.apps.cases import case_of as app_case
@@ -73,7 +74,12 @@ def _injected(mechanism: Mechanism, fault_id: str, world: World) -> Iterator[Fin
         yield Finding("its cause stands afterwards", bool(after), after)
         yield _refused("a second time", mechanism, world)
     words = (fault_id, fault_id.replace("_", "-"), *FORBIDDEN_WORDS)
-    found = [f"{word!r} stands in {place}" for place, text in readable(world) for word in words if word in text.lower()]
+    found = [
+        f"{word!r} stands in {place}"
+        for place, text in readable(world, words)
+        for word in words
+        if word in text.lower()
+    ]
     yield Finding("nothing readable tells of it", not found, "; ".join(found[:3]))
     yield _taken_back(mechanism, facts, world)
 
@@ -102,11 +108,11 @@ def _taken_back(mechanism: Mechanism, facts: tuple[ChangedFact, ...], world: Wor
 def _refusals(spec: FaultSpec, case: FaultCase, world: World, right: Mechanism) -> Iterator[Finding]:
     nobody = ObjectRef(kind=right.ref.kind, name="nobody-has-this-name")
     if not right.makes_target:
-        yield _refused("a missing target", type(right)(nobody, right.namespace, right.params, right.deployer), world)
+        yield _refused("a missing target", _at(right, nobody), world)
     for kind in ("Node", "Service"):
         if not right.takes(kind):
             other = ObjectRef(kind=kind, name=right.ref.name)
-            yield _refused(f"a {kind}", type(right)(other, right.namespace, right.params, right.deployer), world)
+            yield _refused(f"a {kind}", _at(right, other), world)
     for refusal in case.refused:
         name = f"{refusal.because!r} is the answer to {refusal.params or refusal.target}"
         params = case.params if refusal.params is None else refusal.params
@@ -116,6 +122,12 @@ def _refusals(spec: FaultSpec, case: FaultCase, world: World, right: Mechanism) 
             yield Finding(name, refusal.because in str(error), str(error))
         else:
             yield Finding(name, False, "nobody objects")
+
+
+def _at(right: Mechanism, ref: ObjectRef) -> Mechanism:
+    made = copy(right)
+    made.ref = ref
+    return made
 
 
 def _refused(what: str, mechanism: Mechanism, world: World) -> Finding:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from simcluster.models.apps.marks import may_contain
 from simcluster.tasks.model import Task
+from simcluster.telemetry.logs import LogFile, LogLine
 
 if TYPE_CHECKING:
     from simcluster.world import World
@@ -30,23 +32,38 @@ def leaks(world: World, task: Task) -> list[str]:
     """Where secret words can be read: API objects (Events, rules among them), logs, journals, metrics, alerts."""
     words = secret_words(task)
     found: list[str] = []
-    for place, text in readable(world):
+    for place, text in readable(world, words):
         lowered = text.lower()
         found.extend(f"{word!r} stands in {place}" for word in words if word in lowered)
     return found
 
 
-def readable(world: World) -> Iterator[tuple[str, str]]:
-    """(place, text) of everything that an agent's surfaces can show."""
+def readable(world: World, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(place, text) of everything that an agent's surfaces can show and that may hold any of the words, in any case."""
+    known: dict[str, bool] = {}
     for resource in world.api.store.resources():
         for obj in world.api.store.objects(resource):
             yield f"{resource} {obj['metadata']['name']}", json.dumps(obj)
     for name, machine in sorted(world.machines.items()):
         for container in machine.runtime.containers():
             place = f"the log of {container.spec.namespace}/{container.spec.pod_name}"
-            yield place, "\n".join(line.text for line in container.log.read())
+            yield place, "\n".join(_lines(container.log, words, known))
         yield f"the journal of {name}", "\n".join(entry.text for entry in machine.journal())
     yield from _measured(world)
+
+
+def _lines(log: LogFile, words: Sequence[str], known: dict[str, bool]) -> Iterator[str]:
+    """Lines of a log; of those that nobody has read yet only such as may hold a word, by what they are worded from."""
+    for entry in log.entries(log.start):
+        if isinstance(entry, LogLine):
+            yield entry.text
+            continue
+        wordings = entry.wordings
+        for wording in wordings:
+            if wording not in known:
+                known[wording] = any(may_contain(wording.lower(), word) for word in words)
+        if any(known[wording] for wording in wordings):
+            yield from (line.text for line in entry.lines())
 
 
 def _measured(world: World) -> Iterator[tuple[str, str]]:

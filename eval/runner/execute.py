@@ -35,9 +35,11 @@ def execute(run: Run, plan: Plan, host: AgentHost, folder: Path) -> Record:
         The run record: see `record_of`.
     """
     began_s = time.perf_counter()
-    episode = start(run.task, run.seed, plan.noise, plan.library)
+    episode = start(run.task, run.seed, plan.noise, plan.library, plan.age)
     printed = bytearray()
     ending = work(run.agent, episode, plan, host, lambda data: keep(printed, data))
+    if plan.counterfactuals:
+        episode.counterfactuals()
     report = episode.finish().to_dict()
     try:
         write_files(folder, run, episode, ending.outcome)
@@ -127,5 +129,6 @@ def record_of(run: Run, noise: str | None, ending: Ending, seconds: float, repor
         "error": ending.error,
         "commands": graded.get("commands", 0),
         "simulated_s": graded.get("simulated_s", 0.0),
+        **({"counterfactuals": graded["counterfactuals"]} if "counterfactuals" in graded else {}),
         "process": None,
     }

@@ -65,6 +65,8 @@ class Plan:
         wall_limit_s: wall-clock seconds that an agent may work on a run.
         memory_mib: MiB that each process of an agent may allocate; 0 is no limit.
         judge: a model that is asked about each diagnosis, too.
+        counterfactuals: whether each run is compared with what would have become of it under other hands.
+        age: for how long the clusters have lived; None is as the tasks say.
     """
 
     task_ids: tuple[str, ...]
@@ -75,6 +77,8 @@ class Plan:
     wall_limit_s: float = 600.0
     memory_mib: int = 4096
     judge: SecondJudge | None = None
+    counterfactuals: bool = False
+    age: str | None = None
 
     def check(self) -> None:
         """Find mistakes before anything runs.
@@ -118,6 +122,7 @@ class Plan:
             "agents": list(self.agents),
             "seeds": list(self.seeds),
             "noise": self.noise,
+            "age": self.age,
             "content": list(self.content),
             "wall_limit_s": self.wall_limit_s,
             "memory_mib": self.memory_mib,

@@ -88,10 +88,11 @@ class RunDirectory:
 
     def _check_plan(self, plan: Plan) -> None:
         before = json.loads((self.path / PLAN).read_text())
-        if before.get("noise") != plan.noise:
-            raise RunDirectoryError(
-                f"{self.path} was begun with noise {before.get('noise')}, not {plan.noise}: use another --out"
-            )
+        for what, now in (("noise", plan.noise), ("age", plan.age)):
+            if before.get(what) != now:
+                raise RunDirectoryError(
+                    f"{self.path} was begun with {what} {before.get(what)}, not {now}: use another --out"
+                )
 
     def finished(self) -> dict[Run, Record]:
         """Results by run; the last one counts."""

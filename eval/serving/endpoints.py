@@ -12,6 +12,7 @@ import yaml
 
 from simcluster.api.request import User
 from simcluster.surface.http.server import listening
+from simcluster.surface.kubectl.kubeconfig import CLUSTER
 
 #: The agent is one of the cluster's administrators, as kubeadm binds them by RBAC: no member of `system:masters`.
 AGENT = User("oncall", ("kubeadm:cluster-admins", "system:authenticated"))
@@ -47,12 +48,12 @@ class Endpoints:
             authority: the certificate that signed the server's, PEM.
         """
         cluster = {"server": self.api, "certificate-authority-data": b64encode(authority).decode()}
-        context = {"cluster": "simcluster", "user": AGENT.name}
-        named = f"{AGENT.name}@simcluster"
+        context = {"cluster": CLUSTER, "user": AGENT.name}
+        named = f"{AGENT.name}@{CLUSTER}"
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "simcluster", "cluster": cluster}],
+            "clusters": [{"name": CLUSTER, "cluster": cluster}],
             "users": [{"name": AGENT.name, "user": {"token": self.token}}],
             "contexts": [{"name": named, "context": context}],
             "current-context": named,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from simcluster.api.request import ADMIN
 from simcluster.eval.episode import Episode
 from simcluster.eval.serving.endpoints import AGENT, Endpoints, places
 from simcluster.eval.serving.incident import ServedIncident
@@ -152,6 +153,8 @@ class Service:
         live = self.live = await starting
         if self.wanted.policy:
             live.inbox.policy = live.inbox.policy.model_copy(update={"policy": self.wanted.policy})
+        if live.operator != ADMIN:
+            self._api.credentials = self._api.credentials._replace(user=live.operator)
         self.incident = ServedIncident(live)
         turns = Turns(SessionDoor(live))
         self._api.turns = self._desk.turns = turns

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
+from simcluster.eval.worlds import reader
 from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
@@ -32,12 +33,19 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, who uses it, and whether Prometheus watches."""
+    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, age."""
 
     app: str
     namespace: str
     users: Users | None = None
     telemetry: bool = False
+    read_only: bool = False
+    age: int = 0
+
+    @classmethod
+    def of(cls, task: Task) -> Place:
+        """Where a task is."""
+        return cls(task.app, task.namespace, task.users, task.telemetry, task.operator == "reader", task.age)
 
 
 class Healthy:
@@ -54,12 +62,12 @@ class Healthy:
             latent: what is latent in a task with resolved targets is in it already.
         """
         planted = tuple(step for step in task.incident if step.latent) if latent and task.resolved else ()
-        return self.deployed(Place(task.app, task.namespace, task.users, task.telemetry), seed, library, planted)
+        return self.deployed(Place.of(task), seed, library, planted)
 
     def planted(self, task: Task, seed: int, library: Library | None = None) -> dict[int, Facts]:
         """What the latent steps of a task with resolved targets changed in its healthy world, by step."""
         latent = [index for index, step in enumerate(task.incident) if step.latent]
-        place = Place(task.app, task.namespace, task.users, task.telemetry)
+        place = Place.of(task)
         steps = tuple(task.incident[index] for index in latent)
         return dict(zip(latent, self._begun(place, seed, library, steps)[1], strict=True))
 
@@ -92,9 +100,13 @@ def _healthy_world(
     world, namespace, crowd = World(seed, library=library), place.namespace, place.users
     incident = Incident(world, namespace, latent, library)
     incident.plant()
-    if place.telemetry:
+    if place.read_only:
+        reader.grant(world)
+    if place.telemetry and not place.age:
         world.observe()
-    world.deploy(place.app, namespace)
+    world.deploy(place.app, namespace, place.age)
+    if place.telemetry and place.age:
+        world.observe()  # what it would have collected in skipped time is not there
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:
         while not world.available(namespace) and world.sim.now < limit:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from simcluster.api.objects import Json
 from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import redeploy
 from simcluster.faults.mechanism import ContainerMechanism, container_named
-from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef
 
 
 class EnvParams(Content):
@@ -38,6 +40,18 @@ class ContainerEnv(ContainerMechanism):
     )
     Params = EnvParams
     params: EnvParams
+
+    @classmethod
+    def drawn(cls, target: FaultTarget, ref: ObjectRef, namespace: str) -> list[dict[str, Any]]:
+        """Each address of the first container, with the port beside it."""
+        found = ref.find(target.api, namespace)
+        container = None if found is None else container_named(found, "")
+        addresses = [(e["name"], *str(e.get("value", "")).rpartition(":")) for e in (container or {}).get("env") or ()]
+        return [
+            {"variable": name, "value": f"{host}:{int(port) + 1}"}
+            for name, host, colon, port in addresses
+            if colon and "/" not in host and port.isdigit()
+        ]
 
     @property
     def part(self) -> str:

@@ -136,6 +136,8 @@ class ObjectChange(Mechanism):
 
     def check(self, target: FaultTarget) -> None:
         """The object must be there, or not yet, must be changed by it, and the API server must take it."""
+        if not self.takes(self.ref.kind):
+            raise ImpossibleTarget(f"this change is meant for {' or '.join(self.meant_for)}, not {self.ref}")
         found = self.ref.find(target.api, self.namespace)
         if self.params.create is not None:
             if found is not None:
@@ -247,7 +249,12 @@ class _Edit:
                 for one in concrete(self.live, path):
                     put_at(manifest, one, value)
             return
-        result = thaw(patched(self.entry, manifest, self.params.patch, _TYPES[self.params.type]))
+        try:
+            result = thaw(patched(self.entry, manifest, self.params.patch, _TYPES[self.params.type]))
+        except ApiError:
+            if "uid" in manifest["metadata"]:
+                raise
+            return  # it fits the object and not the sparser copy that apply keeps
         manifest.clear()
         manifest.update(result)
 

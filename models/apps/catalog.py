@@ -103,15 +103,19 @@ class AppCatalog:
         """Names of the applications that can be deployed."""
         return sorted(self._folders)
 
-    def manifests(self, app: str) -> str:
-        """The manifests of an application, without a namespace: YAML for `kubectl apply`.
+    def folder(self, app: str) -> AppFolder:
+        """The folder of an application that can be deployed.
 
         Raises:
             ValueError: there is no such application; the message lists the nearest.
         """
         if app not in self._folders:
             raise ValueError(str(UnknownName("application", app, self.apps())))
-        return self._folders[app].text("manifests.yaml")
+        return self._folders[app]
+
+    def manifests(self, app: str) -> str:
+        """The manifests of an application, without a namespace: YAML for `kubectl apply`. Raises ValueError."""
+        return self.folder(app).text("manifests.yaml")
 
     def prerequisites(self, app: str) -> str:
         """What must be there before the manifests: custom resource definitions, operators; may be empty."""

@@ -199,15 +199,24 @@ class RequestLines(LazyLines):
         """Its tick."""
         return self._since_ns, self._t_ns
 
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """Where its requests may print."""
-        logs = chain(
+    def _logs(self) -> Iterator[tuple[LogTemplate, ...]]:
+        """What its requests may print."""
+        return chain(
             (log for began in self._began for log in began.logs()),
             (passed.templates for passed in self._passed),
             (traced.templates for traced in self._traced),
         )
-        return tuple(dict.fromkeys(template.stream for log in logs for template in log))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Where its requests may print."""
+        return tuple(dict.fromkeys(template.stream for log in self._logs() for template in log))
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """The templates of its requests, in its pod."""
+        texts = dict.fromkeys(template.text for log in self._logs() for template in log)
+        return tuple(text.replace("{pod}", self._wording.pod) for text in texts)
 
     def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
         """The lines, in order of time; or at least the `last` ones, and those that contain `needle`."""

@@ -239,6 +239,11 @@ _ALPHABETS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("latency_us", "latency_ms", "bytes", "status", "hotel", "whole_amount"), _DIGITS),
     **dict.fromkeys(("latency_pg", "latency_s", "amount"), _DIGITS | {"."}),
     "hotels": _DIGITS | {" "},
+    "currency": frozenset("".join(_CURRENCIES)),
+    "category": frozenset("".join(_CATEGORIES)),
+    "product": frozenset("".join(_PRODUCTS)),
+    "products": frozenset("".join(_PRODUCTS)) | {"'", ",", " "},
+    "email": frozenset("".join((*_FIRST, *_LAST, *_DOMAINS))) | _DIGITS | {"@"},
 }
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "check": "Prove tasks, faults and files as CI does.",
     "compare": "Compare two agents on the same tasks and seeds.",
     "eval": "Run agents on tasks and show a scoreboard.",
+    "explain": "Explain a recorded run: its grade, and what each write cost users.",
     "kubectl": "Run kubectl commands in an incident or a sandbox.",
     "learn": "Learn failure modes: predict, run, see, understand.",
     "list": "List apps, faults, noises, tasks, suites, agents or lessons.",

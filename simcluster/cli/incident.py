@@ -12,7 +12,9 @@ from simcluster.eval.episode import Episode, NotAnIncident, start
 from simcluster.faults.target import ImpossibleTarget
 
 
-def open_episode(task: str, seed: int, noise: str | None, folders: tuple[str, ...], remarks: Console) -> Episode:
+def open_episode(
+    task: str, seed: int, noise: str | None, folders: tuple[str, ...], remarks: Console, age: str | None = None
+) -> Episode:
     """Start an episode, with a remark while it takes its time.
 
     Raises:
@@ -21,6 +23,6 @@ def open_episode(task: str, seed: int, noise: str | None, folders: tuple[str, ..
     library = Library(tuple(Path(folder) for folder in folders))
     try:
         with remarks.status(f"bringing {Path(task).stem} to its page"):
-            return start(task, seed, noise, library)
+            return start(task, seed, noise, library, age)
     except (NotAnIncident, ImpossibleTarget) as problem:
         raise CheckFailed(str(problem)) from None

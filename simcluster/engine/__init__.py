@@ -13,6 +13,7 @@ from simcluster.engine.clock import (
     SECOND,
     format_age,
     format_rfc3339,
+    parse_age,
     parse_duration,
     parse_rfc3339,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "fork",
     "format_age",
     "format_rfc3339",
+    "parse_age",
     "parse_duration",
     "parse_rfc3339",
 ]

@@ -62,6 +62,27 @@ def parse_duration(text: str) -> int:
     return sign * total
 
 
+def parse_age(text: str) -> int:
+    """Nanoseconds of an age as the AGE columns write it: days, a Go duration, or both.
+
+    Raises:
+        ValueError: it is no age.
+
+    >>> parse_age("74d") // DAY, parse_age("2d7h") // HOUR
+    (74, 55)
+    """
+    days, mark, rest = text.strip().partition("d")
+    if not mark:
+        days, rest = "0", days
+    try:
+        age = int(days) * DAY + (parse_duration(rest) if rest else 0)
+    except ValueError:
+        age = -1
+    if age < 0 or not days.isdecimal():
+        raise ValueError(f"{text!r} is no age; write one like 74d, 2d7h or 36h")
+    return age
+
+
 def _civil_from_days(days: int) -> tuple[int, int, int]:
     """Year, month, day of a count of days since 1970-01-01 (proleptic Gregorian)."""
     shifted = days + 719_468

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from simcluster.api.encoding.wire import Encoder
 from simcluster.api.errors import ApiError
-from simcluster.api.request import JSON, Impersonation, Response, User, request_of
+from simcluster.api.request import ADMIN, JSON, Impersonation, Response, User, request_of
 from simcluster.api.request import Request as ApiRequest
 from simcluster.session import plainjson
 from simcluster.session.clock import Charge
@@ -100,7 +100,7 @@ def execute(executor: Executor, text: str, encoder: Encoder) -> HttpAnswer:
         body=body,
         content_type=call.get("type", JSON),
         accept=call.get("accept", JSON),
-        user=User(*_parts(call["user"])),
+        user=executor.operator if call["user"][0] == ADMIN.name else User(*_parts(call["user"])),
         user_agent=call.get("agent", ""),
         impersonate=Impersonation(*_parts(call["as"])) if "as" in call else None,
         token=call.get("token", ""),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Protocol
 
+from simcluster.api.request import ADMIN, User
 from simcluster.engine import AppendLog, Digest
 from simcluster.session import plainjson
 from simcluster.session.clock import Budget, Clock
@@ -41,6 +42,7 @@ class Inbox:
 
     Args:
         tools: the kinds that are taken here, keys of `KINDS`.
+        operator: who asks where a request names nobody.
 
     Attributes:
         policy: what commands cost in simulated time.
@@ -51,7 +53,9 @@ class Inbox:
         chain: commands and their answers; the world's own digest knows nothing of them.
     """
 
-    def __init__(self, world: World, policy: Clock, budget: Budget, owner: Owner, tools: tuple[str, ...]) -> None:
+    def __init__(
+        self, world: World, policy: Clock, budget: Budget, owner: Owner, tools: tuple[str, ...], operator: User = ADMIN
+    ) -> None:
         self.world = world
         self.policy = policy
         self.budget = budget
@@ -59,7 +63,7 @@ class Inbox:
         self.commands: AppendLog[Command] = AppendLog(block=64)
         self.used = 0
         self.chain = Digest()
-        self.executor = Executor(world)
+        self.executor = Executor(world, operator)
         self._owner = owner
         self._tools = tools
 

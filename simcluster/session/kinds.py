@@ -54,11 +54,13 @@ class Executor:
 
     Attributes:
         uplink: the API server as the desk reaches it.
+        operator: who asks where nobody else is named; only the cluster's administrator has a shell on its nodes.
         submission: the last diagnosis: a text or a dictionary whose meaning nobody here knows.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, operator: User = ADMIN) -> None:
         self.world = world
+        self.operator = operator
         self.clock = DeadlineClock(world)
         self.submission: str | dict[str, Any] | None = None
         self.uplink = DeskUplink(world, self.clock)
@@ -83,6 +85,8 @@ class Executor:
             return CommandResult("", f"ssh: Could not resolve hostname {name}: Name or service not known\n", 255)
         if not machine.power.running:
             return CommandResult("", f"ssh: connect to host {name} port 22: No route to host\n", 255)
+        if self.operator != ADMIN:
+            return CommandResult("", f"root@{name}: Permission denied (publickey).\n", 255)
         return NodeShell(machine, self.clock).sh(request.text)
 
     def container(self, request: Request) -> CommandResult:
@@ -123,14 +127,16 @@ class Executor:
     def _kubectl_of(self, identity: str) -> Kubectl:
         if identity not in self._kubectls:
             config = self.world.kubeconfig
-            self._kubectls[identity] = Kubectl(self.uplink, self.clock, user=_user(identity), config=config)
+            self._kubectls[identity] = Kubectl(self.uplink, self.clock, user=self.who(identity), config=config)
         return self._kubectls[identity]
+
+    def who(self, identity: str) -> User:
+        """Whom a name means to the API server; the administrator's means the operator."""
+        return self.operator if identity in ("", ADMIN.name) else _user(identity)
 
 
 def _user(identity: str) -> User:
     """Whom a name means to the API server."""
-    if identity in ("", ADMIN.name):
-        return ADMIN
     if identity.startswith(_SERVICE_ACCOUNT):
         namespace, _, name = identity.removeprefix(_SERVICE_ACCOUNT).partition(":")
         return service_account(namespace, name)

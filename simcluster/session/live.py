@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from simcluster.api.request import ADMIN, User
 from simcluster.api.request import Request as HttpRequest
 from simcluster.engine import MICROSECOND, AppendLog, Snapshot, fork, parse_duration
 from simcluster.engine.clock import unix_us
@@ -42,9 +43,14 @@ class Live:
 
     tools: tuple[str, ...] = ("kubectl", "http", "follow", "node", "container", "wait")
 
-    def __init__(self, world: World, policy: Clock, budget: Budget = UNLIMITED) -> None:
+    def __init__(self, world: World, policy: Clock, budget: Budget = UNLIMITED, operator: User = ADMIN) -> None:
         self.world = world
-        self.inbox = Inbox(world, policy, budget, self, self.tools)
+        self.inbox = Inbox(world, policy, budget, self, self.tools, operator)
+
+    @property
+    def operator(self) -> User:
+        """Who works on it, as the API server knows him."""
+        return self.inbox.executor.operator
 
     @property
     def now_s(self) -> float:

@@ -34,7 +34,7 @@ def _differences(live: Live, commands: Sequence[Command]) -> list[str]:
     for number, command in enumerate(commands, start=1):
         named = f"command {number} ({command.text})"
         try:
-            made = _again(live, command)
+            made = again(live, command)
         except Exception as error:
             return [*found, f"{named} cannot be repeated: {error}"]
         if made.at_ns != command.at_ns:
@@ -47,7 +47,8 @@ def _differences(live: Live, commands: Sequence[Command]) -> list[str]:
     return found
 
 
-def _again(live: Live, command: Command) -> Command:
+def again(live: Live, command: Command) -> Command:
+    """Do again what one command did: the command as it is logged now. Raises what it does, unless it did so before."""
     inbox = live.inbox
     at_ns = command.at_ns if inbox.policy.realtime else None
     request = Request(command.tool, command.text, command.target, command.stdin, command.identity, at_ns)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from simcluster.api.quantity import to_bytes
+from simcluster.engine import parse_age
 from simcluster.session import plainjson
 from simcluster.session.clock import Clock
 from simcluster.session.live import Live
@@ -23,14 +24,25 @@ class Sandbox(Live):
     tools = (*Live.tools, "deploy", "load")
 
     def __init__(
-        self, nodes: int, seed: int, policy: Clock, cpu: int = 4, memory: str = "8Gi", *, telemetry: bool = False
+        self,
+        nodes: int,
+        seed: int,
+        policy: Clock,
+        cpu: int = 4,
+        memory: str = "8Gi",
+        *,
+        telemetry: bool = False,
+        age: str | None = None,
     ) -> None:
         world = World(seed, nodes=default_nodes(nodes, cpu, to_bytes(memory)))
         world.apply(bootstrap.manifest("default-storage.yaml"))
+        if age is not None:
+            world.leap(parse_age(age))
         if telemetry:
             world.observe()
         super().__init__(world, policy)
         self.nodes, self.cpu, self.memory, self.telemetry = nodes, cpu, memory, telemetry
+        self.age = age
 
     @property
     def alert(self) -> str:
@@ -93,7 +105,7 @@ class Sandbox(Live):
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
         size = {"nodes": self.nodes, "cpu": self.cpu, "memory": self.memory}
-        begun = {**size, **({"telemetry": True} if self.telemetry else {})}
+        begun = {**size, **({"telemetry": True} if self.telemetry else {}), **({"age": self.age} if self.age else {})}
         return {"task": None, **begun, "seed": self.world.sim.seed, **super().log_header()}
 
 
@@ -105,6 +117,7 @@ def sandbox(
     seed: int = 0,
     clock: Clock | None = None,
     telemetry: bool = False,
+    age: str | None = None,
 ) -> Sandbox:
     """A healthy empty cluster: a tainted control-plane node and `nodes` workers.
 
@@ -114,9 +127,11 @@ def sandbox(
 
     Args:
         cpu, memory: cores and bytes (a quantity) of each node. The system's daemons use about a tenth of a core.
+        age: for how long it has been idle, such as `30d`; by default it is half a minute old.
 
     Raises:
-        ValueError: `nodes` is below zero, `cpu` is not from 1 to 1,024, or `memory` not from 2Gi to 64Ti.
+        ValueError: `nodes` is below zero, `cpu` is not from 1 to 1,024, `memory` not from 2Gi to 64Ti, or `age` no
+            age up to 300d.
     """
     if nodes < 0:
         raise ValueError(f"a sandbox has no fewer than 0 workers, not {nodes}")
@@ -124,12 +139,12 @@ def sandbox(
         raise ValueError(f"a node has 1 to 1024 cores, not {cpu}")
     if not 2 << 30 <= to_bytes(memory) <= 64 << 40:
         raise ValueError(f"a node has 2Gi to 64Ti of memory, not {memory}")
-    return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry)
+    return Sandbox(nodes, seed, clock or Clock(), cpu, memory, telemetry=telemetry, age=age)
 
 
 def begun_by(header: Mapping[str, Any]) -> Sandbox:
     """The sandbox that the header of a replay log describes. Raises KeyError."""
-    size = {key: header[key] for key in ("cpu", "memory", "telemetry") if key in header}
+    size = {key: header[key] for key in ("cpu", "memory", "telemetry", "age") if key in header}
     return sandbox(header["nodes"], seed=header["seed"], **size)
 
 

@@ -58,6 +58,11 @@ class LazyLines(ABC, Shared):
     def streams(self) -> tuple[str, ...]:
         """On which streams there may be lines."""
 
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """What its lines are worded from: texts with marks in braces for what may differ; a mark alone is anything."""
+        return ("{text}",)
+
     @abstractmethod
     def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
         """The lines, in order of time; or at least the `last` ones, and those that contain `needle`."""

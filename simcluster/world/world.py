@@ -36,7 +36,7 @@ from simcluster.surface.protocols import CommandResult
 from simcluster.telemetry.alertmanager import oncall
 from simcluster.telemetry.logql.store import LogStore
 from simcluster.telemetry.metrics.store import MetricStore
-from simcluster.world import apiservices, bootstrap, leap
+from simcluster.world import apiservices, bootstrap, history, leap
 from simcluster.world.apigate import GatedApi
 from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
@@ -207,22 +207,33 @@ class World:
         """
         return _applied(self.kubectl(user, namespace), manifests)
 
-    def deploy(self, app: str, namespace: str) -> None:
+    def deploy(self, app: str, namespace: str, age_ns: int = 0) -> None:
         """Apply the manifests of an application of `simcluster list apps`, as its deployer does.
 
         What an application brings for the whole cluster (custom resource definitions, its operator)
         comes first; until its resources are served, the world lives on for a moment.
 
+        Args:
+            age_ns: for how long it has been there when this returns: then it has a past of its own (`world.history`),
+                with all that others have changed in it since.
+
         Raises:
-            ValueError: the API server refused a manifest.
+            ValueError: the API server refused a manifest, or a world of this age cannot be.
         """
         manifests = self.catalog.manifests(app)
+        if age_ns:
+            history.live_through(self, app, namespace, age_ns)
+            return
+        self.prepare(app, namespace)
+        self.apply(manifests, namespace=namespace)
+
+    def prepare(self, app: str, namespace: str) -> None:
+        """Make the namespace of an application, after what it brings for the whole cluster. Raises ValueError."""
         prerequisites = self.catalog.prerequisites(app)
         if prerequisites:
             self.apply(prerequisites)
             self.run_for(ESTABLISHED_NS)
         self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
-        self.apply(manifests, namespace=namespace)
 
     def observe(self) -> None:
         """Install Prometheus with its kin, Loki with its agents and Jaeger in the namespace `observe`, as charts do.

@@ -35,8 +35,15 @@ def asked_for(source: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "import_module":
+        elif isinstance(node, ast.Call) and _called(node.func) == "import_module":
             yield from (each.value for each in node.args if isinstance(each, ast.Constant) and each.value)
+
+
+def _called(function: ast.expr) -> str:
+    """The last word of what is called."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def import_graph(sources: Mapping[str, str]) -> dict[str, list[str]]:

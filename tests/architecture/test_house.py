@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -39,43 +41,70 @@ def test_files_fit_on_a_desk() -> None:
     assert not {str(path): lines for path, lines in sizes.items() if lines > FILE_LINES_MAX}
 
 
+class Function(NamedTuple):
+    """Where it stands, its lines, and its parameters besides `self`."""
+
+    place: str
+    lines: int
+    parameters: int
+    is_kernel: bool
+
+
+class Source(NamedTuple):
+    """What is looked for in a file."""
+
+    path: Path
+    has_docstring: bool
+    functions: tuple[Function, ...]
+    names: frozenset[str]
+
+
+@functools.cache
+def sources() -> tuple[Source, ...]:
+    """Every file, read once."""
+    return tuple(map(_read, python_files()))
+
+
+def _read(path: Path) -> Source:
+    tree = ast.parse(path.read_text())
+    functions: list[Function] = []
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            count = sum(one.arg not in ("self", "cls") for one in given)
+            place = f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
+            functions.append(Function(place, lines, count, path.parent == KERNELS))
+        for field in ("name", "id", "attr", "arg"):
+            name = getattr(node, field, None)
+            if isinstance(name, str):
+                names.add(name)
+    return Source(path, bool(ast.get_docstring(tree)), tuple(functions), frozenset(names))
+
+
 def test_functions_fit_on_a_screen() -> None:
-    long = []
-    for path in python_files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > FUNCTION_LINES_MAX:
-                    long.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {lines} lines")
-    assert not long, "\n".join(long)
+    found = [one for source in sources() for one in source.functions if one.lines > FUNCTION_LINES_MAX]
+    assert not found, "\n".join(f"{one.place} has {one.lines} lines" for one in found)
 
 
 def test_functions_take_few_parameters() -> None:
-    many = []
-    for path in python_files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and path.parent != KERNELS:
-                given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-                count = sum(one.arg not in ("self", "cls") for one in given)
-                if count > PARAMETERS_MAX:
-                    many.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has {count} parameters")
-    assert not many, "\n".join(many)
+    found = [one for source in sources() for one in source.functions if one.parameters > PARAMETERS_MAX]
+    found = [one for one in found if not one.is_kernel]
+    assert not found, "\n".join(f"{one.place} has {one.parameters} parameters" for one in found)
 
 
 def test_names_are_the_fields_words() -> None:
-    wrong = []
-    for path in python_files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            for name in (getattr(node, field, None) for field in ("name", "id", "attr", "arg")):
-                words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) if isinstance(name, str) else ()
-                if NO_TERMS & {word.lower() for word in words}:
-                    wrong.append(f"{path.relative_to(ROOT)}: {name}")
-    assert not wrong, "\n".join(sorted(set(wrong)))
+    used = {name for source in sources() for name in source.names}
+    words = {name: {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)} for name in used}
+    wrong = {name for name, found in words.items() if NO_TERMS & found}
+    assert not wrong, [(str(one.path.relative_to(ROOT)), sorted(wrong & one.names)) for one in sources()
+                       if wrong & one.names]  # fmt: skip
 
 
 def test_every_module_says_what_it_is() -> None:
-    rooms = [path for path in python_files() if not path.is_relative_to(ROOT / "tests")]
-    silent = [str(path.relative_to(ROOT)) for path in rooms if not ast.get_docstring(ast.parse(path.read_text()))]
+    rooms = [source for source in sources() if not source.path.is_relative_to(ROOT / "tests")]
+    silent = [str(source.path.relative_to(ROOT)) for source in rooms if not source.has_docstring]
     assert not silent, "\n".join(silent)
 
 

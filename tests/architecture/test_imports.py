@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -54,8 +55,13 @@ def python_files(room: str) -> list[Path]:
     return sorted(folder_of(room).rglob("*.py"))
 
 
-def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def imported_modules(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full name of everything a file imports, names of `from` imports included."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -125,6 +125,10 @@ class ShopTraffic:
         """Users come so often, from now on until somebody says otherwise."""
         load.rps = rps
 
+    def add_users(self, name: str, namespace: str, service: str, port: int | None = None, **habits: Any) -> Any:
+        """The shop has one kind of users."""
+        raise ValueError(f"users {namespace}/{name} do not come here")
+
     def try_request(
         self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"
     ) -> Answer:

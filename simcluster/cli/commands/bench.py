@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.table import Table
 
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
-from simcluster.eval.bench import Measurement, measure, measure_scale, measure_soak, measure_traffic
+from simcluster.eval.bench import Measurement, measure, measure_scale, measure_soak, measure_telemetry, measure_traffic
 
 
 @click.command("bench", short_help="Measure how fast the simulation runs here.")
@@ -19,25 +21,26 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_s
 @click.option("--scale", default="", metavar="N,N,...", help="Measure clusters of so many nodes instead.")
 @click.option("--traffic", is_flag=True, help="Measure what requests cost in large applications instead (minutes).")
 @click.option("--serve", "served", is_flag=True, help="Measure requests over sockets instead.")
+@click.option("--telemetry", is_flag=True, help="Measure what metrics, logs and traces cost instead (minutes).")
 @click.option(
     "--soak", default=0, metavar="HOURS", type=click.IntRange(0), help="Let a world live so long instead (7 to 24)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(
-    repeats: int, seed: int, gate: bool, scale: str, traffic: bool, served: bool, soak: int, as_json: bool
-) -> None:
+def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) -> None:
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
-    sizes = _sizes(scale)
-    if bool(sizes) + traffic + served + bool(soak) > 1:
-        raise click.UsageError("--scale, --traffic, --serve and --soak are measured one at a time")
+    sizes, soak = _sizes(instead["scale"]), instead["soak"]
+    if sum([bool(each) for each in instead.values()]) > 1:  # integers
+        raise click.UsageError("--scale, --traffic, --serve, --telemetry and --soak are measured one at a time")
     if 0 < soak < 7:
         raise click.BadParameter("at least 7 hours: the sixth is the one compared with", param_hint="--soak")
     remarks = console(stderr=True)
     with remarks.status("booting a cluster") as status:
         tell = status.update if remarks.is_terminal else remarks.print  # minutes without a word look like a hang
-        if traffic:
+        if instead["traffic"]:
             found = measure_traffic(tell)
-        elif served:
+        elif instead["telemetry"]:
+            found = measure_telemetry(tell)
+        elif instead["served"]:
             from simcluster.eval.bench.served import measure_served
 
             found = measure_served(tell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,12 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
+from simcluster.eval.proof.pairs import Pair, check_pair, fits, sampled
 from simcluster.tasks.loader import ALL
 
 Result = dict[str, Any]
+#: An id or a file, or a pair of an application.
+Named = str | tuple[str, Pair]
 
 
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
@@ -29,26 +32,37 @@ Result = dict[str, Any]
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
 )
+@click.option("--all-pairs", "app", default="", help="Every fault on every component of an application that it fits.")
+@click.option("--sample", default=0, type=click.IntRange(0), help="Only so many pairs, by the seed.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(
-    names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool
-) -> None:
+def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool,
+            app: str, sample: int) -> None:  # fmt: skip
     """Check content; without arguments every task.
 
     An application is deployed and used; a fault is injected where its case says; a task is played with every
     reference fix and every forbidden attempt; files are read strictly.
     """
     library = Library(tuple(Path(folder) for folder in folders))
+    if app:
+        every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
+        pairs = sampled(every, seed, sample or len(every))
+        _report(_checked([(app, pair) for pair in pairs], seed, folders, jobs), f"{len(pairs)} pairs", as_json)
+        return
     wanted = list(names) + (tasks.suite(suite, library) if suite else [])
     wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
     known = known_ids(library)
     for name in wanted:
         if not name.endswith((".yaml", ".yml")) and name not in known:
             raise UnknownName("app, task, fault or noise", name, list(known))
+    _report(_checked(wanted, seed, folders, jobs), ", ".join(wanted), as_json)
+
+
+def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
+    """Show results as they come. Raises CheckFailed."""
     results = []
-    with console(stderr=True).status(f"checking {', '.join(wanted)}"):
-        for result in _checked(wanted, seed, folders, jobs):
+    with console(stderr=True).status(f"checking {what}"):
+        for result in found:
             results.append(result)
             if not as_json:
                 _show(result)
@@ -59,8 +73,11 @@ def command(
         raise CheckFailed(f"{len(failed)} of {len(results)} failed: {', '.join(failed)}")
 
 
-def check_one(name: str, seed: int, folders: tuple[str, ...]) -> Result:
-    """Check one piece of content; a file that cannot be read is a failed check."""
+def check_one(name: Named, seed: int, folders: tuple[str, ...]) -> Result:
+    """Check one piece of content, or a pair; a file that cannot be read is a failed check."""
+    if isinstance(name, tuple):
+        app, pair = name
+        return check_pair(app, pair, seed, Library(tuple(Path(folder) for folder in folders))).to_dict()
     try:
         return check(name, seed, library=Library(tuple(Path(folder) for folder in folders))).to_dict()
     except (ContentError, UnknownName, FileNotFoundError) as problem:
@@ -68,7 +85,7 @@ def check_one(name: str, seed: int, folders: tuple[str, ...]) -> Result:
         return {"kind": "file", "id": name, "seed": seed, "passed": False, "findings": [finding]}
 
 
-def _checked(names: list[str], seed: int, folders: tuple[str, ...], jobs: int) -> Iterator[Result]:
+def _checked(names: Sequence[Named], seed: int, folders: tuple[str, ...], jobs: int) -> Iterator[Result]:
     """Results in the order of the names, computed by several processes when there is more than one."""
     jobs = min(jobs, len(names))
     if jobs <= 1:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from simcluster import tasks
+from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.output import console, print_json
@@ -39,11 +40,12 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 )
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
 @click.option("--noise", default=None, help="A noise profile.")
+@age_option
 @click.option(
     "--impossible",
     default=0.0,
     type=click.FloatRange(0.0, 1.0),
-    help="For such a share of the tasks their impossible twin, too: whose cause nobody can reach.",
+    help="For such a share of the tasks their impossible twins, too: whose cause nobody can reach, or may not.",
 )
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
@@ -54,6 +56,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 @click.option(
     "--agent-memory", "memory_mib", default=4096, show_default=True, help="MiB an agent may use; 0: no limit."
 )
+@click.option("--counterfactuals", is_flag=True, help="Record what each write cost users, and what was avoidable.")
 @judge_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print one object: runs and summary.")
@@ -72,6 +75,8 @@ def command(**given: Any) -> int:
         options.wall_limit,
         options.memory_mib,
         judge_of(options.judge, options.judge_url, options.judge_price),
+        options.counterfactuals,
+        options.age,
     )
     plan.check()
     if any(is_command(agent) for agent in plan.agents):
@@ -100,12 +105,14 @@ class Options(NamedTuple):
     agents: tuple[str, ...]
     seeds: int
     noise: str | None
+    age: str | None
     impossible: float
     jobs: int
     out: Path | None
     resume: bool
     wall_limit: float
     memory_mib: int
+    counterfactuals: bool
     judge: str
     judge_url: str
     judge_price: tuple[float, float]

@@ -107,7 +107,9 @@ def _open(header: dict[str, Any]) -> Episode | Sandbox:
     if header["task"] is None:
         return begun_by(header)
     remarks = console(stderr=True)
-    return open_episode(header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks)
+    return open_episode(
+        header["task"], header["seed"], header["noise"], tuple(header.get("content", ())), remarks, header.get("age")
+    )
 
 
 def _typed(words: Sequence[str]) -> Line:

@@ -18,9 +18,10 @@ Row = dict[str, Any]
 
 @click.command("list", short_help="List apps, faults, causes, noises, tasks, checks, suites, agents or lessons.")
 @click.argument("kind")
+@click.option("--targets", "app", default="", help="Of faults: which components of an application each fits.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
+def command(kind: str, app: str, folders: tuple[str, ...], as_json: bool) -> None:
     """List what there is of a KIND: agents, apps, checks, families, faults, lessons, noises, suites or tasks.
 
     Families are the kinds of causes that a diagnosis may name. With --json faults have the data sheets of their
@@ -28,9 +29,12 @@ def command(kind: str, folders: tuple[str, ...], as_json: bool) -> None:
     """
     if kind not in KINDS:
         raise UnknownName("kind", kind, KINDS)
-    rows = rows_of(kind, Library(tuple(Path(folder) for folder in folders)))
+    if app and kind != "faults":
+        raise click.UsageError("--targets is for faults")
+    library = Library(tuple(Path(folder) for folder in folders))
+    rows = _targets(app, library, counted=not as_json) if app else rows_of(kind, library)
     if as_json:
-        rows = [*map(_with_sheet, rows)] if kind == "faults" else rows
+        rows = [*map(_with_sheet, rows)] if kind == "faults" and not app else rows
         print_json(rows)
         return
     table = Table(*rows[0].keys()) if rows else Table("id")
@@ -80,6 +84,19 @@ def _faults(library: Library) -> list[Row]:
     return [
         {"id": one.id, "family": one.cause, "mechanism": one.mechanism, "description": one.description} for one in specs
     ]
+
+
+def _targets(app: str, library: Library, *, counted: bool) -> list[Row]:
+    """Which components of an application each fault fits, or how many of how many."""
+    from simcluster.eval.proof.pairs import fits
+
+    rows: list[Row] = []
+    for one in fits(app, 0, library):
+        names = [str(pair.ref) for pair in one.pairs]
+        shown: Row = {"fits": f"{len(names)} of {one.tried}"} if counted else {"targets": names, "tried": one.tried}
+        rows.append({"id": one.fault, **shown, "why not": one.why_not.partition("\n")[0]})
+    total = sum(len(one["targets"]) if not counted else int(one["fits"].partition(" ")[0]) for one in rows)  # integers
+    return [*rows, {"id": "all", "fits": str(total), "why not": ""}] if counted else rows
 
 
 def _with_sheet(row: Row) -> Row:

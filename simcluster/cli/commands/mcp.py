@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simcluster.cli.age import age_option
+
 if TYPE_CHECKING:
     from simcluster.session.live import Live
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--empty", is_flag=True, help="A healthy empty cluster with Prometheus instead.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
+@age_option
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="A folder for replay log and report.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 def command(**given: Any) -> None:
@@ -50,7 +53,9 @@ def command(**given: Any) -> None:
     _finish(live, out)
 
 
-def _session(what: str | None, seed: int, noise: str | None, folders: tuple[str, ...], **rest: Any) -> Live:
+def _session(
+    what: str | None, seed: int, noise: str | None, age: str | None, folders: tuple[str, ...], **rest: Any
+) -> Live:
     from simcluster.engine.content import Library
 
     if what is None:
@@ -59,7 +64,7 @@ def _session(what: str | None, seed: int, noise: str | None, folders: tuple[str,
         return sandbox(seed=seed, telemetry=True)
     from simcluster.eval.episode import start
 
-    return start(what, seed, noise, Library(tuple(Path(folder) for folder in folders)))
+    return start(what, seed, noise, Library(tuple(Path(folder) for folder in folders)), age)
 
 
 def _finish(live: Live, out: Path | None) -> None:

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE
 from simcluster.cli.incident import open_episode
 from simcluster.cli.judging import judge_of, judge_options
@@ -35,9 +36,11 @@ SHOWN_LINES = 12
 @click.option("--agent", default="runbook", show_default=True, help="An agent, module:Class, or 'cmd: COMMAND'.")
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
+@age_option
 @click.option("--watch", is_flag=True, help="Show every command and its answer as it happens.")
 @click.option("--out", default=None, type=click.Path(path_type=Path), help="Write the replay log and trajectory here.")
 @click.option("--picture", default=None, type=click.Path(path_type=Path), help="Draw the incident as an SVG file.")
+@click.option("--counterfactuals", is_flag=True, help="Tell what each write cost users, and what was avoidable.")
 @judge_options
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run record as one JSON object.")
@@ -45,7 +48,7 @@ def command(**given: Any) -> int:
     """Run an agent on TASK (an id, or the path of a task file). What the agent prints goes to standard error."""
     options = Options(**given)
     run = Run(options.task, options.agent, options.seed)
-    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders)
+    plan = Plan((run.task,), (run.agent,), (run.seed,), options.noise, options.folders, age=options.age)
     plan.check()
     judge = judge_of(options.judge, options.judge_url, options.judge_price)
     plan = replace(plan, wall_limit_s=math.inf)
@@ -58,12 +61,14 @@ def command(**given: Any) -> int:
     host = AgentHost()
     host.start()
     try:
-        episode = open_episode(run.task, run.seed, options.noise, options.folders, remarks)
+        episode = open_episode(run.task, run.seed, options.noise, options.folders, remarks, options.age)
         if options.watch:
             remarks.print(f"[bold red]{escape(episode.alert)}[/]")
         ending = work(run.agent, episode, plan, host, _show, Watch(episode, remarks) if options.watch else None)
     finally:
         host.close()
+    if options.counterfactuals:
+        episode.counterfactuals()
     report = episode.finish()
     record = record_of(run, options.noise, ending, time.perf_counter() - began_s, report.to_dict())
     if judge is not None:
@@ -96,9 +101,11 @@ class Options(NamedTuple):
     agent: str
     seed: int
     noise: str | None
+    age: str | None
     watch: bool
     out: Path | None
     picture: Path | None
+    counterfactuals: bool
     judge: str
     judge_url: str
     judge_price: tuple[float, float]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console
 
@@ -35,6 +36,7 @@ _INSTALL = "serving needs further packages: pip install 'simcluster[serve]'"
 )
 @click.option("--seed", default=0, show_default=True, help="From which everything random follows.")
 @click.option("--noise", default=None, help="A noise profile.")
+@age_option
 @click.option("--telemetry", is_flag=True, help="Prometheus and exporters in a cluster without task.")
 @click.option("--blind", is_flag=True, help="Name the task nowhere before the end.")
 @click.option(
@@ -135,6 +137,7 @@ class Options(NamedTuple):
     port: int
     seed: int
     noise: str | None
+    age: str | None
     telemetry: bool
     blind: bool
     out: Path | None
@@ -159,7 +162,7 @@ def _starter(options: Options) -> Callable[[], Live]:
             return box
         from simcluster.eval.episode import start
 
-        return start(what, seed, options.noise, Library(tuple(Path(folder) for folder in options.folders)))
+        return start(what, seed, options.noise, Library(tuple(Path(folder) for folder in options.folders)), options.age)
 
     return begin
 

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from simcluster.cli.age import age_option
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.incident import open_episode
 from simcluster.cli.output import console
@@ -34,11 +35,12 @@ VERBS = {
 @click.argument("task")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--noise", default=None, help="A noise profile.")
+@age_option
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
-def command(task: str, seed: int, noise: str | None, folders: tuple[str, ...]) -> None:
+def command(task: str, seed: int, noise: str | None, age: str | None, folders: tuple[str, ...]) -> None:
     """Open a prompt in the incident of TASK (an id, or the path of a task file)."""
     remarks = console(stderr=True)
-    episode = open_episode(task, seed, noise, folders, remarks)
+    episode = open_episode(task, seed, noise, folders, remarks, age)
     remarks.print(f"[bold red]{escape(episode.alert)}[/]\n[dim]help lists what you can do[/]")
     prompt = Prompt(episode, remarks)
     while not prompt.closed:

@@ -97,7 +97,7 @@ class Discoverer:
                 if (
                     known is None
                     or len(known[0]) != len(sources)
-                    or any(a is not b for a, b in zip(known[0], sources, strict=True))
+                    or any(a is not b and not _alike(a, b) for a, b in zip(known[0], sources, strict=True))
                 ):
                     made = (make_target(job, labels) for labels in make(sources))
                     known = (sources, tuple(target for target in made if target is not None))
@@ -116,6 +116,17 @@ class Discoverer:
             if (reference := address.get("targetRef") or {}).get("kind") == "Pod"
         ]
         return (obj, service, *pods)
+
+
+def _alike(before: ApiObject | None, now: ApiObject | None) -> bool:
+    """Whether two states of a node give the same targets: heartbeats change nothing of them."""
+    if before is None or now is None or now.get("kind") != "Node" or name_of(before) != name_of(now):
+        return False
+    meta, past = now["metadata"], before["metadata"]
+    status, earlier = now.get("status") or {}, before.get("status") or {}
+    return all(meta.get(key) == past.get(key) for key in ("labels", "annotations")) and all(
+        status.get(key) == earlier.get(key) for key in ("addresses", "daemonEndpoints")
+    )
 
 
 def make_target(job: Job, labels: Mapping[str, str]) -> Discovered | None:

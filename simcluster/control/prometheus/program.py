@@ -141,7 +141,7 @@ class PrometheusProgram(WrappedProgram):
         self._seen: tuple[object, ...] = ()
         self.text = ""
         self._due: list[tuple[int, int, Target]] = []
-        self._offsets: dict[Target, int] = FlatDict()
+        self._offsets: dict[str, int] = FlatDict()  # by job
         self._jobs: dict[str, Job] = {}
         self._made = 0
         self._failure = ""  # why the last reload was one
@@ -308,7 +308,6 @@ class PrometheusProgram(WrappedProgram):
         for gone in [target for target in self.targets if target not in targets]:
             del self.targets[gone]
             self._ways.pop(gone, None)
-            self._offsets.pop(gone, None)
             self._end(gone)
         fresh = [target for target in targets if target not in self.targets]
         for target in fresh:
@@ -336,11 +335,14 @@ class PrometheusProgram(WrappedProgram):
     # --- scraping -------------------------------------------------------------------------
 
     def _plan(self, target: Target, after_ns: int) -> None:
-        """The next scrape of a target after an instant: on a grid of its own (scrape/target.go, offset)."""
-        period, offset = self._jobs[target.job].interval_ns, self._offsets.get(target, -1)
+        """The next scrape of a target after an instant: on a grid of its job's own.
+
+        Prometheus gives each target an offset of its own (scrape/target.go); here those of a job have one.
+        """
+        period, offset = self._jobs[target.job].interval_ns, self._offsets.get(target.job, -1)
         if offset < 0:
-            key = self.container.sim.streams.key("scrape offset", target.job, target.address, target.path)
-            offset = self._offsets[target] = mix(key, 0) % period // MILLISECOND * MILLISECOND
+            key = self.container.sim.streams.key("scrape offset", target.job)
+            offset = self._offsets[target.job] = mix(key, 0) % period // MILLISECOND * MILLISECOND
         due = after_ns - after_ns % period + offset
         self._made += 1
         heappush(self._due, (due if due > after_ns else due + period, self._made, target))

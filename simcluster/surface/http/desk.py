@@ -159,7 +159,7 @@ class Desk:
             except (Base64Error, UnicodeDecodeError):
                 given = ""
         if not hmac.compare_digest(given.encode(), self._token.encode()):
-            head = {"WWW-Authenticate": 'Bearer realm="simcluster"'}
+            head = {"WWW-Authenticate": 'Bearer realm="desk"'}
             return JSONResponse({"detail": "credentials are needed"}, 401, headers=head)
         if self.turns is None or self.incident is None:
             return JSONResponse({"detail": "the cluster is being started"}, 503, headers={"Retry-After": "1"})

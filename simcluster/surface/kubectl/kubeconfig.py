@@ -18,6 +18,9 @@ from simcluster.surface.kubectl.printers.output import Output
 from simcluster.surface.kubectl.printers.tabwriter import ColumnWriter
 from simcluster.surface.kubectl.printers.yaml import to_yaml
 
+#: What the cluster is called by those who run it: a stage, a region and a number, as companies name theirs.
+CLUSTER = "prod-eu-1"
+
 
 @dataclass(frozen=True)
 class KubeConfig(Shared):
@@ -29,8 +32,8 @@ class KubeConfig(Shared):
         certificate_authority: path of its certificate; empty shows none.
     """
 
-    context: str = "simcluster"
-    cluster: str = "simcluster"
+    context: str = CLUSTER
+    cluster: str = CLUSTER
     user: str = "admin"
     server: str = "https://127.0.0.1:6443"
     certificate_authority: str = ""

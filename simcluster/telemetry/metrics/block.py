@@ -82,16 +82,8 @@ class Sheet(NamedTuple):
         return Sheet(Layout(found), b"".join(found.values())) if found else None
 
 
-class Frame(NamedTuple):
-    """One scrape.
-
-    Attributes:
-        t_ms: its instant, Unix milliseconds.
-        changed: forms whose sheets are new or other than at the last scrape, or of which nothing is left (None).
-    """
-
-    t_ms: int
-    changed: tuple[tuple[Columns, Sheet | None], ...]
+#: Changes of a form's sheet in a run of scrapes: the scrape's place, and the sheet, None if nothing of it is left.
+Changes = tuple[tuple[int, Sheet | None], ...]
 
 
 class Stretch(NamedTuple):
@@ -157,40 +149,38 @@ class Block(Shared):
         return found
 
 
-def block_of(base: Mapping[Columns, Sheet], frames: Sequence[Frame]) -> Block:
-    """The columns of some scrapes; `base` is what was there before the first."""
-    forms = dict.fromkeys([*base, *(form for frame in frames for form, _ in frame.changed)])
-    times = np.array([frame.t_ms for frame in frames], dtype=np.int64)
-    return Block(times, {form: tuple(stretches(form, base.get(form), frames, sealed=True)) for form in forms})
+def block_of(base: Mapping[Columns, Sheet], times_ms: Sequence[int], changes: Mapping[Columns, Changes]) -> Block:
+    """The columns of scrapes at some instants; `base` is what was there before the first."""
+    forms, count = dict.fromkeys([*base, *changes]), len(times_ms)
+    found = {form: tuple(stretches(base.get(form), changes.get(form, ()), (0, count), sealed=True)) for form in forms}
+    return Block(np.array(times_ms, dtype=np.int64), found)
 
 
 def stretches(
-    form: Columns, base: Sheet | None, frames: Sequence[Frame], low: int = 0, *, sealed: bool = False
+    base: Sheet | None, changes: Changes, span: tuple[int, int], *, sealed: bool = False
 ) -> Iterator[Stretch]:
-    """A form's stretches over some scrapes, from the place `low` on.
+    """A form's stretches over the scrapes of a span.
 
     Args:
-        base: what was there before the first.
+        base: what was there before the first change.
         sealed: only columns that change are kept change by change.
     """
-    kept: list[tuple[int, Sheet]] = []  # of the stretch that goes on
-    if base is not None:
-        kept.append((0, base))
-    for place, frame in enumerate(frames):
-        for changed, sheet in frame.changed:
-            if changed is not form and changed != form:
-                continue
-            if kept and (sheet is None or sheet.layout != kept[-1][1].layout):
-                ended = kept[-1][1].layout.without(None if sheet is None else sheet.layout)
-                if place > low or (ended and place >= low):
-                    yield _stretch(kept, place, ended, sealed)
-                kept = []
-            if sheet is not None:
-                if kept and (place <= low or kept[-1][0] == place):
-                    kept.clear()
-                kept.append((max(place, low), sheet))
+    low, high = span
+    kept: list[tuple[int, Sheet]] = [] if base is None else [(0, base)]  # of the stretch that goes on
+    for place, sheet in changes:
+        if place >= high:
+            break
+        if kept and (sheet is None or sheet.layout != kept[-1][1].layout):
+            ended = kept[-1][1].layout.without(None if sheet is None else sheet.layout)
+            if place > low or (ended and place >= low):
+                yield _stretch(kept, place, ended, sealed)
+            kept = []
+        if sheet is not None:
+            if place <= low:
+                kept.clear()
+            kept.append((max(place, low), sheet))
     if kept:
-        yield _stretch(kept, len(frames), (), sealed)
+        yield _stretch(kept, high, (), sealed)
 
 
 def _stretch(kept: Sequence[tuple[int, Sheet]], end: int, ended: tuple[Labels, ...], sealed: bool) -> Stretch:

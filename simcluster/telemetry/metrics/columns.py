@@ -62,7 +62,9 @@ class Columns(Shared):
         return len(self.series)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Columns) and self.families == other.families)
+        return self is other or (
+            isinstance(other, Columns) and self._hash == other._hash and self.families == other.families
+        )
 
     def __hash__(self) -> int:
         return self._hash

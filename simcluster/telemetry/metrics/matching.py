@@ -67,6 +67,8 @@ def _composed(honour: Honour, name: str, scraped: tuple[Labels, ...]) -> Labels:
 
 #: A matcher, the name under which its label was scraped, and what the label is otherwise.
 Asked = tuple[Matcher, str, str]
+#: Columns that may match by names and labels of their own, and what is to be asked of a group for them.
+Plan = tuple[tuple[tuple[int, ...], tuple[Asked, ...]], ...]
 
 
 class Selection:
@@ -76,7 +78,7 @@ class Selection:
         self._names = [one for one in matchers if one.name == "__name__"]
         self._others: list[Asked] = []
         self._exact = next((one for one in self._names if one.op == "="), None)
-        self._plans: dict[Columns, list[tuple[list[int], list[Asked]]]] = {}
+        self._plans: dict[Columns, Plan] = {}
         self.possible = True
         for matcher in matchers:
             if matcher.name == "__name__":
@@ -87,17 +89,17 @@ class Selection:
             elif not accepts(matcher, fixed):
                 self.possible = False
 
-    def plan(self, form: Columns) -> list[tuple[list[int], list[Asked]]]:
+    def plan(self, form: Columns) -> Plan:
         """Columns that may match by names and labels of their own, and what is to be asked of a group for them."""
         exact = self._exact
         if exact is not None and exact.value not in form.by_name:
-            return []
+            return ()
         known = self._plans.get(form)
         if known is None:
             known = self._plans[form] = self._planned(form)
         return known
 
-    def _planned(self, form: Columns) -> list[tuple[list[int], list[Asked]]]:
+    def _planned(self, form: Columns) -> Plan:
         exact = self._exact
         names = [exact.value] if exact is not None else list(form.by_name)
         found: dict[tuple[int, ...], list[int]] = {}
@@ -107,7 +109,7 @@ class Selection:
                     open_questions = self._open(form, column)
                     if open_questions is not None:
                         found.setdefault(open_questions, []).append(column)
-        return [(columns, [self._others[one] for one in asked]) for asked, columns in found.items()]
+        return tuple((tuple(columns), tuple(self._others[one] for one in asked)) for asked, columns in found.items())
 
     def _open(self, form: Columns, column: int) -> tuple[int, ...] | None:
         """Which matchers ask for labels that a column has not of its own; None if it does not match."""
@@ -119,6 +121,12 @@ class Selection:
             elif not accepts(matcher, own[label]):
                 return None
         return tuple(asked)
+
+
+@functools.lru_cache(maxsize=8192)
+def selection_of(honour: Honour, matchers: tuple[Matcher, ...]) -> Selection:
+    """Matchers for one target, made ready once."""
+    return Selection(honour, matchers)
 
 
 def group_passes(asked: Sequence[Asked], labels: Labels) -> bool:

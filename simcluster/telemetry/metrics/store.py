@@ -8,17 +8,19 @@ to keep or to copy. Left out: samples out of order, and compaction.
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from simcluster.engine import Flat
 from simcluster.engine.fork import FlatDict
-from simcluster.telemetry.metrics.block import Block, Frame, Layout, Sheet, Stretch, Times, block_of, stretches
+from simcluster.telemetry.metrics.block import Block, Changes, Layout, Sheet, Stretch, Times, block_of, stretches
 from simcluster.telemetry.metrics.columns import Columns, Exposed, Group, Labels, Metric, Row, Samples
-from simcluster.telemetry.metrics.matching import Honour, Selection
-from simcluster.telemetry.metrics.tables import Table, chosen, merged
-from simcluster.telemetry.promql.storage import STALE_NAN, STALE_NAN_BITS, Matcher, SeriesData
+from simcluster.telemetry.metrics.matching import Honour, Selection, selection_of
+from simcluster.telemetry.metrics.tables import Table, chosen, merged, together
+from simcluster.telemetry.promql.storage import STALE_NAN, Matcher, SeriesData, Tables
 
 #: Scrapes of a block, and of what is left open: eight minutes at 15 s.
 BLOCK = 32
@@ -28,6 +30,17 @@ RETENTION_MS = 15 * 86_400_000
 Report = tuple[tuple[Group, Row], ...]
 #: The layout of a group without labels.
 _ALONE = Layout([()])
+#: Of a log: name and labels of the target.
+Key = tuple[str, Labels]
+#: Logs that show a metric, and in which forms.
+Showing = tuple[tuple[Key, tuple[Columns, ...]], ...]
+
+
+class Chosen(NamedTuple):
+    """What is looked for in a log: matchers, and forms that have something that may match."""
+
+    selection: Selection
+    forms: tuple[Columns, ...]
 
 
 class TargetLog(Flat):
@@ -43,13 +56,16 @@ class TargetLog(Flat):
         ended: groups that were gone at the last scrape, by form.
     """
 
-    __slots__ = ("_base", "_frames", "_mark", "_now", "_report", "blocks", "changed_ms", "ended", "honour", "series")
+    __slots__ = (
+        "_base", "_changes", "_mark", "_now", "_report", "_times", "blocks", "changed_ms", "ended", "honour", "series",
+    )  # fmt: skip
 
     def __init__(self, honour: Honour) -> None:
         self.honour = honour
         self.blocks: tuple[Block, ...] = ()
-        self._base: FlatDict[Columns, Sheet] = FlatDict()  # what was there before the open frames; shared by copies
-        self._frames: tuple[Frame, ...] = ()
+        self._base: FlatDict[Columns, Sheet] = FlatDict()  # what was there before the open scrapes; shared by copies
+        self._times: tuple[int, ...] = ()  # of the open scrapes, milliseconds
+        self._changes: FlatDict[Columns, Changes] = FlatDict()  # at those
         self._now: FlatDict[Columns, Sheet] = FlatDict()  # what was there at the last scrape
         self._mark: tuple[str, int] | None = None  # of the last scrape's samples, if they had one
         self._report: tuple[Columns, ...] = ()  # what is written of every scrape
@@ -60,7 +76,8 @@ class TargetLog(Flat):
     def copy(self) -> TargetLog:
         """Another log with the same scrapes."""
         other = TargetLog.__new__(TargetLog)
-        other.honour, other.blocks, other._base, other._frames = self.honour, self.blocks, self._base, self._frames
+        other.honour, other.blocks, other._base, other._times = self.honour, self.blocks, self._base, self._times
+        other._changes = self._changes.copy()
         other._now, other._mark = self._now.copy(), self._mark
         other._report, other.series, other.changed_ms = self._report, self.series, self.changed_ms.copy()
         other.ended = self.ended
@@ -69,7 +86,7 @@ class TargetLog(Flat):
     @property
     def last_ms(self) -> int:
         """Instant of the last scrape; -1 before the first."""
-        return self._frames[-1].t_ms if self._frames else int(self.blocks[-1].times[-1]) if self.blocks else -1
+        return self._times[-1] if self._times else int(self.blocks[-1].times[-1]) if self.blocks else -1
 
     @property
     def shown(self) -> Mapping[Columns, Sheet]:
@@ -107,14 +124,19 @@ class TargetLog(Flat):
             changed += [(form, None) for form in self._report]
             ended += [(form, _ALONE.labels) for form in self._report]
             self._report = ()
+        changes, place = self._changes, len(self._times)
         for form, sheet in changed:
             self.changed_ms[form] = t_ms
+            changes[form] = (*changes.get(form, ()), (place, sheet))
             if sheet is None:
                 del now[form]
             else:
                 now[form] = sheet
         self.ended = tuple(ended)
-        self._keep(Frame(t_ms, tuple(changed)))
+        self._times = (*self._times, t_ms)
+        if len(self._times) == BLOCK:
+            self.blocks = (*self.blocks, block_of(self._base, self._times, changes))
+            self._base, self._times, self._changes = now.copy(), (), FlatDict()
 
     def _compared(self, samples: Samples) -> list[tuple[Columns, Sheet | None]]:
         """Sheets of samples that are other than before, and forms that are gone."""
@@ -153,12 +175,6 @@ class TargetLog(Flat):
                 changed.append((form, known.patched(part)))
         return changed
 
-    def _keep(self, frame: Frame) -> None:
-        self._frames = (*self._frames, frame)
-        if len(self._frames) == BLOCK:
-            self.blocks = (*self.blocks, block_of(self._base, self._frames))
-            self._base, self._frames = self._now.copy(), ()
-
     def forget(self, before_ms: int) -> bool:
         """Drop blocks that end before an instant; whether something is left."""
         while self.blocks and self.blocks[0].times[-1] < before_ms:
@@ -166,42 +182,39 @@ class TargetLog(Flat):
         return bool(self.blocks) or self.last_ms >= before_ms
 
     def overlapping(
-        self, from_ms: int, to_ms: int, wanted: Selection
+        self, from_ms: int, to_ms: int, forms: Iterable[Columns]
     ) -> Iterator[tuple[Columns, Stretch, Times, int, int]]:
-        """Stretches of forms from which a selection may take something: with instants of their block, and a span of it.
+        """Stretches of some forms with instants of their block, and the part of it that lies in a span.
 
         The last block is what is open yet.
         """
         for block in self.blocks:
             if block.times[-1] >= from_ms and block.times[0] <= to_ms:
                 low, high = np.searchsorted(block.times, (from_ms, to_ms + 1)).tolist()
-                for form, found in block.tracks.items() if low < high else ():
-                    if wanted.plan(form):
-                        yield from ((form, stretch, block.times, low, high) for stretch in found)
-        frames = self._frames
-        if not frames or frames[-1].t_ms < from_ms or frames[0].t_ms > to_ms:
+                for form in forms if low < high else ():
+                    for stretch in block.tracks.get(form, ()):
+                        yield form, stretch, block.times, low, high
+        if not self._times or self._times[-1] < from_ms or self._times[0] > to_ms:
             return
-        times = np.array([frame.t_ms for frame in frames], dtype=np.int64)
-        low, high = np.searchsorted(times, (from_ms, to_ms + 1)).tolist()
-        for form in self.changed_ms if low < high else ():
-            if wanted.plan(form):
-                standing = self._base.get(form)
-                for stretch in stretches(form, standing, frames[:high], low):
-                    yield form, stretch, times, low, high
+        span = bisect_left(self._times, from_ms), bisect_right(self._times, to_ms)
+        times = np.array(self._times, dtype=np.int64)
+        for form in forms if span[0] < span[1] else ():
+            for stretch in stretches(self._base.get(form), self._changes.get(form, ()), span):
+                yield form, stretch, times, *span
 
     def ever(self) -> Iterator[tuple[Columns, Layout]]:
         """Every form and groups of it that were ever there, some more than once."""
         for block in self.blocks:
             for form, found in block.tracks.items():
                 yield from ((form, stretch.layout) for stretch in found)
-        for frame in self._frames:
-            yield from ((form, sheet.layout) for form, sheet in frame.changed if sheet is not None)
+        for form, changes in self._changes.items():
+            yield from ((form, sheet.layout) for _, sheet in changes if sheet is not None)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of its numbers, about."""
         sealed = sum(block.size_bytes for block in self.blocks)  # integers
-        changed = (sheet for frame in self._frames for _, sheet in frame.changed)
+        changed = (sheet for changes in self._changes.values() for _, sheet in changes)
         return sealed + sum(len(sheet.rows) for sheet in changed if sheet is not None)  # integers
 
 
@@ -214,8 +227,8 @@ class MetricStore:
 
     def __init__(self, retention_ms: int = RETENTION_MS) -> None:
         self.retention_ms = retention_ms
-        self.logs: dict[tuple[str, Labels], TargetLog] = {}
-        self._index: FlatDict[str, tuple[tuple[str, Labels], ...]] = FlatDict()  # metric name -> targets that show it
+        self.logs: dict[Key, TargetLog] = {}
+        self._index: FlatDict[str, Showing] = FlatDict()
         self._indexed = (0, 0)  # targets and forms of the index
 
     def log(self, target: str, labels: Labels, *, honour: bool = False) -> TargetLog:
@@ -240,12 +253,11 @@ class MetricStore:
 
     def changed_ms(self, names: Iterable[str]) -> int:
         """When a series of one of these metrics was last new, other than before, or gone; -1 for never."""
-        last = -1
-        for log in self._showing(*names):
-            for form, ms in log.changed_ms.items():
-                if ms > last and any(name in form.by_name for name in names):
-                    last = ms
-        return last
+        index, logs = self._indices(), self.logs
+        return max(
+            (logs[key].changed_ms[form] for name in names for key, forms in index.get(name, ()) for form in forms),
+            default=-1,
+        )
 
     def forget(self, now_ms: int) -> None:
         """Drop what is older than the retention."""
@@ -253,49 +265,52 @@ class MetricStore:
             del self.logs[target]
             self._indexed = (0, 0)
 
-    def _asked(self, matchers: Sequence[Matcher]) -> Iterable[TargetLog]:
-        """Logs in which there may be something that matches."""
+    def _selected(self, matchers: Sequence[Matcher]) -> Iterator[tuple[TargetLog, Chosen]]:
+        """Logs in which there may be something that matches, and what that is."""
         exact = next((one.value for one in matchers if one.name == "__name__" and one.op == "="), None)
-        return self.logs.values() if exact is None else self._showing(exact)
+        asked = tuple(matchers)
+        found = [(key, tuple(log.changed_ms)) for key, log in self.logs.items()] if exact is None else None
+        for key, forms in self._indices().get(exact or "", ()) if found is None else found:
+            log = self.logs[key]
+            selection = selection_of(log.honour, asked)
+            if selection.possible:
+                yield log, Chosen(selection, forms)
 
-    def _showing(self, *names: str) -> list[TargetLog]:
-        """Logs of targets that show, or have shown, one of these metrics."""
+    def _indices(self) -> Mapping[str, Showing]:
+        """By metric name, the logs of targets that show, or have shown it, and in which forms."""
         state = (len(self.logs), sum([len(log.changed_ms) for log in self.logs.values()]))  # integers
         if state != self._indexed:
-            index: dict[str, dict[tuple[str, Labels], None]] = {}
+            index: dict[str, dict[Key, tuple[Columns, ...]]] = {}
             for key, log in self.logs.items():
                 for form in log.changed_ms:
                     for name in form.by_name:
-                        index.setdefault(name, {})[key] = None
-            self._index, self._indexed = FlatDict({name: tuple(keys) for name, keys in index.items()}), state
-        found = dict.fromkeys(key for name in names for key in self._index.get(name, ()))
-        return [self.logs[key] for key in found]
+                        forms = index.setdefault(name, {})
+                        forms[key] = (*forms.get(key, ()), form)
+            self._index = FlatDict({name: tuple(forms.items()) for name, forms in index.items()})
+            self._indexed = state
+        return self._index
+
+    def _tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[Table]:
+        return [table for log, found in self._selected(matchers) for table in _tables_of(log, found, from_ms, to_ms)]
 
     def select(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[SeriesData]:
         """Series that match, with their samples of a span (both ends included), sorted by labels."""
-        tables: list[Table] = []
-        for log in self._asked(matchers):
-            selection = Selection(log.honour, matchers)
-            if selection.possible:
-                tables += _tables_of(log, selection, from_ms, to_ms)
-        return merged(tables)
+        return merged(self._tables(matchers, from_ms, to_ms))
 
-    def newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> list[SeriesData]:
-        """Series that match, each with its newest sample of (at - lookback, at]; those that have ended are left out."""
+    def tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> Tables | None:
+        """The same as tables; None if samples of a series lie in several logs."""
+        return together(self._tables(matchers, from_ms, to_ms))
+
+    def newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> Tables | None:
+        """Series that match, each with its newest sample of (at - lookback, at] at the end of its row."""
         tables: list[Table] = []
-        for log in self._asked(matchers):
-            selection = Selection(log.honour, matchers)
-            if not selection.possible or log.last_ms <= at_ms - lookback_ms:
-                continue
-            if log.last_ms > at_ms:
+        for log, selection in self._selected(matchers):
+            last_ms = log.last_ms
+            if last_ms > at_ms:
                 tables += _tables_of(log, selection, at_ms - lookback_ms + 1, at_ms)
-            else:
+            elif last_ms > at_ms - lookback_ms:
                 tables += _last_of(log, selection)
-        found = [SeriesData(one.labels, one.times[-1:], one.values[-1:]) for one in merged(tables)]
-        if not found:
-            return found
-        ended = (np.concatenate([one.values for one in found]).view(np.uint64) == STALE_NAN_BITS).tolist()
-        return [one for one, gone in zip(found, ended, strict=True) if not gone]
+        return together(tables)
 
     def families(self) -> dict[str, tuple[str, str]]:
         """Kind and help of every family that was scraped lately, by name (`/api/v1/metadata`)."""
@@ -312,28 +327,31 @@ class MetricStore:
         return sum(log.size_bytes for log in self.logs.values())  # integers
 
 
-def _tables_of(log: TargetLog, selection: Selection, from_ms: int, to_ms: int) -> Iterator[Table]:
+def _tables_of(log: TargetLog, wanted: Chosen, from_ms: int, to_ms: int) -> Iterator[Table]:
     """What of a target's scrapes matches in a span."""
-    for form, stretch, times, low, high in log.overlapping(from_ms, to_ms, selection):
+    for form, stretch, times, low, high in log.overlapping(from_ms, to_ms, wanted.forms):
         begin, end = max(stretch.begin, low), min(stretch.end, high)
-        for columns, asked in selection.plan(form) if begin < end else ():
-            labels, places = chosen(log.honour, form, stretch.layout, tuple(columns), tuple(asked))
+        for columns, asked in wanted.selection.plan(form) if begin < end else ():
+            labels, places = chosen(log.honour, form, stretch.layout, columns, asked)
             if labels:
                 yield Table(labels, times[begin:end], stretch.values(places, begin, end))
         if stretch.ended and low <= stretch.end < high:
-            yield from _ends(log.honour, form, stretch.ended, selection, int(times[stretch.end]))
+            yield from _ends(log.honour, form, stretch.ended, wanted.selection, int(times[stretch.end]))
 
 
-def _last_of(log: TargetLog, selection: Selection) -> Iterator[Table]:
+def _last_of(log: TargetLog, wanted: Chosen) -> Iterator[Table]:
     """What of a target's last scrape matches."""
     times = np.array([log.last_ms], dtype=np.int64)
-    for form, sheet in log.shown.items():
-        for columns, asked in selection.plan(form):
-            labels, places = chosen(log.honour, form, sheet.layout, tuple(columns), tuple(asked))
+    for form in wanted.forms:
+        sheet = log.shown.get(form)
+        if sheet is None:
+            continue
+        for columns, asked in wanted.selection.plan(form):
+            labels, places = chosen(log.honour, form, sheet.layout, columns, asked)
             if labels:
                 yield Table(labels, times, np.frombuffer(sheet.rows)[places][:, None])
     for form, groups in log.ended:
-        yield from _ends(log.honour, form, groups, selection, log.last_ms)
+        yield from _ends(log.honour, form, groups, wanted.selection, log.last_ms)
 
 
 def _ends(
@@ -341,7 +359,7 @@ def _ends(
 ) -> Iterator[Table]:
     """Markers that some groups have ended."""
     for columns, asked in selection.plan(form):
-        labels, _ = chosen(honour, form, Layout(groups), tuple(columns), tuple(asked))
+        labels, _ = chosen(honour, form, Layout(groups), columns, asked)
         if labels:
             yield Table(labels, np.array([t_ms], dtype=np.int64), np.full((len(labels), 1), STALE_NAN))
 

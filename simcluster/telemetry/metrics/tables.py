@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +12,13 @@ import numpy as np
 from simcluster.telemetry.metrics.block import Layout, Places, Times, Values
 from simcluster.telemetry.metrics.columns import Columns, Labels
 from simcluster.telemetry.metrics.matching import Asked, Honour, group_passes
-from simcluster.telemetry.promql.storage import STALE_NAN_BITS, SeriesData
+from simcluster.telemetry.promql.storage import STALE_NAN_BITS, LabelSets, SeriesData, Tables
 
 
 class Table(NamedTuple):
     """Samples of several series at the same instants: a row of values a series, sorted by labels."""
 
-    labels: tuple[Labels, ...]
+    labels: LabelSets
     times: Times
     values: Values
 
@@ -25,7 +26,7 @@ class Table(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def chosen(
     honour: Honour, form: Columns, layout: Layout, columns: tuple[int, ...], asked: tuple[Asked, ...]
-) -> tuple[tuple[Labels, ...], Places]:
+) -> tuple[LabelSets, Places]:
     """Labels of a sheet's series that match, sorted, and where their numbers stand in it.
 
     Args:
@@ -39,26 +40,47 @@ def chosen(
             name, own = form.series[column]
             found.append((honour.compose(name, scraped, own), place * len(form) + column))
     found.sort()
-    return tuple([labels for labels, _ in found]), np.array([place for _, place in found], dtype=np.int64)
+    return LabelSets(labels for labels, _ in found), np.array([place for _, place in found], dtype=np.int64)
 
 
-def merged(tables: Iterable[Table]) -> list[SeriesData]:
-    """Series of all tables, sorted by labels."""
-    by_labels: dict[tuple[Labels, ...], list[Table]] = {}
+@functools.lru_cache(maxsize=1024)
+def _ordered(parts: tuple[LabelSets, ...]) -> tuple[LabelSets, Places] | None:
+    """Labels of several tables, sorted, and which row of all of them each is; None if two rows are of one series."""
+    if len(parts) == 1:
+        whole = parts[0]
+        distinct = all(one != other for one, other in pairwise(whole))
+        return (whole, np.arange(len(whole))) if distinct else None
+    rows = sorted((labels, row) for row, labels in enumerate(chain.from_iterable(parts)))
+    if any(one[0] == other[0] for one, other in pairwise(rows)):
+        return None
+    return LabelSets(labels for labels, _ in rows), np.array([row for _, row in rows], dtype=np.int64)
+
+
+def together(tables: Iterable[Table]) -> Tables | None:
+    """All tables as one answer; None if samples of a series lie in several of them."""
+    by_labels: dict[LabelSets, list[Table]] = {}
     for table in tables:
         by_labels.setdefault(table.labels, []).append(table)
-    if len(by_labels) == 1:
-        ((labels, parts),) = by_labels.items()
-        times, values = _side_by_side(parts)
-        if times is not None:
-            return [SeriesData(one, times, row) for one, row in zip(labels, values, strict=True)]
+    parts = []
+    for same in by_labels.values():
+        times, values = _side_by_side(same)
+        if times is None:
+            return None
+        parts.append((times, values))
+    known = _ordered(tuple(by_labels))
+    return None if known is None else Tables(*known, tuple(parts))
+
+
+def merged(tables: Sequence[Table]) -> list[SeriesData]:
+    """Series of all tables, sorted by labels."""
+    whole = together(tables)
+    if whole is not None:
+        rows = [(times, row) for times, values in whole.parts for row in values]
+        return [SeriesData(labels, *rows[at]) for labels, at in zip(whole.labels, whole.order.tolist(), strict=True)]
     found: dict[Labels, list[tuple[Times, Values]]] = {}
-    for labels, parts in by_labels.items():
-        times, values = _side_by_side(parts)
-        wholes = [Table(labels, times, values)] if times is not None else parts
-        for whole in wholes:
-            for one, row in zip(labels, whole.values, strict=True):
-                found.setdefault(one, []).append((whole.times, row))
+    for table in tables:
+        for labels, row in zip(table.labels, table.values, strict=True):
+            found.setdefault(labels, []).append((table.times, row))
     return [SeriesData(labels, *_joined(found[labels])) for labels in sorted(found)]
 
 

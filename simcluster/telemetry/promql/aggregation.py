@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import isinf
 
 import numpy as np
@@ -13,7 +14,7 @@ from simcluster.telemetry.promql.context import Bools, Context, Floats, QueryErr
 from simcluster.telemetry.promql.folding import add, quantile
 from simcluster.telemetry.promql.hashing import label_hash
 from simcluster.telemetry.promql.labelfunctions import is_label
-from simcluster.telemetry.promql.storage import Labels
+from simcluster.telemetry.promql.storage import Labels, LabelSets
 from simcluster.telemetry.promql.syntax import Aggregate
 
 Groups = dict[tuple[Labels, bool], list[int]]
@@ -21,6 +22,8 @@ Groups = dict[tuple[Labels, bool], list[int]]
 
 def groups(vector: Vector, node: Aggregate) -> Groups:
     """Labels of each group and whether its name is to go -> its rows."""
+    if isinstance(vector.labels, LabelSets) and not any(vector.dropped):
+        return _groups(vector.labels, tuple(node.grouping), node.without)
     found: Groups = {}
     wanted = sorted(set(node.grouping))
     for index, labels in enumerate(vector.labels):
@@ -30,6 +33,20 @@ def groups(vector: Vector, node: Aggregate) -> Groups:
             key = tuple((name, value) for name in wanted if (value := get(labels, name)))
         drops = vector.dropped[index] and any(name == "__name__" for name, _ in key)
         found.setdefault((key, drops), []).append(index)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _groups(labels: LabelSets, grouping: tuple[str, ...], others: bool) -> Groups:
+    """The same of series that keep their names; nobody changes it."""
+    found: Groups = {}
+    wanted = sorted(set(grouping))
+    for index, each in enumerate(labels):
+        if others:
+            key = without(each, "__name__", *grouping)
+        else:
+            key = tuple((name, value) for name in wanted if (value := get(each, name)))
+        found.setdefault((key, False), []).append(index)
     return found
 
 

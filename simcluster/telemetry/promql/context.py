@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.telemetry.promql.native import Native
-from simcluster.telemetry.promql.storage import Labels, Queryable
+from simcluster.telemetry.promql.storage import Labels, LabelSets, Queryable
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -50,6 +51,7 @@ class Options:
         lookback_ms: how old the sample of an instant may be.
         default_step_ms: of subqueries without a step; the server's evaluation interval.
         experimental: the feature `promql-experimental-functions`.
+        brief: nobody reads the notes, so that what cannot change the result is not evaluated.
     """
 
     closed: bool = False
@@ -57,6 +59,7 @@ class Options:
     lookback_ms: int = LOOKBACK_MS
     default_step_ms: int = 60_000
     experimental: bool = True
+    brief: bool = False
 
 
 class Spent:
@@ -219,9 +222,21 @@ def nameless(ctx: Context, vector: Vector) -> Vector:
     if ctx.options.delayed_names:
         natives = [NativeRow(row.labels, True, row.samples) for row in vector.natives]
         return Vector(vector.labels, vector.values, vector.present, [True] * len(vector.labels), natives)
+    if isinstance(vector.labels, LabelSets) and not vector.natives and not any(vector.dropped):
+        known = _nameless(vector.labels)
+        if known is not None:
+            vector.labels = known
+            return vector
     vector.labels = [without(labels, "__name__") for labels in vector.labels]
     vector.natives = [NativeRow(without(row.labels, "__name__"), False, row.samples) for row in vector.natives]
     return merged(vector)
+
+
+@lru_cache(maxsize=1024)
+def _nameless(given: LabelSets) -> LabelSets | None:
+    """Labels without names; None if some are the same then."""
+    found = LabelSets(without(labels, "__name__") for labels in given)
+    return found if len(dict.fromkeys(found)) == len(found) else None
 
 
 def merged(vector: Vector) -> Vector:

@@ -38,6 +38,7 @@ from simcluster.telemetry.promql.syntax import (
     Binary,
     Call,
     Expr,
+    Matching,
     MatrixSelector,
     Number,
     Paren,
@@ -226,7 +227,8 @@ def _negated(step: int, one: Native) -> Native:
 
 
 def _binary(ctx: Context, node: Binary) -> Value:
-    lhs, rhs = evaluate(ctx, node.lhs), evaluate(ctx, node.rhs)
+    lhs = _quotient(ctx, node) if ctx.options.brief else evaluate(ctx, node.lhs)
+    rhs = evaluate(ctx, node.rhs)
     assert not isinstance(lhs, str)
     assert not isinstance(rhs, str)
     if isinstance(lhs, Vector) and isinstance(rhs, Vector):
@@ -239,6 +241,25 @@ def _binary(ctx: Context, node: Binary) -> Value:
     if isinstance(rhs, Vector):
         return binary.with_scalar(ctx, node, rhs, lhs, True)
     return binary.scalars(node.op, lhs, rhs)
+
+
+def _quotient(ctx: Context, node: Binary) -> Value:
+    """The left side of a comparison; of `a / b > c` with c >= 0 only if some `a` is not zero: else none is above.
+
+    Of vectors that are matched by all their labels, so that nothing is refused that is not evaluated.
+    """
+    share, bound = bare(node.lhs), bare(node.rhs)
+    above = node.op == ">" and not node.returns_bool and isinstance(bound, Number) and bound.value >= 0.0
+    if not above or not isinstance(share, Binary) or share.op != "/" or share.matching != Matching():
+        return evaluate(ctx, node.lhs)
+    parts = evaluate(ctx, share.lhs)
+    if isinstance(parts, Vector) and not parts.natives:
+        if not bool((parts.present & (parts.values != 0.0)).any()):
+            return Vector.empty(ctx.steps)
+        wholes = evaluate(ctx, share.rhs)
+        if isinstance(wholes, Vector):
+            return binary.vectors(ctx, share, parts, wholes)
+    return evaluate(ctx, node.lhs)
 
 
 def _aggregate(ctx: Context, node: Aggregate) -> Vector:

@@ -13,7 +13,7 @@ import numpy as np
 
 from simcluster.telemetry.promql.context import Bools, Context, Floats, Ints, NativeRow, Vector
 from simcluster.telemetry.promql.native import Native
-from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Labels, NativeSeries, SeriesData
+from simcluster.telemetry.promql.storage import STALE_NAN_BITS, Labels, NativeSeries, SeriesData, Tables
 from simcluster.telemetry.promql.syntax import At, MatrixSelector, Selector, Subquery
 
 
@@ -60,9 +60,10 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     first = int(ends.min()) - lookback + (0 if ctx.options.closed else 1)
     newest = getattr(ctx.store, "newest", None)
     if newest is not None and ctx.steps == 1 and not ctx.options.closed:
-        found = newest(selector.matchers, int(ends[0]), lookback)
-    else:
-        found = ctx.store.select(selector.matchers, first, int(ends.max()))
+        tables: Tables | None = newest(selector.matchers, int(ends[0]), lookback)
+        if tables is not None:
+            return _newest(ctx, tables)
+    found = ctx.store.select(selector.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
     if not found:
         return Vector.empty(ctx.steps), np.zeros((0, ctx.steps), dtype=np.int64)
@@ -82,6 +83,24 @@ def instant(ctx: Context, selector: Selector) -> tuple[Vector, Ints]:
     if any(one.natives for one in found):
         _newest_natives(found, vector, at, ends, oldest if ctx.options.closed else oldest + 1)
     return vector, at
+
+
+def _newest(ctx: Context, found: Tables) -> tuple[Vector, Ints]:
+    """The last sample of every row, but of series that have ended."""
+    count = len(found.labels)
+    ctx.spent.hold(count, 1)
+    ctx.spent.select(count)
+    if not count:
+        return Vector.empty(1), np.zeros((0, 1), dtype=np.int64)
+    values = np.concatenate([values[:, -1] for _, values in found.parts])[found.order]
+    at = np.repeat([times[-1] for times, _ in found.parts], [len(values) for _, values in found.parts])[found.order]
+    vector = Vector.of(found.labels, values[:, None], np.ones((count, 1), dtype=bool))
+    ended = is_stale(values)
+    if bool(ended.any()):
+        kept = np.flatnonzero(~ended)
+        vector, at = vector.rows(kept.tolist()), at[kept]
+    ctx.spent.read(len(vector.labels))
+    return vector, at[:, None]
 
 
 def _newest_natives(found: list[SeriesData], vector: Vector, at: Ints, ends: Ints, oldest: Ints) -> None:
@@ -134,6 +153,10 @@ def windows(ctx: Context, selector: MatrixSelector) -> Windows:
     inner = selector.selector
     ends = reference(ctx, inner.at, inner.offset_ms)
     first = int(ends.min()) - selector.range_ms + (0 if ctx.options.closed else 1)
+    ask = getattr(ctx.store, "tables", None)
+    tables: Tables | None = None if ask is None else ask(inner.matchers, first, int(ends.max()))
+    if tables is not None and tables.labels and not tables.ended:
+        return _of_tables(ctx, tables, ends, selector.range_ms)
     found = ctx.store.select(inner.matchers, first, int(ends.max()))
     ctx.spent.hold(len(found), ctx.steps)
     labels = [one.labels for one in found]
@@ -147,6 +170,24 @@ def windows(ctx: Context, selector: MatrixSelector) -> Windows:
         if len(one.times) or one.natives:
             fresh.append(one)
     return _windows(ctx, [one.labels for one in fresh], fresh, ends, selector.range_ms)
+
+
+def _of_tables(ctx: Context, found: Tables, ends: Ints, range_ms: int) -> Windows:
+    """Windows of series that were sampled together: found once for each table."""
+    ctx.spent.hold(len(found.labels), ctx.steps)
+    ctx.spent.select(sum(values.size for _, values in found.parts))  # integers
+    lows, highs, begin = [], [], 0
+    for times, values in found.parts:
+        rows, width = values.shape
+        base = begin + np.arange(rows, dtype=np.int64)[:, None] * width
+        lows.append(base + np.searchsorted(times, ends - range_ms, side="left" if ctx.options.closed else "right"))
+        highs.append(base + np.searchsorted(times, ends, side="right"))
+        begin += rows * width
+    times = np.concatenate([np.broadcast_to(times, values.shape).ravel() for times, values in found.parts])
+    values = np.concatenate([values.ravel() for _, values in found.parts])
+    lo, hi = np.concatenate(lows)[found.order], np.concatenate(highs)[found.order]
+    ctx.spent.read(int((hi - lo).sum()))
+    return Windows(found.labels, [False] * len(found.labels), times, values, lo, hi, ends, range_ms)
 
 
 def _windows(ctx: Context, labels: list[Labels], found: list[SeriesData], ends: Ints, range_ms: int) -> Windows:

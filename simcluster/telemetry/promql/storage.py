@@ -65,6 +65,30 @@ class NativeSeries(SeriesData):
         return self._natives
 
 
+class LabelSets(list[Labels]):
+    """Labels of many series, never changed: what follows from them is remembered by the object that they are."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+class Tables(NamedTuple):
+    """Series that were sampled together: a table for those of the same instants, a row of it for each of them.
+
+    Attributes:
+        labels: of all series, sorted; order: which row each of them is, of all tables one after the other.
+        parts: instants and values of each table.
+    """
+
+    labels: LabelSets
+    order: NDArray[np.int64]
+    parts: tuple[tuple[NDArray[np.int64], NDArray[np.float64]], ...]
+
+    @property
+    def ended(self) -> bool:
+        """Whether a marker that ends a series is among the values."""
+        return any(bool((values.view(np.uint64) == STALE_NAN_BITS).any()) for _, values in self.parts)
+
+
 class Queryable(Protocol):
     """Where series are."""
 
@@ -73,8 +97,9 @@ class Queryable(Protocol):
 
         Each series once, in an order that is the same whenever it is asked for (by labels, best).
 
-        A store may also have `newest(matchers, at_ms, lookback_ms)`: of each series its newest sample in
-        (at - lookback, at], those left out that have ended. It gives what `select` would, and is quicker.
+        A store may also have `tables(matchers, from_ms, to_ms)`, the same as tables, and `newest(matchers, at_ms,
+        lookback_ms)`, of each series its newest sample in (at - lookback, at], be it a marker of an end: quicker, and
+        None where that cannot be done.
         """
 
 

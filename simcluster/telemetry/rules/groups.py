@@ -8,7 +8,7 @@ alerts are restored from `ALERTS_FOR_STATE` after a restart (Prometheus does so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from simcluster.engine.clock import MILLISECOND, MINUTE, SECOND, unix_seconds
@@ -118,7 +118,7 @@ class Rules:
         url: str = "",
         offset_ms: int = 0,
     ) -> None:
-        self.options, self.external = options, dict(external or {})
+        self.options, self.external = replace(options, brief=True), dict(external or {})
         self.interval_ns, self.url, self.offset_ms = interval_ns, url, offset_ms
         self.groups: list[GroupState] = []
 

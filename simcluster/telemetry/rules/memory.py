@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from simcluster.telemetry.promql.storage import Matcher, Queryable, SeriesData
+from simcluster.telemetry.promql.storage import Matcher, Queryable, SeriesData, Tables
 
 
 class Remembered:
@@ -12,10 +13,9 @@ class Remembered:
 
     def __init__(self, store: Queryable) -> None:
         self._store = store
-        self._known: dict[tuple[object, ...], list[SeriesData]] = {}
-        newest = getattr(store, "newest", None)
-        if newest is not None:
-            self.newest = self._newest
+        self._known: dict[tuple[object, ...], Any] = {}
+        if hasattr(store, "tables") and hasattr(store, "newest"):
+            self.tables, self.newest = self._tables, self._newest
 
     def forget(self) -> None:
         """Something was written."""
@@ -23,16 +23,21 @@ class Remembered:
 
     def select(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> list[SeriesData]:
         """As the store does."""
-        key = (tuple(matchers), from_ms, to_ms)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._store.select(matchers, from_ms, to_ms)
+        found: list[SeriesData] = self._asked("select", matchers, from_ms, to_ms)
         return found
 
-    def _newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> list[SeriesData]:
+    def _tables(self, matchers: Sequence[Matcher], from_ms: int, to_ms: int) -> Tables | None:
         """As the store does."""
-        key = (tuple(matchers), at_ms, lookback_ms, "newest")
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._store.newest(matchers, at_ms, lookback_ms)  # type: ignore[attr-defined]
+        found: Tables | None = self._asked("tables", matchers, from_ms, to_ms)
         return found
+
+    def _newest(self, matchers: Sequence[Matcher], at_ms: int, lookback_ms: int) -> Tables | None:
+        """As the store does."""
+        found: Tables | None = self._asked("newest", matchers, at_ms, lookback_ms)
+        return found
+
+    def _asked(self, what: str, matchers: Sequence[Matcher], *span: int) -> Any:
+        key = (what, tuple(matchers), span)
+        if key not in self._known:
+            self._known[key] = getattr(self._store, what)(matchers, *span)
+        return self._known[key]

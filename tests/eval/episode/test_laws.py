@@ -43,7 +43,7 @@ def read_everything(episode: Episode) -> None:
     episode.world.fork()
 
 
-@pytest.mark.slow(every=20)
+@pytest.mark.slow(every=40)
 @pytest.mark.parametrize("task", TASKS)
 def test_processes_with_other_hash_seeds_give_the_same_digest(task: str) -> None:
     digests = set()
@@ -55,7 +55,7 @@ def test_processes_with_other_hash_seeds_give_the_same_digest(task: str) -> None
     assert len(digests) == 1
 
 
-@pytest.mark.slow(every=20)
+@pytest.mark.slow(every=40)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_fork_at_a_random_instant_has_the_same_future(task: str) -> None:
     episode = simcluster.start(task, seed=1)
@@ -68,7 +68,7 @@ def test_a_fork_at_a_random_instant_has_the_same_future(task: str) -> None:
     assert episode.report.to_dict() == twin.report.to_dict()
 
 
-@pytest.mark.slow(every=20)
+@pytest.mark.slow(every=40)
 @pytest.mark.parametrize("task", TASKS)
 def test_reading_changes_nothing(task: str) -> None:
     episode = simcluster.start(task, seed=2)

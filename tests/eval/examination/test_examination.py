@@ -50,7 +50,6 @@ def test_a_repair_passes_and_the_untouched_incident_does_not(mended: Snapshot[Ep
     ("node", "command", "said"),
     [
         ("control-plane", "mv /etc/kubernetes/manifests/kube-scheduler.yaml /root/", "kube-scheduler"),
-        ("worker-2", "systemctl disable kubelet", "worker-2 is rebooted: Node worker-2 is not Ready"),
         ("", "create quota tight -n boutique --hard=pods=1", "no controller makes a pod"),
         ("", "scale deployment/adservice -n boutique --replicas=0", "GetAds of frontend"),
         ("", "set image deployment/adservice -n boutique *=registry.k8s.io/pause:3.10", "GetAds of frontend"),
@@ -101,6 +100,12 @@ def test_what_differs_is_tested_first_and_the_rest_by_the_seed(mended: Snapshot[
     assert samples[0] == samples[3]
     assert len(set(samples)) > 1
     assert len(choice.changes(episode.world, twin, episode.task, None)) == 22
+
+
+def test_in_a_grade_a_failure_of_what_differs_ends_the_examination(mended: Snapshot[Episode]) -> None:
+    verdict = graded(mended, "systemctl disable kubelet", node="worker-2")
+    assert [result.name for result in verdict.results[1:]] == ["loss: worker-2 is rebooted"]
+    assert "worker-2 is rebooted: Node worker-2 is not Ready" in verdict.why_not
 
 
 def test_flows_are_compared_by_rate_and_by_failures() -> None:

@@ -27,6 +27,7 @@ def test_a_claim_is_read() -> None:
         claim,
         Claim("node/worker-1", "clock"),
     )
+    assert parse_claims(RIGHT | {"resolved": True}) == (claim,)
     words = {"component": "Service/x", "mechanism": "selector matches no pods", "details": {"version": "v2"}}
     assert parse_claims(words) == (Claim("Service/x", "service_selector", values=("version=v2",)),)
 
@@ -43,6 +44,7 @@ def test_a_claim_is_read() -> None:
         ({"values": ["x"] * 21}, "values has at most 20 entries"),
         ({"mechanism": "no pod matches"}, "mechanism and family say the same"),
         ({"scope": object()}, "scope is a list of texts"),
+        ({"resolved": "yes"}, "resolved is true or false"),
         ({"where": "x" * 2001}, "where has 2001 characters"),
     ],
 )

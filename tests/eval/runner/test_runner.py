@@ -14,6 +14,7 @@ import pytest
 
 from simcluster.eval.episode import replay
 from simcluster.eval.runner import Plan, RunDirectory, evaluate, runner
+from simcluster.eval.runner.plan import Record
 from simcluster.session import log as replay_log
 
 #: A calm task: what is tested here is the runner.
@@ -94,10 +95,14 @@ def test_an_agent_is_handed_a_session_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("agents")
 def test_a_worker_that_does_not_come_back_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "GRACE_S", 20.0)
-    plan = Plan((TASK,), ("some_agents:StopWorker", "noop"), wall_limit_s=20.0)
+    monkeypatch.setattr(runner, "GRACE_S", 2.0)
+    plan = Plan((TASK,), ("some_agents:StopWorker", "noop"), wall_limit_s=8.0)
+
+    def patient(_record: Record) -> None:
+        monkeypatch.setattr(runner, "GRACE_S", 60.0)
+
     with RunDirectory(tmp_path / "out", plan) as directory:
-        stopped, noop = evaluate(plan, directory, jobs=1)
+        stopped, noop = evaluate(plan, directory, 1, patient)
     assert (stopped["outcome"], stopped["passed"], noop["outcome"]) == ("error", False, "done")
     assert "the worker did not come back within" in stopped["error"]
 

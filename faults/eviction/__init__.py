@@ -1,0 +1,1 @@
+"""Nodes that drive their pods out."""

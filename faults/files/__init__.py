@@ -1,0 +1,1 @@
+"""Files of nodes, and files that stand in ConfigMaps and Secrets."""
