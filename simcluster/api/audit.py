@@ -23,6 +23,7 @@ from simcluster.telemetry.logs import LazyLines, LogFile, LogLine
 
 #: A line without what varies.
 _FRAME_BYTES = 700
+_CONDITIONS = ("users", "userGroups", "verbs", "namespaces")
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -72,11 +73,10 @@ def read_policy(text: str) -> tuple[Rule, ...]:
 
 
 def _rule(given: Mapping[str, Any]) -> Rule:
-    words = (tuple(given.get(key) or ()) for key in ("users", "userGroups", "verbs", "namespaces"))
-    resources = tuple(
-        (each.get("group", ""), tuple(each.get("resources") or ())) for each in given.get("resources") or ()
-    )
-    return Rule(str(given["level"]), *words, resources)
+    users, groups, verbs, spaces = (tuple(given.get(key) or ()) for key in _CONDITIONS)
+    listed = given.get("resources") or ()
+    resources = tuple((each.get("group", ""), tuple(each.get("resources") or ())) for each in listed)
+    return Rule(str(given["level"]), users, groups, verbs, spaces, resources)
 
 
 class Clock(Protocol):
