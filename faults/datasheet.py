@@ -59,7 +59,7 @@ class DataSheet(Shared):
                     "name": one.alias or name,
                     "type": str(getattr(one.annotation, "__name__", one.annotation)),
                     "unit": self.units.get(name, ""),
-                    "default": None if one.is_required() else one.default,
+                    "default": None if one.is_required() else one.get_default(call_default_factory=True),
                 }
                 for name, one in fields
             ],

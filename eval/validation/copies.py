@@ -36,7 +36,7 @@ class Copies:
         load: name of the load.
     """
 
-    rows: list[list[ServiceWindow]]
+    rows: list[Sequence[ServiceWindow]]
     results: list[Result]
     load: str
 

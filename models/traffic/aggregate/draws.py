@@ -102,11 +102,17 @@ class PodNoise:
 
     def at(self, tick: int) -> tuple[Array, Array, Array]:
         """Normals, exponentials for the lower and for the upper boundary."""
+        normals, lows, highs = self.rows(tick, 1)
+        return normals[0], lows[0], highs[0]
+
+    def rows(self, tick: int, most: int) -> tuple[Array, Array, Array]:
+        """The same for up to so many ticks, a row for each."""
         row = tick - self._first
         if not 0 <= row < len(self._normals):
             self._fill(tick, self._rows if row == len(self._normals) else _FEW)
             row = 0
-        return self._normals[row], self._lows[row], self._highs[row]
+        here = slice(row, row + most)
+        return self._normals[here], self._lows[here], self._highs[here]
 
     def _fill(self, tick: int, rows: int) -> None:
         ticks = np.arange(tick, tick + rows, dtype=np.uint64)[:, None]

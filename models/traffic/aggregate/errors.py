@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 #: What is below this share of an attempt's chance to fail is nothing.
-_NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-9
 
 
 class Errors:
@@ -67,7 +67,7 @@ class Errors:
             count = fast.passed_on(
                 below, above, layout.child, layout.lane_edge, layout.lane_pod, run.flow, run.queues.wait(),
                 run.queues.share, layout.node_own, callers.final, callers.backoff_total, layout.timeout, callers.limit,
-                run.outcomes.latency, _NEGLIGIBLE, edges, ages, amounts,
+                run.outcomes.latency, NEGLIGIBLE, edges, ages, amounts,
             )  # fmt: skip
             return [(edges[:count], ages[:count], amounts[:count])] if count else []
         total = np.bincount(layout.child, run.flow, len(run.graph.nodes))
@@ -77,7 +77,7 @@ class Errors:
         found = []
         for kind in range(4):
             amount = callers.final[kind][below] * part
-            chosen = amount > _NEGLIGIBLE
+            chosen = amount > NEGLIGIBLE
             if not chosen.any():
                 continue
             spent = callers.backoff_total[below]

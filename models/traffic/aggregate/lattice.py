@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,11 +146,12 @@ def cubed(shape: Array, w: Array) -> Array:
     return result
 
 
-def general_waits(values: Array, weights: Array, rho: float) -> Line:
+def general_waits(values: Array, weights: Array, rho: float, fast: ModuleType | None = None) -> Line:
     """P(W <= t) of M/G/1 below utilisation 1.
 
     Args:
         values: times of service, ascending, in mean services; weights: their probabilities.
+        fast: compiled functions, if there are any.
 
     The result is in mean services, too.
     """
@@ -161,15 +163,23 @@ def general_waits(values: Array, weights: Array, rho: float) -> Line:
     found = np.zeros(_POINTS + 1)
     scale = 1.0 / (1.0 - rho * float(residual[0]))
     found[0] = (1.0 - rho) * scale
+    if fast is not None:
+        fast.renewed(residual, rho * scale, found)
+    else:
+        _renewed(residual, rho * scale, found)
+    at = np.concatenate(([0.0], middle))
+    below = np.concatenate(([1.0 - rho], np.minimum(np.cumsum(found), 1.0)))
+    return Line(at, below)
+
+
+def _renewed(residual: Array, factor: float, found: Array) -> None:
+    """The sums of services that are left, one more each time."""
     backwards = np.zeros(_POINTS + 1)
     backwards[_POINTS] = found[0]
     for n in range(1, _POINTS + 1):
         products = residual[1 : n + 1] * backwards[_POINTS - n + 1 :]
-        found[n] = rho * scale * float(np.cumsum(products)[-1])
+        found[n] = factor * float(np.cumsum(products)[-1])
         backwards[_POINTS - n] = found[n]
-    at = np.concatenate(([0.0], middle))
-    below = np.concatenate(([1.0 - rho], np.minimum(np.cumsum(found), 1.0)))
-    return Line(at, below)
 
 
 def _mean_below(values: Array, weights: Array, at: Array) -> Array:

@@ -28,6 +28,8 @@ POINTS = 769
 _MOST_INSIDE = 1000
 #: Ticks in which a queue has forgotten how long it was.
 FORGOTTEN = 4.0
+#: Chances that were scaled down so often are zero.
+_NOTHING_LEFT = 4
 #: Requests over which arrivals are averaged, and standard deviations beyond which they have changed.
 COUNTED, CHANGED = 400.0, 5.0
 
@@ -40,15 +42,18 @@ class _Law(Shared):
         rho = at / np.maximum(1.0 - at, 0.5 / POINTS)
         rho[0] = 1e-9
         ratio = rho if scv == 1.0 else arithmetic.exp_array(arithmetic.log_array(rho) * (2.0 / (1.0 + scv)))
-        inside = [np.ones(POINTS)]
+        chances = np.ones((servers + places + 1, POINTS))
+        grown = np.zeros(POINTS, dtype=np.int64)  # how often all so far were scaled down
+        since = np.zeros(chances.shape, dtype=np.int64)
         for number in range(servers + places):
-            more = inside[-1] * (servers * rho / (number + 1) if number < servers else ratio)
-            great = np.where(more > 1e200, 1e-200, 1.0)
-            if bool((great < 1.0).any()):
-                inside = [one * great for one in inside]
-                more = more * great
-            inside.append(more)
-        chances = np.array(inside)
+            more = chances[number] * (servers * rho / (number + 1) if number < servers else ratio)
+            great = more > 1e200
+            grown += great
+            chances[number + 1] = np.where(great, more * 1e-200, more)
+            since[number + 1] = grown
+        for _ in range(min(int(grown.max()), _NOTHING_LEFT)):
+            chances = np.where(since < grown, chances * 1e-200, chances)
+            since += 1
         chances = chances / np.cumsum(chances, axis=0)[-1]
         self.refused = chances[-1]
         count = np.arange(len(chances), dtype=np.float64)[:, None]
@@ -66,7 +71,7 @@ class Losses:
         servers, room, scv: of every pod: servers, most requests that wait or infinity, squared variation of service.
 
     Attributes:
-        law: of every pod its row in the tables; -1: it has none.
+        law: of every pod its row in the tables; -1: it has none, or none was needed so far.
         usual: what comes in a tick lately; `known` for how many ticks.
     """
 
@@ -74,16 +79,28 @@ class Losses:
         pods = len(servers)
         inside = servers + room
         self.law = np.full(pods, -1, dtype=np.int64)
-        rows: dict[tuple[int, int, float], int] = {}
-        for pod in np.nonzero(inside <= _MOST_INSIDE)[0].tolist():
-            key = int(servers[pod]), int(room[pod]), float(scv[pod])
-            self.law[pod] = rows.setdefault(key, len(rows))
-        laws = [_Law(*key) for key in rows]
-        self.refused = np.array([law.refused for law in laws]) if laws else np.zeros((1, POINTS))
-        self.memory = np.array([law.memory for law in laws]) if laws else np.zeros((1, POINTS))
-        self.inside = np.where(self.law >= 0, inside, 1e18)
+        self.inside = np.where(inside <= _MOST_INSIDE, inside, 1e18)
+        self._keys = np.vstack((servers, room, scv))
+        self._rows: dict[tuple[int, int, float], int] = {}
+        self.refused, self.memory = np.zeros((1, POINTS)), np.zeros((1, POINTS))
         self.usual, self.known = np.zeros(pods), np.zeros(pods)
-        self.any = bool(rows)
+
+    def prepare(self, rate: Array) -> None:
+        """Work out the laws of the queues that forget within a few ticks, served at these rates."""
+        soon = (self.inside <= FORGOTTEN * rate) & (self.law < 0)
+        if not bool(soon.any()):
+            return
+        found: list[_Law] = []
+        for pod in np.nonzero(soon)[0].tolist():
+            servers, room, scv = self._keys[:, pod].tolist()
+            key = int(servers), int(room), scv
+            if key not in self._rows:
+                self._rows[key] = len(self._rows)
+                found.append(_Law(*key))
+            self.law[pod] = self._rows[key]
+        before = len(self._rows) - len(found)
+        self.refused = np.vstack((*self.refused[:before], *(law.refused for law in found)))
+        self.memory = np.vstack((*self.memory[:before], *(law.memory for law in found)))
 
     def shares(self, pods: slice, arrived: Array, rate: Array) -> Array:
         """Which share of the arrivals of now is refused; -1 of pods that are followed from tick to tick.

@@ -110,7 +110,7 @@ class Outcomes:
             ]  # who hedges asks after some time whether there is an answer
         self._ages()
         self.profile = np.ones((edges, len(self.ages)))
-        #: success of the attempts judged in each of the last ticks, by edge
+        #: success of the attempts judged in each of the last ticks, of those that ended, by edge
         self.past = np.ones((layout.slots, edges))
         #: success of a call that is no later than its callers wait: 1 where it is required (errors are failures then)
         self._ended = np.where(layout.required, 1.0, np.maximum(usual_of(layout, np.zeros(edges)).attempt, 1e-300))
@@ -405,7 +405,7 @@ class Outcomes:
 
     def note(self, tick: int) -> None:
         """Remember how attempts were judged in a tick."""
-        self.past[tick % len(self.past)] = self.quality
+        self.past[tick % len(self.past)] = np.minimum(self.quality / self._ended, 1.0)
 
     def _calls(self, height: _Height, x: Array, tick: int) -> Array:
         """Probability that all calls of a visit have ended, the required ones well, given the time since it began."""
@@ -448,7 +448,7 @@ class Outcomes:
                 if not over.any():
                     break
                 judged = np.maximum(np.floor(tick - (rest - limit)), tick + 1.0 - len(self.past)).astype(np.int64)
-                then = np.minimum(self.past[judged % len(self.past), edges[:, None]] / ended, 1.0)
+                then = self.past[judged % len(self.past), edges[:, None]]
                 power = np.where(over, power * (1.0 - then), power)
                 last = number + 1 >= attempts
                 power = np.where(over & last & ~layout.required[edges][:, None], 0.0, power)

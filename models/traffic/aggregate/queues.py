@@ -35,7 +35,7 @@ RESOLVED = 4.0
 #: Not begun yet.
 NEVER = 1e300
 #: Ticks of the averages of the arrival rate at least, and requests they average at least.
-_MEMORY_TICKS, _MEMORY_REQUESTS = 64.0, 200.0
+MEMORY_TICKS, MEMORY_REQUESTS = 64.0, 200.0
 #: Rates are looked at again after so many ticks.
 REFRESH = 8
 
@@ -147,6 +147,7 @@ class Queues:
             each = (1.0 - self._through_pauses(cost)) / np.maximum(self.rate, 1e-12)
             self.rate = 1.0 / (each + cost)
             self.limits.pause = cost
+        self.losses.prepare(self.rate)
         mean = np.where(
             layout.holds, self.hold, np.where(speed > 0.0, layout.work * self.stretch / np.maximum(speed, 1e-12), 1e9)
         )
@@ -359,8 +360,8 @@ class Queues:
         ago = (tick - 1 - np.arange(self.slots)) % self.slots
         self.instants[:] = (tick - 1.0 - ago)[:, None]
         self.head[:] = tick
-        self._weight[:] = _MEMORY_TICKS
-        self._sum = offered * _MEMORY_TICKS
+        self._weight[:] = MEMORY_TICKS
+        self._sum = offered * MEMORY_TICKS
         self.busy[:] = self.owed[:] = 0.0
         if self.stacks:
             self.stacks.settle(self.instants)
@@ -382,7 +383,7 @@ class Queues:
         if fast is not None:
             fast.end(
                 tick, self.head, self.position, self.begun, self.arrived, self.waiting, self.service, self.offered,
-                self._sum, self._weight, self.borders, self.instants, _MEMORY_TICKS, _MEMORY_REQUESTS,
+                self._sum, self._weight, self.borders, self.instants, MEMORY_TICKS, MEMORY_REQUESTS,
             )  # fmt: skip
             self._stacked(tick)
             return
@@ -471,7 +472,7 @@ class Queues:
         return result
 
     def _average(self) -> None:
-        memory = np.maximum(_MEMORY_TICKS, _MEMORY_REQUESTS / np.maximum(self.offered, 1e-3))
+        memory = np.maximum(MEMORY_TICKS, MEMORY_REQUESTS / np.maximum(self.offered, 1e-3))
         keep = 1.0 - 1.0 / np.minimum(memory, 1e5)
         self._sum = self._sum * keep + self.arrived
         self._weight = self._weight * keep + 1.0

@@ -9,7 +9,6 @@ for its share of the window's successes.
 from __future__ import annotations
 
 import gc
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +16,10 @@ from numpy.typing import NDArray
 
 from simcluster.models.traffic.aggregate.layout import Layout
 from simcluster.models.traffic.aggregate.pools import callee_of, caller_of
+from simcluster.models.traffic.aggregate.rows import Counts, EdgeRows, Services
+from simcluster.models.traffic.aggregate.samples import ByWindow, Samples
 from simcluster.models.traffic.graph.policy import Policy
-from simcluster.models.traffic.graph.result import FAILURES, EdgeWindow, LoadWindow, Result, ServiceWindow
+from simcluster.models.traffic.graph.result import FAILURES, LoadWindow, Result
 from simcluster.models.traffic.graph.spec import GraphSpec
 
 Array = NDArray[np.float64]
@@ -89,11 +90,24 @@ class Recorder:
         self._pair_of = np.array([i for i, edges in enumerate(self.pairs.values()) for _ in edges], dtype=np.int64)
         self.edge_attempts = np.zeros((self.windows, len(self.pairs)))
         self.edge_failed = np.zeros((4, self.windows, len(self.pairs)))
-        self.latency: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(loads)]
-        self.wait: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(services)]
-        self.sojourn: list[dict[int, tuple[Array, ...]]] = [{} for _ in range(services)]
+        self.samples = Samples(loads, services, self.window_ns)
         self._before: Sums | None = None
         self._reset()
+
+    @property
+    def latency(self) -> list[ByWindow]:
+        """Durations of the requests of every load, by window."""
+        return self.samples.latency
+
+    @property
+    def wait(self) -> list[ByWindow]:
+        """Waits at every service, by window."""
+        return self.samples.wait
+
+    @property
+    def sojourn(self) -> list[ByWindow]:
+        """Durations of the visits of every service, by window."""
+        return self.samples.sojourn
 
     def so_far(self) -> Sums:
         """Sums since the beginning."""
@@ -131,6 +145,10 @@ class Recorder:
         self._edge_sums[1] += refused
         self._edge_sums[2] += succeeded
         self._fresh += fresh
+        self._ticks += ticks
+
+    def went_on(self, ticks: int) -> None:
+        """So many more ticks were counted."""
         self._ticks += ticks
 
     def failures(self, failed: Array, final: Array) -> None:
@@ -205,35 +223,34 @@ class Recorder:
         count = -(-end_ns // run.window)
         for index, load in enumerate(self.names):
             result.load[load] = self._load_rows(index, count)
+        first = -(-result.warmup_ns // result.window_ns)
+        figures = self._services(count)
+        lengths = np.minimum(run.window, end_ns - np.arange(first, max(count, first)) * run.window)
+        totals = figures.totals(first, lengths / max(1, end_ns - run.warmup))
         for index, service in enumerate(self.spec.services):
-            result.services[service] = self._service_rows(index, count)
-        for index, pair in enumerate(self.pairs):
-            result.edges[pair] = self._edge_rows(index, count)
-        self._totals(result, count)
-        result.add_edge_totals()
+            result.services[service], result.service_totals[service] = figures.rows(index), totals[index]
+        self._edges(result, count, first)
+        for load, loads in result.load.items():
+            total = result.load_totals[load] = LoadWindow()
+            for row in loads[first:]:
+                total.merge(row)
         return result
 
-    def _edge_rows(self, pair: int, count: int) -> list[EdgeWindow]:
-        attempts, *failed = _whole(np.vstack((self.edge_attempts[:count, pair], self.edge_failed[:, :count, pair])))
-        kinds = zip(*failed, strict=True)
-        return [EdgeWindow(n, dict(zip(FAILURES, row, strict=True))) for n, row in zip(attempts, kinds, strict=True)]
+    def _edges(self, result: Result, count: int, first: int) -> None:
+        counts = _whole(np.concatenate((self.edge_attempts[None, :count], self.edge_failed[:, :count])), axis=1)
+        for index, pair in enumerate(self.pairs):
+            rows = EdgeRows(counts[:, :, index])
+            result.edges[pair], result.edge_totals[pair] = rows, rows.total(first)
 
-    def _totals(self, result: Result, count: int) -> None:
-        first = -(-result.warmup_ns // result.window_ns)
-        span = max(1, result.end_ns - result.warmup_ns)
-        for name, rows in result.load.items():
-            total = result.load_totals[name] = LoadWindow()
-            for row in rows[first:]:
-                total.merge(row)
-        for name, services in result.services.items():
-            all_ = result.service_totals[name] = ServiceWindow()
-            for index in range(first, count):
-                length = min(result.window_ns, result.end_ns - index * result.window_ns)
-                all_.merge(services[index], length / span)
+    def _services(self, count: int) -> Services:
+        tables = (self.come, self.rejected, self.served, self.good, self.errors, self.hits, self.lookups)
+        counts = _whole(np.array([table[:count] for table in tables]), axis=1)
+        means = (self.queue, self.queue_end, self.busy, self.working, self.up, self.pause)
+        return Services(counts, np.array([table[:count] for table in means]), self.samples, self.layout.tick_ns)
 
     def _load_rows(self, load: int, count: int) -> list[LoadWindow]:
         here = (self.arrivals, self.attempts, self.ok, *self.final, *self.failed)
-        arrivals, attempts, ok, *kinds = _whole(np.vstack([table[:count, load] for table in here]))
+        arrivals, attempts, ok, *kinds = _whole(np.vstack([table[:count, load] for table in here]), axis=1).tolist()
         final, failed = kinds[:4], kinds[4:]
         rows, waiting = [], 0
         known: tuple[Array, ...] = next((parts for parts in self.latency[load].values() if parts), ())
@@ -245,27 +262,6 @@ class Recorder:
             row.waiting = max(0, waiting)
             known = self.latency[load].get(w) or known
             row.latency.stand_for(known, row.ok, self.layout.tick_ns)
-            rows.append(row)
-        return rows
-
-    def _service_rows(self, service: int, count: int) -> list[ServiceWindow]:
-        tables = (self.come, self.rejected, self.served, self.good, self.errors, self.hits, self.lookups)
-        come, rejected, served, good, errors, hits, lookups = _whole(
-            np.vstack([table[:count, service] for table in tables])
-        )
-        queue, ends, busy, working, up, pause = np.vstack(
-            [t[:count, service] for t in (self.queue, self.queue_end, self.busy, self.working, self.up, self.pause)]
-        ).tolist()
-        rows = []
-        for w in range(count):
-            row = ServiceWindow(come[w], rejected[w], served[w], errors[w], max(0, served[w] - good[w] - errors[w]))
-            row.queue, row.queue_end = queue[w], math.floor(ends[w] + 0.5)
-            row.busy, row.working = busy[w], working[w]
-            row.up = math.floor(up[w] + 0.5)
-            row.hits, row.lookups = hits[w], lookups[w]
-            row.pause_ns = math.floor(pause[w])
-            row.wait.stand_for(self.wait[service].get(w, ()), row.served, self.layout.tick_ns)
-            row.sojourn.stand_for(self.sojourn[service].get(w, ()), row.served, self.layout.tick_ns)
             rows.append(row)
         return rows
 
@@ -284,8 +280,7 @@ def _guards_attempts(policy: Policy) -> bool:
     return policy.throttle is not None or (policy.breaker is not None and policy.breaker.guards == "calls")
 
 
-def _whole(counts: Array) -> list[list[int]]:
-    """Of every row whole numbers whose running total stays within a half of the counts' running total."""
-    total = np.floor(np.cumsum(counts, axis=1) + 0.5).astype(np.int64)
-    found: list[list[int]] = np.maximum(np.diff(total, axis=1, prepend=0), 0).tolist()
-    return found
+def _whole(counts: Array, axis: int) -> Counts:
+    """Along the windows whole numbers whose running total stays within a half of the counts' running total."""
+    total = np.floor(np.cumsum(counts, axis=axis) + 0.5).astype(np.int64)
+    return np.maximum(np.diff(total, axis=axis, prepend=0), 0)

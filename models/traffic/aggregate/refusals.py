@@ -24,6 +24,11 @@ class Refusals:
         self._ring: Array | None = None
         self._newest = self._last = -1
 
+    @property
+    def remembers(self) -> bool:
+        """Whether anybody was refused lately."""
+        return self._ring is not None
+
     def note(self, tick: int, share: Array) -> None:
         """Remember the shares of a tick, by edge."""
         refusing = bool(share.any())

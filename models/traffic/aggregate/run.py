@@ -26,6 +26,7 @@ from simcluster.models.traffic.aggregate.queues import REFRESH
 from simcluster.models.traffic.aggregate.sources import Source
 from simcluster.models.traffic.aggregate.state import Options, RunState
 from simcluster.models.traffic.aggregate.steady import Steady
+from simcluster.models.traffic.aggregate.together import Together
 from simcluster.models.traffic.aggregate.triggers import Triggers
 from simcluster.models.traffic.aggregate.wide import Wide
 from simcluster.models.traffic.aggregate.withdrawals import Pressed, leave, withdraw
@@ -94,6 +95,7 @@ class AggregateRun(RunState):
         self.wide = Wide(self)
         self.sampler.ordinary = self.wide
         self.steady = Steady(self)
+        self.together = Together(self)
 
     def changed(self) -> None:
         """Speeds, routes or rules were changed from outside: look at deadlines for a while."""
@@ -163,7 +165,13 @@ class AggregateRun(RunState):
             if span > 1:
                 evaluator.step(self, span)
                 return name
-        self._fine_tick()
+        before, span = self.tick, self.together.span(self, last)
+        if span:
+            self.together.step(self, span)
+        else:
+            self._fine_tick()
+        self.sampler.after(self.tick - 1)
+        self._made(self.tick - before)
         return "fine"  # compiled or not: the state, to the bit, does not know
 
     def _renew(self) -> None:
@@ -204,16 +212,26 @@ class AggregateRun(RunState):
         self._errors.tell(self, tick, attempts)
         self._note(tick, attempts, fresh)
         self.tick = tick + 1
-        self._fine += EVENTS_OF_TICK
+
+    def _made(self, ticks: int) -> None:
+        """So many fine ticks were made."""
+        self._fine += ticks * EVENTS_OF_TICK
         if self._fine > self.spec.run.events:
             self.stopped = f"more than {self.spec.run.events // EVENTS_OF_TICK} fine ticks; run.events allows more"
         if "leap" in self.strategies:
             self.steady.watch(self)
 
+    def fine_ticks_left(self) -> int:
+        """After how many more the run stops."""
+        return (self.spec.run.events - self._fine) // EVENTS_OF_TICK + 1
+
+    def closing_tick(self) -> int:
+        """The tick at which this window ends."""
+        window = self.spec.run.window
+        return -(-(self.window + 1) * window // self.tick_ns) - window // self.tick_ns // 1000
+
     def _maybe_close(self) -> None:
-        if (self.tick + self.spec.run.window // self.tick_ns // 1000) * self.tick_ns >= (
-            self.window + 1
-        ) * self.spec.run.window:
+        if self.tick >= self.closing_tick():
             self._close_window()
 
     def _calm(self) -> bool:
@@ -446,7 +464,6 @@ class AggregateRun(RunState):
             recorder.paused(self.window, queues.finished * queues.limits.pause)
         recorder.lanes(self._left, queues.refused if queues.bounded else None)
         self.wide.watch(tick)
-        self.sampler.after(tick)
 
     def _finish_open(self) -> None:
         """Successes among the youngest cohorts, which are not judged: who was answered before the end."""

@@ -241,26 +241,9 @@ class Sampler:
 
     def _spread(self, walk: _Walk, begin: int, end: int, scale: float) -> None:
         """Enter a walk's times into the windows from `begin` to `end`, in turn."""
-        recorder, tick_ns = self._recorder, self._layout.tick_ns
-        first = begin * tick_ns // recorder.window_ns
-        last = max(first, (end * tick_ns - 1) // recorder.window_ns)
-        windows = last - first + 1
-        inside = [
-            begin * tick_ns <= window * recorder.window_ns and (window + 1) * recorder.window_ns <= end * tick_ns
-            for window in range(first, last + 1)
-        ]
-        for table, found in (
-            (recorder.latency, walk.loads), (recorder.wait, walk.waits), (recorder.sojourn, walk.sojourns),
-        ):  # fmt: skip
-            for key, parts in found.items():
-                rows = table[key]
-                for number, alone in enumerate(inside):
-                    here = tuple(part[:, number::windows] for part in parts)
-                    there = rows.get(first + number)
-                    # of what fills a window alone the weights do not matter
-                    if scale != 1.0 and not (alone and there is None):
-                        here = tuple(np.vstack((part[0], part[1] * scale)) for part in here)
-                    rows[first + number] = here if there is None else (*there, *here)
+        tick_ns = self._layout.tick_ns
+        walked = walk.loads, walk.waits, walk.sojourns
+        self._recorder.samples.spread(walked, begin * tick_ns, end * tick_ns, scale)
 
     def _nodes(self, walk: _Walk, begin: int, until: int, share: float) -> None:
         layout = self._layout
@@ -285,6 +268,22 @@ class Sampler:
         self._arrivals[tick % self._queues.slots] = fresh[self._recorder.roots]
         self._noted = tick + 1
         self._speeds.note(tick, self._queues)
+
+    def noted(self, tick: int, refused: Array) -> None:
+        """The same of ticks from `tick` on whose requests, and edges in vain, are entered: a row of shares for each."""
+        last = tick + len(refused) - 1
+        if self._refusals.remembers or bool(refused.any()):
+            for number, row in enumerate(refused):
+                self._refusals.note(tick + number, row)
+        self._speeds.note(tick, self._queues)
+        steady = self._speeds.constant() is not None
+        for now in range(last if steady else tick + 1, last + 1):
+            self._speeds.note(now, self._queues)
+        self._noted = last + 1
+
+    def due(self, tick: int) -> int:
+        """The tick before which `after` has nothing to do."""
+        return self._done + self._batch + self._lag if self._calm_begin < 0 else tick + 1
 
     def after(self, tick: int) -> None:
         """Walk what is due after a tick."""
@@ -339,14 +338,14 @@ class Sampler:
         took, ok = self._walker.call(edge, at)
         times = _weighed(took[ok], (float(weights[-1]) if stands is None else stands) / count)
         if stands is not None:
-            self._enter(self._recorder.latency[load], at[ok] + took[ok], times)
+            self._enter(load, at[ok] + took[ok], times)
         return times
 
-    def _enter(self, rows: dict[int, tuple[Array, ...]], at: Array, times: Array) -> None:
+    def _enter(self, load: int, at: Array, times: Array) -> None:
         window = (at * self._layout.tick_ns // self._recorder.window_ns).astype(np.int64)
         while len(window):
             here = window == window[0]
-            rows[int(window[0])] = (*rows.get(int(window[0]), ()), times[:, here])
+            self._recorder.samples.enter("latency", load, int(window[0]), times[:, here])
             window, times = window[~here], times[:, ~here]
 
     def _services(self, begin: int, until: int, share: float) -> None:
@@ -365,11 +364,12 @@ class Sampler:
         starts = np.concatenate(([0], np.nonzero(change)[0] + 1))
         ends = np.append(starts[1:], len(node))
         service = layout.node_service[node[starts]]
+        begun = starts.tolist()
         for index, window, start, end in zip(
-            service.tolist(), windows[starts].tolist(), starts.tolist(), ends.tolist(), strict=True
+            service.tolist(), windows[starts].tolist(), begun, ends.tolist(), strict=True
         ):
-            for rows, times in ((recorder.wait[index], waits), (recorder.sojourn[index], sojourns)):
-                rows[window] = (*rows.get(window, ()), times[:, start:end])
+            recorder.samples.enter("wait", index, window, waits[:, start:end])
+            recorder.samples.enter("sojourn", index, window, sojourns[:, start:end])
 
 
 def _weighed(times: Array, each: float) -> Array:

@@ -135,6 +135,18 @@ class Source:
                 found[place] = float(count)
         return found
 
+    def arrivals_each(self, tick: int, ticks: int) -> Array:
+        """The same of each of several ticks: [tick, edge]."""
+        plain = self.load.open is not None and self.load.open.arrivals != "even" and not self.wild
+        if not plain or self.steady_until(tick) < tick + ticks:
+            return np.array([self.arrivals(at) for at in range(tick, tick + ticks)])
+        found, mean = np.zeros((ticks, len(self.weights))), self.mean(tick)
+        counters = np.arange(tick + 1, tick + 1 + ticks, dtype=np.uint64)[:, None]
+        for weight, places, keys in self._alike:
+            counts = self._poisson(mean * weight, uniforms(keys[None, :], counters).ravel())
+            found[:, places] = np.array(counts, dtype=np.float64).reshape(ticks, len(places))
+        return found
+
     def _poisson(self, mean: float, u: Array) -> list[int]:
         """Poisson counts of one mean by inversion, as `poisson_from_uniform` has them."""
         if mean > 64.0:  # Cornish and Fisher: the normal quantile, corrected for skewness

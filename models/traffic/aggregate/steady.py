@@ -136,6 +136,12 @@ class Steady:
         self._last, self._sums, self._begin = here, now, run.tick
         self._early = run.early.copy()
 
+    def due(self, tick: int) -> int:
+        """The tick before which `watch` has nothing to do."""
+        if self._sums is None or self._averages is not None:
+            return tick + 1
+        return max(self._begin + self._stretch, tick + 1)
+
     def _alike(self, first: Array, second: Array, ticks: int) -> bool:
         """Whether two stretches differ by no more than chance; one request more or less is chance on any edge."""
         spread = np.sqrt(self._tries * (np.maximum(first, second) * ticks + 1.0)) / ticks

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from simcluster.engine import arithmetic
 from simcluster.models.traffic.aggregate.draws import exponentials
+from simcluster.models.traffic.aggregate.fast import kernels
 from simcluster.models.traffic.aggregate.lattice import (
     Batches,
     Busy,
@@ -147,10 +148,11 @@ class CalmWaits:
 
     Args:
         nodes: values, ascending, and their probabilities of the work of every node.
+        compiled: whether laws may be worked out by compiled functions.
     """
 
-    def __init__(self, nodes: Sequence[tuple[Array, Array]] = ()) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: Sequence[tuple[Array, Array]] = (), *, compiled: bool = False) -> None:
+        self._nodes, self._compiled = nodes, compiled
         self._known: dict[Station, Wait] = {}
         self._found: dict[Station | tuple[str, int, int, float, float], Law] = {}
         self.chance: Array = np.zeros(0)
@@ -230,7 +232,7 @@ class CalmWaits:
             return batch_waits(rho, servers, station.batches, scv)
         if servers > 1 or not station.mix or abs(scv - 1.0) < _SIMPLE:
             return None
-        return general_waits(*self._mixture(station.mix), rho)
+        return general_waits(*self._mixture(station.mix), rho, kernels() if self._compiled else None)
 
     def _mixture(self, mix: tuple[tuple[int, float], ...]) -> tuple[Array, Array]:
         """Values of the service, in its mean, and their probabilities."""

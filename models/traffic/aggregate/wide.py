@@ -21,6 +21,7 @@ from simcluster.engine import Shared, arithmetic
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.durations import fine_values
+from simcluster.models.traffic.aggregate.fast import FEW_LANES
 from simcluster.models.traffic.aggregate.sample import Ordinary
 from simcluster.models.traffic.aggregate.usual import usual_of
 from simcluster.models.traffic.aggregate.waits import MOST_PLACES, CalmWaits, Station
@@ -42,7 +43,7 @@ _REFUSED = 0.005
 #: The same where rates change all the time, and busy queues remember what came before.
 _BUSIEST_CHANGING = 0.8
 #: Ticks after which the average of what comes to a queue says something.
-_SETTLED = 32
+SETTLED = 32
 #: A queue with so few places soon looks as its stationary law says, whatever its load.
 _SHORT = 60
 #: Shares of operations are told apart in steps of 1 over this.
@@ -56,7 +57,7 @@ _SAME_LOAD = 0.05
 #: Attempts succeed at least so often where operations fail: what two failures do together does not matter.
 _MOSTLY = 0.95
 #: Hardly anybody is late: so small a share of any edge's attempts in a tick, and utilisations up to this.
-_HARDLY, _BUSIEST_LATE = 0.02, 0.7
+HARDLY, _BUSIEST_LATE = 0.02, 0.7
 #: A queue is an ordinary one up to so many times its mean.
 _ORDINARY = 12.0
 
@@ -85,13 +86,14 @@ class Wide(Ordinary):
         self._changed = 0
         #: whether a service's queues still remember what was before a change, or a peak
         self._starts = layout.service_starts
+        self._place = np.searchsorted(self._starts, np.arange(layout.pods), side="right") - 1
         self._room = np.diff(np.append(layout.service_starts, layout.pods)).astype(np.float64)
         self._room += _USUAL_SPREAD * np.sqrt(self._room)
         self._unsettled = np.zeros(len(self._starts), dtype=bool)
         self._expect(run, np.zeros(layout.edges))
         #: ticks in a row in which hardly anybody was late, and in how many of a hundred somebody was, by edge
         self._quiet, self._late = 0, np.zeros(layout.edges)
-        self._enough = max(_SETTLED, layout.slots)
+        self._enough = max(SETTLED, layout.slots)
         self._rare = run.traits.isdisjoint(("budgeted", "guarded", "withdrawing", "untimed", "bursty", "ranked"))
         #: edges into every service
         self._into: list[list[Edge]] = [[] for _ in layout.graph.service_names]
@@ -99,7 +101,8 @@ class Wide(Ordinary):
             self._into[layout.graph.nodes[edge.child].service].append(edge)
         self._moments(run)
         #: laws of wide ticks, and of stretches of fine ones
-        self.waits, self._then = CalmWaits(self._nodes), CalmWaits(self._nodes)
+        many = layout.lanes >= FEW_LANES
+        self.waits, self._then = (CalmWaits(self._nodes, compiled=many) for _ in range(2))
         changing = "bursty" in run.traits or any(source.load.is_curved() for source in run.sources)
         self._busiest = _BUSIEST_CHANGING if changing else _BUSIEST
         self._short = (layout.bound <= _SHORT) & (layout.levels == 1)
@@ -171,7 +174,7 @@ class Wide(Ordinary):
         """After a fine tick: note when a queue was longer than it ordinarily is, or had more to do than it can."""
         queues = self._run.queues
         odd = queues.waiting * np.minimum(queues.usual, self._usual) > 1.0
-        odd |= (queues.offered > queues.rate) & ~self._short & (tick > _SETTLED)
+        odd |= (queues.offered > queues.rate) & ~self._short & (tick > SETTLED)
         if bool(odd.any()):
             self._odd = tick + 1
             self._unsettled |= np.logical_or.reduceat(odd, self._starts)
@@ -184,7 +187,7 @@ class Wide(Ordinary):
         """Add up who is late while hardly anybody is."""
         run = self._run
         missed = np.maximum(1.0 - run.outcomes.quality / np.maximum(run.gates.usual.first, 1e-300), 0.0)
-        if bool((missed > _HARDLY).any()) or bool(run.refused.any()) or bool(run.dropped.any()):
+        if bool((missed > HARDLY).any()) or bool(run.refused.any()) or bool(run.dropped.any()):
             self._quiet, self._late = 0, np.zeros(len(missed))
         else:
             self._quiet += 1
@@ -198,7 +201,7 @@ class Wide(Ordinary):
         """Queues are ordinary ones again when those of a service together are as long as they usually are."""
         queues = self._run.queues
         length = np.where(self._run.layout.infinite, 0.0, queues.number * (queues.usual * _ORDINARY))
-        self._unsettled &= np.add.reduceat(length, self._starts) > self._room
+        self._unsettled &= np.bincount(self._place, length, len(self._room)) > self._room
         if bool(self._unsettled.any()):
             self._odd = tick + 1
 

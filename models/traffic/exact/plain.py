@@ -58,7 +58,8 @@ class PlainRun:
         warmup_ns = min(-(-run.warmup // run.window) * run.window, run.duration)
         result = Result(self.spec.name, "exact", self.seed, run.window, warmup_ns)
         load_rows = result.load[self.load_name] = []
-        service_rows = result.services[self.name] = []
+        service_rows: list[ServiceWindow] = []
+        result.services[self.name] = service_rows
         begin = 0
         while begin < run.duration and not self.stopped:
             end = min(begin + run.window, run.duration)

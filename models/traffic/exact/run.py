@@ -12,7 +12,7 @@ from simcluster.models.traffic.exact.sources import source_of
 from simcluster.models.traffic.exact.storm import StormRun
 from simcluster.models.traffic.exact.traits import traits_of
 from simcluster.models.traffic.exact.triggers import Triggers
-from simcluster.models.traffic.graph.result import Result
+from simcluster.models.traffic.graph.result import EdgeWindow, Result, ServiceWindow
 from simcluster.models.traffic.graph.spec import GraphSpec
 from simcluster.models.traffic.strategies import possible
 
@@ -66,8 +66,9 @@ class GeneralRun:
         warmup_ns = -(-run.warmup // run.window) * run.window
         self.result = Result(spec.name, "exact", seed, run.window, min(warmup_ns, run.duration))
         self.result.load = {name: [] for name in spec.load}
-        self.result.services = {name: [] for name in spec.services}
-        self.result.edges = {name: [] for name in self.engine.meters}
+        self._services: dict[str, list[ServiceWindow]] = {name: [] for name in spec.services}
+        self._edges: dict[str, list[EdgeWindow]] = {name: [] for name in self.engine.meters}
+        self.result.services, self.result.edges = {**self._services}, {**self._edges}
 
     def run(self, enough: Callable[[Result], bool] | None) -> Result:
         """Run it window by window."""
@@ -99,9 +100,9 @@ class GeneralRun:
         for name, source in self.sources.items():
             self.result.load[name].append(source.roll())
         for name, meter in self.engine.meters.items():
-            self.result.edges[name].append(meter.roll())
+            self._edges[name].append(meter.roll())
         for name, station in self.engine.stations.items():
-            self.result.services[name].append(station.roll(length_ns))
+            self._services[name].append(station.roll(length_ns))
 
 
 _RUNS: dict[str, type[PlainRun] | type[StormRun] | type[GeneralRun]] = {

@@ -124,7 +124,8 @@ class StormRun:
         run = self.spec.run
         warmup_ns = min(-(-run.warmup // run.window) * run.window, run.duration)
         result = Result(self.spec.name, "exact", self.seed, run.window, warmup_ns)
-        load_rows, service_rows = result.load.setdefault(self.load_name, []), result.services.setdefault(self.name, [])
+        load_rows, service_rows = result.load.setdefault(self.load_name, []), list[ServiceWindow]()
+        result.services[self.name] = service_rows
         begin = 0
         while begin < run.duration and not self.stopped:
             end = min(begin + run.window, run.duration)

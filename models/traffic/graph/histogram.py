@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,18 @@ from numpy.typing import NDArray
 PER_OCTAVE = 128
 
 
-_Drawn = tuple[tuple[NDArray[np.float64], ...], int, int]
+#: Samples, for how many durations they stand, and the tick of their times.
+Drawn = tuple[tuple[NDArray[np.float64], ...], int, int]
 #: A duration of so many ticks says that nobody ever served the request.
 _ENDLESS = 1e9
+
+
+class Later(Protocol):
+    """Says what stands for many windows when it is asked."""
+
+    def drawn(self) -> list[Drawn]:
+        """Samples of each of them."""
+        ...
 
 
 class Histogram:
@@ -26,14 +36,15 @@ class Histogram:
     What is drawn from samples is counted when somebody looks: most rows of a long series are never looked at.
     """
 
-    __slots__ = ("_bins", "_count", "_drawn", "_maximum", "_total")
+    __slots__ = ("_bins", "_count", "_drawn", "_later", "_maximum", "_total")
 
     def __init__(self) -> None:
         self._bins: dict[int, int] | None = None  # until something is counted: most rows of a series never are
         self._count = 0
         self._total = 0
         self._maximum = 0
-        self._drawn: tuple[_Drawn, ...] | list[_Drawn] = ()
+        self._drawn: tuple[Drawn, ...] | list[Drawn] = ()
+        self._later: tuple[Later, ...] = ()
 
     @property
     def bins(self) -> dict[int, int]:
@@ -69,11 +80,16 @@ class Histogram:
         if count > 0 and samples:
             self._drawn = (*self._drawn, (tuple(samples), count, tick_ns))
 
+    def stand_for_later(self, later: Later) -> None:
+        """The same for samples that are looked up when somebody looks here."""
+        self._later = (*self._later, later)
+
     def _draw(self) -> None:
         """Count what samples stand for."""
-        if not self._drawn:
+        if not self._drawn and not self._later:
             return
-        drawn, self._drawn = self._drawn, ()
+        drawn = [*self._drawn, *(each for later in self._later for each in later.drawn())]
+        self._drawn = self._later = ()
         found = [each for each in (_durations(*one) for one in drawn) if each is not None]
         if found:
             self._add_weighed(np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found]))
@@ -139,6 +155,7 @@ class Histogram:
             if not isinstance(self._drawn, list):
                 self._drawn = list(self._drawn)
             self._drawn.extend(other._drawn)
+        self._later += other._later
 
     @property
     def mean(self) -> float:

@@ -5,7 +5,7 @@ Both engines fill the same tables. Times are nanoseconds inside and seconds in `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -183,10 +183,10 @@ class Result:
     stopped: str = ""
     strategies: tuple[str, ...] = ()
     load: dict[str, list[LoadWindow]] = field(default_factory=dict)
-    services: dict[str, list[ServiceWindow]] = field(default_factory=dict)
+    services: dict[str, Sequence[ServiceWindow]] = field(default_factory=dict)
     load_totals: dict[str, LoadWindow] = field(default_factory=dict)
     service_totals: dict[str, ServiceWindow] = field(default_factory=dict)
-    edges: dict[str, list[EdgeWindow]] = field(default_factory=dict)
+    edges: dict[str, Sequence[EdgeWindow]] = field(default_factory=dict)
     edge_totals: dict[str, EdgeWindow] = field(default_factory=dict)
     servers: dict[str, int | None] = field(default_factory=dict)
 

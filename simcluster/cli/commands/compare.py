@@ -28,8 +28,8 @@ GRADES = ("passed", "diagnosis", "mitigation", "trajectory")
 def command(first: Path, second: Path, agents: tuple[str, ...], grade: str, as_json: bool) -> None:
     """Compare the runs of FIRST with those of SECOND, two run directories or twice the same, pair by pair.
 
-    Shares have Wilson's intervals, differences bootstrap intervals over tasks and the p of McNemar's exact test. What
-    is not significant is no difference.
+    An evaluation with noise and one without compare as two agents do. Shares have Wilson's intervals, differences
+    bootstrap intervals over tasks and the p of McNemar's exact test. What is not significant is no difference.
     """
     one = _chosen(first, agents[:1])
     other = _chosen(second, agents[1:2] or agents[:1])
@@ -40,7 +40,15 @@ def command(first: Path, second: Path, agents: tuple[str, ...], grade: str, as_j
     if as_json:
         print_json([each.to_dict() for each in found])
     else:
-        console().print(_table(found, one[0]["agent"], other[0]["agent"]))
+        console().print(_table(found, *_names(one[0], other[0])))
+
+
+def _names(one: Record, other: Record) -> tuple[str, str]:
+    """What the two sides are called: by agent, and by noise where that differs."""
+    sides = [str(each["agent"]) for each in (one, other)]
+    if one["noise"] != other["noise"]:
+        sides = [f"{name}, noise {each['noise'] or 'none'}" for name, each in zip(sides, (one, other), strict=True)]
+    return sides[0], sides[1]
 
 
 def _passed(record: Mapping[str, Any], grade: str) -> bool:

@@ -40,7 +40,7 @@ def _loaded(insist: bool) -> ModuleType | None:
     if not (insist or is_installed()):
         return None
     try:
-        return importlib.import_module("simcluster.models.traffic.aggregate.fast.compiled")
+        return importlib.import_module("simcluster.models.traffic.aggregate.fast.ticks")
     except Exception as problem:  # whatever a compiler may not like: everything works without it
         warnings.warn(
             f"the accelerator cannot be used ({type(problem).__name__}: {problem}); "

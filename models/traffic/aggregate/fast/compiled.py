@@ -18,10 +18,10 @@ from simcluster.models.traffic.aggregate.fast.signatures import PLACES as _PLACE
 from simcluster.models.traffic.aggregate.fast.signatures import RING as _RING
 from simcluster.models.traffic.aggregate.fast.signatures import TABLE as _TABLE
 from simcluster.models.traffic.aggregate.fast.signatures import compiled as _compiled
-from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, visit
+from simcluster.models.traffic.aggregate.fast.walks import _finished, _unit, renewed, visit
 from simcluster.models.traffic.aggregate.losses import CHANGED, COUNTED, FORGOTTEN, POINTS
 
-__all__ = ("attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "visit")
+__all__ = ("attempts", "break_off", "end", "forward", "judge", "own_success", "passed_on", "renewed", "visit")
 
 _GRID = 1024
 _ATTEMPTS = 12
@@ -41,6 +41,20 @@ def _profile_at(profile, ages, age_index, age_gap, edge, age):  # type: ignore[n
     return low + min(part, 1.0) * (high - low)
 
 
+@_compiled(f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_FLOATS}, {_FLAGS}, {_TABLE}, {_FLOATS}, {_TABLE})")
+def _together(lanes, place, edges, columns, weight, there, mine, quality, profile):  # type: ignore[no-untyped-def]
+    """The end of `Outcomes.update` for a height: what lanes into different pods come to, by edge."""
+    both = np.zeros((len(edges), mine.shape[1]))
+    for i in range(len(lanes)):
+        for c in range(columns[edges[place[i]]]):
+            both[place[i], c] += mine[i, c] * weight[lanes[i]]
+    for i in range(len(edges)):
+        if there[edges[i]]:
+            quality[edges[i]] = both[i, 0]
+        for c in range(1, columns[edges[i]]):
+            profile[edges[i], c - 1] = both[i, c]
+
+
 @_compiled(
     f"void({_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX}, {_INDEX},"
     f"{_TABLE}, {_TABLE}, {_INDEX}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INDEX}, {_INDEX}, {_FLOATS},"
@@ -57,27 +71,32 @@ def judge_height(  # type: ignore[no-untyped-def]
     for i in range(len(lanes)):
         for c in range(columns[edges[place[i]]]):
             mine[i, c] = own[lanes[i], c]
-    calls = len(called)
+    calls, slots = len(called), len(past)
+    now = tick % slots
     fine = np.empty((calls, left.shape[1]))
     for r in range(calls):
         lane, edge = lanes[row[r]], called[r]
         base = lane_own[lane] + others[edge]
-        most, wait = limit[edge], max(period[edge], 1e-9)
+        most, wait, good, tries = limit[edge], max(period[edge], 1e-9), ended[edge], attempts[edge]
         for c in range(columns[edges[place[row[r]]]]):
             x = left[lane, c] - base
-            ok = min(_profile_at(profile, ages, age_index, age_gap, edge, min(x, most)) / ended[edge], 1.0)
-            if x > most:
+            if x < 0.0:
+                ok = 0.0
+            elif x <= most:
+                ok = min(_profile_at(profile, ages, age_index, age_gap, edge, x) / good, 1.0)
+            else:
                 power, rest = 1.0, x
                 for number in range(_ATTEMPTS):
-                    if number >= attempts[edge] or rest <= most:
+                    if number >= tries or rest <= most:
                         break
-                    judged = int(max(math.floor(tick - (rest - most)), tick + 1.0 - len(past)))
-                    power = power * (1.0 - min(past[judged % len(past), edge] / ended[edge], 1.0))
-                    last = number + 1 >= attempts[edge]
+                    judged = int(max(math.floor(tick - (rest - most)), tick + 1.0 - slots))
+                    slot = now - (tick - judged)
+                    power = power * (1.0 - past[slot + slots if slot < 0 else slot, edge])
+                    last = number + 1 >= tries
                     rest = -1.0 if last else rest - wait
                     if last and not required[edge]:
                         power = 0.0
-                flying = min(_profile_at(profile, ages, age_index, age_gap, edge, min(rest, most)) / ended[edge], 1.0)
+                flying = min(_profile_at(profile, ages, age_index, age_gap, edge, min(rest, most)) / good, 1.0)
                 ok = 1.0 - power * (1.0 - flying)
             count = times[edge]
             if count > 1:
@@ -106,15 +125,7 @@ def judge_height(  # type: ignore[no-untyped-def]
                 kept = max(1.0 - lost, 0.0)
                 result = kept if group == first_group else result * kept
             mine[with_calls[node], c] = mine[with_calls[node], c] * result
-    both = np.zeros((len(edges), left.shape[1]))
-    for i in range(len(lanes)):
-        for c in range(columns[edges[place[i]]]):
-            both[place[i], c] += mine[i, c] * weight[lanes[i]]
-    for i in range(len(edges)):
-        if there[edges[i]]:
-            quality[edges[i]] = both[i, 0]
-        for c in range(1, columns[edges[i]]):
-            profile[edges[i], c - 1] = both[i, c]
+    _together(lanes, place, edges, columns, weight, there, mine, quality, profile)
 
 
 @_compiled(
@@ -301,12 +312,16 @@ def attempts(  # type: ignore[no-untyped-def]
 @_compiled(f"float64({_TABLE}, float64, int64, float64)")
 def _table_at(table, top, row, x):  # type: ignore[no-untyped-def]
     """`Distribution._look`."""
+    if x < 0.0:
+        return 0.0
+    if x >= top:
+        return table[row, _GRID]
     at = _GRID * math.sqrt(min(max(x / top, 0.0), 1.0))
     index = int(at)
     part = at - index
     low = table[row, index]
     found = low + part * (table[row, index + 1] - low)
-    return found if x >= 0.0 else 0.0
+    return found
 
 
 @_compiled(f"float64({_TABLE}, float64, int64, float64)")
@@ -352,6 +367,7 @@ def own_success(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """`Outcomes._own_success` of queues that serve first come, first served."""
     slots = len(borders)
+    now = tick % slots
     for lane in range(len(lane_pod)):
         pod, node = lane_pod[lane], lane_node[lane]
         first = _left_at(
@@ -368,7 +384,8 @@ def own_success(  # type: ignore[no-untyped-def]
         own[lane, 0] = own[lane, 0] * (1.0 - failure[node])
         for c in range(1, columns[lane_edge[lane]]):
             border = tick - ages[c - 1]
-            known = instants[border % slots, pod]
+            slot = now - ages[c - 1]
+            known = instants[slot + slots if slot < 0 else slot, pod]
             if c == 1:
                 known = NEVER if waiting[pod] > 0.0 else float(tick)
             elif border < 0:

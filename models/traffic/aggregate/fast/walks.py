@@ -56,6 +56,16 @@ def _stratified(key, counter, found):  # type: ignore[no-untyped-def]
     return counter + count
 
 
+@_compiled(f"void({_FLOATS}, float64, {_FLOATS})")
+def renewed(residual, factor, found):  # type: ignore[no-untyped-def]
+    """The recursion of `lattice.general_waits`."""
+    for n in range(1, len(found)):
+        total = residual[1] * found[n - 1]
+        for k in range(2, n + 1):
+            total = total + residual[k] * found[n - k]
+        found[n] = factor * total
+
+
 @_compiled("float64(float64)")
 def _exponential(u):  # type: ignore[no-untyped-def]
     """`draws.exponentials`, by `arithmetic.log_array`."""
