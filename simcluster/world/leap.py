@@ -53,6 +53,8 @@ def leap(world: World, span_ns: int) -> None:
 def _skip(world: World, span_ns: int, written: int) -> None:
     """Skip a span without appointments; `written`: versions in a pulse."""
     store, since_ns = world.api.store, world.sim.now
+    for kubelet in world.kubelets.values():
+        kubelet.resting.catch_up()  # looks at pods are pulse, too: not one of them is made up for
     world.sim.leap(span_ns, NEAR_NS)
     before = store.version
     store.skip(span_ns * written // PULSE_NS)
