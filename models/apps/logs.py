@@ -19,10 +19,12 @@ from simcluster.engine import Shared
 from simcluster.engine.arithmetic import exp
 from simcluster.engine.streams import mix, uniform_at
 from simcluster.models.apps.marks import Spoken, fill, may_contain, value_of
+from simcluster.models.tracing.correlation import Ids, correlated
 from simcluster.models.traffic.cluster.causes import Cause
 from simcluster.models.traffic.cluster.distribution import Latency, draw, humps_of
 from simcluster.models.traffic.cluster.operations import LogTemplate
 from simcluster.models.traffic.cluster.server import Failed, Served
+from simcluster.models.traffic.exemplars.spans import Printed
 from simcluster.telemetry.logs import FRAME_BYTES, LazyLines, LogLine
 
 #: A duration is at most so many standard deviations above the mean: waits and services have exponential tails,
@@ -33,11 +35,12 @@ STEP_NS = 20_000
 
 
 class Moment(NamedTuple):
-    """A line that is not worded yet."""
+    """A line that is not worded yet; `ids` of its span, if it is known by that."""
 
     t_ns: int
     template: LogTemplate
     spoken: Spoken
+    ids: Ids | None = None
 
 
 class Wording(Shared):
@@ -122,15 +125,28 @@ class Passed(NamedTuple):
     numbers: bytes
 
 
+class Traced(NamedTuple):
+    """What a followed request prints, and the ids of its span."""
+
+    printed: Printed
+    ids: Ids
+
+    @property
+    def templates(self) -> tuple[LogTemplate, ...]:
+        """Of its lines."""
+        return tuple(template for template in self.printed.log if template.begins == self.printed.begins)
+
+
 class RequestLines(LazyLines):
     """What a server prints in a tick, (`since_ns`, `t_ns`].
 
     Args:
         began: ticks whose requests may print something now.
-        key: of the details of requests that were followed; `passed`: those.
+        key: of the details of requests of followed queues; `passed`: those.
+        traced: of requests that were followed one by one.
     """
 
-    __slots__ = ("_began", "_key", "_passed", "_since_ns", "_t_ns", "_wording")
+    __slots__ = ("_began", "_key", "_passed", "_since_ns", "_t_ns", "_traced", "_wording")
 
     def __init__(
         self,
@@ -140,6 +156,7 @@ class RequestLines(LazyLines):
         began: tuple[Began, ...],
         key: int = 0,
         passed: tuple[Passed, ...] = (),
+        traced: tuple[Traced, ...] = (),
     ) -> None:
         self._since_ns = since_ns
         self._t_ns = t_ns
@@ -147,11 +164,12 @@ class RequestLines(LazyLines):
         self._began = began
         self._key = key
         self._passed = passed
+        self._traced = traced
 
     def __reduce__(self):  # type: ignore[no-untyped-def]  # a tuple of all arguments
         return (
             RequestLines,
-            (self._since_ns, self._t_ns, self._wording, self._began, self._key, self._passed),
+            (self._since_ns, self._t_ns, self._wording, self._began, self._key, self._passed, self._traced),
         )
 
     @property
@@ -165,6 +183,8 @@ class RequestLines(LazyLines):
         return sum(requests * len(log) for requests, log in self._counted())  # integers
 
     def _counted(self) -> Iterator[tuple[int, tuple[LogTemplate, ...]]]:
+        for traced in self._traced:
+            yield 1, traced.templates
         for each in self._passed:
             yield len(each.numbers) // 8, each.templates
         newest = self._began[-1] if self._began and self._began[-1].t_ns == self._t_ns else None
@@ -182,7 +202,9 @@ class RequestLines(LazyLines):
     def _logs(self) -> Iterator[tuple[LogTemplate, ...]]:
         """What its requests may print."""
         return chain(
-            (log for began in self._began for log in began.logs()), (passed.templates for passed in self._passed)
+            (log for began in self._began for log in began.logs()),
+            (passed.templates for passed in self._passed),
+            (traced.templates for traced in self._traced),
         )
 
     @property
@@ -198,7 +220,7 @@ class RequestLines(LazyLines):
 
     def lines(self, last: int | None = None, needle: str = "") -> list[LogLine]:
         """The lines, in order of time; or at least the `last` ones, and those that contain `needle`."""
-        moments = sorted(chain(self._drawn(needle), self._known(needle)), key=_instant)
+        moments = sorted(chain(self._drawn(needle), self._known(needle), self._followed()), key=_instant)
         if last is not None:
             moments = moments[max(0, len(moments) - last) :]
         return [
@@ -206,8 +228,18 @@ class RequestLines(LazyLines):
             for moment in moments
             for whole in [self._wording.text(moment.template, moment.spoken)]
             if whole
-            for text in whole.split("\n")
+            for text in (correlated(whole, moment.ids) if moment.ids is not None else whole).split("\n")
         ]
+
+    def _followed(self) -> Iterator[Moment]:
+        """Lines of requests that were followed one by one."""
+        for traced in self._traced:
+            one, pod = traced.printed, self._wording.pod
+            for place, template in enumerate(traced.templates):
+                took = one.t_ns - one.start_ns
+                at = min(one.t_ns + place * STEP_NS, self._t_ns) if one.begins else one.t_ns
+                if one.begins or took > template.above_ns:
+                    yield Moment(at, template, Spoken(at, took, one.key, one.status, one.cause, pod), traced.ids)
 
     def _drawn(self, needle: str) -> Iterator[Moment]:
         """Every request that might print what is looked for is drawn; what it prints in this tick counts."""

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcluster.engine.streams import mix, uniform_run
-from simcluster.models.apps.logs import Began, Passed, RequestLines, Wording
+from simcluster.models.apps.logs import Began, Passed, RequestLines, Traced, Wording
 from simcluster.models.apps.openrequests import OpenRequests
+from simcluster.models.tracing.correlation import Ids
 from simcluster.models.traffic.cluster.operations import LogTemplate, OperationSpec
 from simcluster.models.traffic.cluster.server import Failed, Followed, Happened, Served
+from simcluster.models.traffic.exemplars.spans import Printed
 from simcluster.telemetry.logs import LogFile
 
 Index = NDArray[np.int64]
@@ -33,6 +35,28 @@ class RequestWriter:
         self._open: list[tuple[int, Began]] = []  # with the instant at which the last one ends
         self._inside: dict[str, tuple[OperationSpec, OpenRequests]] = {}
         self._numbers = 0
+        self._traced: list[Traced] = []
+        #: Requests known by name that have ended, and that have begun, for which as many others are left out.
+        self._owed: dict[tuple[LogTemplate, ...], int] = {}
+        self._begun: dict[tuple[LogTemplate, ...], int] = {}
+
+    def follow(self, printed: Printed, ids: Ids) -> None:
+        """A request that is known by name prints something; it is one of those of which a tick tells."""
+        traced = Traced(printed, ids)
+        if traced.templates:
+            self._traced.append(traced)
+        owed, log = (self._begun, traced.templates) if printed.begins else (self._owed, printed.log)
+        owed[log] = owed.get(log, 0) + 1
+
+    def _unnamed(self, happened: Happened) -> Happened:
+        """What a tick told, without the requests that are known by name."""
+        if not self._owed:
+            return happened
+        served = [each._replace(requests=_left(self._owed, each.log, each.requests)) for each in happened.served]
+        failed = [each._replace(calls=_left(self._owed, each.call.log, each.calls)) for each in happened.failed]
+        return Happened(
+            [each for each in served if each.requests], [each for each in failed if each.calls], happened.followed
+        )
 
     def began(self, t_ns: int, span_ns: int, served: Sequence[Served], failed: Sequence[Failed]) -> Began:
         """Requests that began before an instant, as they will be drawn."""
@@ -41,6 +65,9 @@ class RequestWriter:
     def write(self, t_ns: int, span_ns: int, wording: Wording, happened: Happened) -> bool:
         """A tick is over; whether requests that began in it, or before, will print something later."""
         since_ns = self._written_ns if self._open else t_ns - span_ns
+        happened = self._unnamed(happened)
+        if not happened.followed:
+            self._begun = {}  # of requests that are drawn whole a begin alone is not left out
         if happened.served or happened.failed:
             began = self.began(t_ns, span_ns, happened.served, happened.failed)
             self._open.append((began.last_ns, began))
@@ -49,10 +76,12 @@ class RequestWriter:
             passed = self._follow(t_ns - span_ns, t_ns, happened.followed)
         elif self._inside:
             passed = self._leave(t_ns - span_ns, t_ns)
-        if self._open or passed:
+        traced = tuple(each for each in self._traced if each.printed.t_ns <= t_ns)
+        if self._open or passed or traced:
             pending = tuple(began for _, began in self._open)
-            lines = RequestLines(since_ns, t_ns, wording, pending, self._key, tuple(passed))
+            lines = RequestLines(since_ns, t_ns, wording, pending, self._key, tuple(passed), traced)
             self._log.write_lazily(t_ns, lines)
+        self._traced = [each for each in self._traced if each.printed.t_ns > t_ns]
         self._written_ns = t_ns
         self._open = [each for each in self._open if each[0] > t_ns]
         return bool(self._open)
@@ -67,7 +96,8 @@ class RequestWriter:
             self._numbers += each.arrived
             opening = tuple(template for template in each.operation.log if template.begins)
             if opening and each.arrived:
-                starts, numbers = (column.tobytes() for column in begun)
+                left = _left(self._begun, opening, each.arrived)
+                starts, numbers = (column[:left].tobytes() for column in begun)
                 passed.append(Passed(opening, each.operation.status, None, starts, b"", numbers))
             passed += self._ended(each, inside, key, since_ns, t_ns)
             if each.inside >= 0:
@@ -89,7 +119,8 @@ class RequestWriter:
         ]:
             here, templates = group == place, _closing(log)
             if templates and here.any():
-                columns = (column[here].tobytes() for column in (starts, ends, numbers))
+                left = _left(self._owed, log, int(np.count_nonzero(here)))
+                columns = (column[here][:left].tobytes() for column in (starts, ends, numbers))
                 found.append(Passed(templates, status, cause, *columns))
         return found
 
@@ -97,13 +128,14 @@ class RequestWriter:
         """Calls that failed though their requests went on."""
         found = []
         for place, failed in enumerate(each.failed):
-            if failed.call.required or not failed.calls:
+            calls = 0 if failed.call.required else _left(self._owed, failed.call.log, failed.calls)
+            if not calls:
                 continue
-            drawn = uniform_run(mix(key, place), failed.calls)
+            drawn = uniform_run(mix(key, place), calls)
             ends = since_ns + 1 + (drawn * (t_ns - since_ns)).astype(np.int64)
             starts = ends - math.floor(failed.before.mean + failed.after_ns)
-            numbers = np.arange(self._numbers, self._numbers + failed.calls, dtype=np.int64)
-            self._numbers += failed.calls
+            numbers = np.arange(self._numbers, self._numbers + calls, dtype=np.int64)
+            self._numbers += calls
             columns = (column.tobytes() for column in (starts, ends, numbers))
             found.append(Passed(failed.call.log, each.operation.status, failed.cause, *columns))
         return found
@@ -120,6 +152,16 @@ class RequestWriter:
                 passed.append(Passed(templates, operation.status, None, *columns))
         self._inside = {}
         return passed
+
+
+def _left(owed: dict[tuple[LogTemplate, ...], int], log: tuple[LogTemplate, ...], count: int) -> int:
+    """How many of so many requests nobody knows by name."""
+    known = min(owed.get(log, 0), count) if owed else 0
+    if known:
+        owed[log] -= known
+        if not owed[log]:
+            del owed[log]
+    return count - known
 
 
 def _closing(log: tuple[LogTemplate, ...]) -> tuple[LogTemplate, ...]:

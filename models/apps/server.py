@@ -23,10 +23,11 @@ from simcluster.models.apps.startup import StartupWords
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program
-from simcluster.models.tracing.tracer import tracer_of
+from simcluster.models.tracing.tracer import ProcessTracer, tracer_of
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.operations import ServiceSpec
 from simcluster.models.traffic.cluster.server import Happened, Server
+from simcluster.models.traffic.exemplars.spans import Printed
 from simcluster.models.traffic.graph.skin import Line
 
 #: Start-up work is accounted in slices of at most this, because the machine's speed changes.
@@ -186,6 +187,12 @@ class ServerProgram(Program):
         if self._self_report is not None:
             self._self_report.count(t_ns, happened)
         return self._writer.write(t_ns, span_ns, self.wording(), happened)
+
+    def log_followed(self, printed: Printed) -> None:
+        """Lines with ids of a span, instead of as many of which nobody knows more."""
+        tracer = self.server.tracer if self.server is not None else None
+        if isinstance(tracer, ProcessTracer):
+            self._writer.follow(printed, tracer.ids(printed.context))
 
     def wording(self) -> Wording:
         """How it words its lines."""

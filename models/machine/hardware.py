@@ -26,6 +26,7 @@ from simcluster.models.machine.shell.files import ERROR_TEXTS, Layer
 from simcluster.models.machine.storage import TMPFS, Disk, FileSystem, MountTable, Storage, Usage
 from simcluster.models.machine.storage.usage import RESERVED_KIB, TOTAL_INODES, TOTAL_KIB, root_base
 from simcluster.models.machine.units import UnitTable
+from simcluster.telemetry.logs import LogFile
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -102,6 +103,7 @@ class Hardware(ABC):
         self.host_memory = 0  # bytes of processes that are no containers
         self.identity = _identity(sim, name)
         self.log = Journal()
+        self.program_logs: dict[str, LogFile] = {}  # by path: files to which programs append lines for good
         self.sel = SystemEventLog()
         self.files = HostFiles(sim)
         self.files.write(chrony.CONFIG, chrony.CONFIG_TEXT)

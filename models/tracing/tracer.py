@@ -16,9 +16,10 @@ from simcluster.models.apps.reaching import reach
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.network import Network
 from simcluster.models.tracing import jaegerclient, opentelemetry
+from simcluster.models.tracing.correlation import CORRELATING, Ids
 from simcluster.models.tracing.settings import Library, Tracing, name_of, set_up
 from simcluster.models.traffic.cluster.operations import CallSpec
-from simcluster.models.traffic.exemplars.spans import Finished
+from simcluster.models.traffic.exemplars.spans import Context, Finished
 from simcluster.telemetry.traces.span import Log, Source, Span, Tags
 
 #: A library that sends datagrams: of what the way loses it hears nothing.
@@ -41,6 +42,7 @@ class ProcessTracer(Parted):
         self.behaviour, self.tracing, self.library = behaviour, tracing, library
         self.ratio = library.ratio
         self.wide = tracing.sdk != _BY_DATAGRAM
+        self.correlates = tracing.sdk in CORRELATING
         self.dropped = 0
         self.source = self._source()
         self._ended: list[Finished] = []
@@ -51,6 +53,10 @@ class ProcessTracer(Parted):
     def notes(self, call: CallSpec) -> bool:
         """Whether a call has a span of its own."""
         return call.env.partition("#")[0] in self.tracing.calls
+
+    def ids(self, context: Context) -> Ids:
+        """Of a span, as lines of the log have them."""
+        return Ids(self.tracing.sdk, _trace_id(context), f"{context.span:016x}", self.library.service)
 
     def end(self, span: Finished) -> None:
         """Keep it for the next report."""
@@ -122,7 +128,7 @@ class ProcessTracer(Parted):
         if ended.cause is not None:
             words = jaegerclient if self.tracing.sdk == _BY_DATAGRAM else opentelemetry
             logs = words.logs_of(ended, self.behaviour.protocol, end_us)
-        trace = f"{mix(context.trace, 0):016x}{context.trace:016x}" if context.wide else f"{context.trace:016x}"
+        trace = _trace_id(context)
         parent = f"{ended.parent:016x}" if ended.parent else ""
         start_us, took_us = unix_us(ended.start_ns), (ended.end_ns - ended.start_ns) // MICROSECOND
         return Span(trace, f"{context.span:016x}", parent, self.source, known[0], start_us, took_us, known[1], logs)
@@ -144,6 +150,10 @@ class ProcessTracer(Parted):
         known = self.behaviour.operations.get(ended.operation.name)
         method, path = (known.method, known.path or known.shown_path) if known is not None else ("GET", "/")
         return name_of(self.tracing.server, ended.operation.name, method, path), path, method
+
+
+def _trace_id(context: Context) -> str:
+    return f"{mix(context.trace, 0):016x}{context.trace:016x}" if context.wide else f"{context.trace:016x}"
 
 
 def tracer_of(

@@ -52,6 +52,9 @@ class Api(Serving):
                 if authorizer is not None and MASTERS not in request.user.groups:
                     authorizer.admit(request)
             except ApiError as error:
+                if self.audit.log is not None and request.method != "GET":
+                    found = route(self.resources, request.path)
+                    self.audit.note(request, None if isinstance(found, Unrouted) else found, error.code, error.status())
                 return Response(error.code, error.status(), headers=NO_SNIFF)
             return self._serve(request)
         except ApiError as error:
@@ -67,8 +70,10 @@ class Api(Serving):
             response = self._serve_resource(request, found)
         except ApiError as error:
             self.served.count(request, found, error.code)
+            self.audit.note(request, found, error.code, error.status())
             raise
         self.served.count(request, found, response.code)
+        self.audit.note(request, found, response.code)
         return response
 
     def _serve_resource(self, request: Request, found: Route) -> Response:

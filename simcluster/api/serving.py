@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 
 from simcluster.api.admission.chain import AdmissionChain
 from simcluster.api.admission.plugin import Cluster
+from simcluster.api.audit import Audit
 from simcluster.api.authorization.authorizer import Authorizer
 from simcluster.api.backends import ComponentProbe, KubeletProxy, MetricsSource, ProxyTransport, WebhookBackend
 from simcluster.api.registry.expiry import EventExpiry
@@ -39,7 +40,7 @@ class Serving(ABC):
         metrics: metrics-server; None if the cluster has none.
         proxy: reaches what stands behind `.../proxy`; None if there is no network.
         components: asked for the health of the control plane; None says all is well.
-        served: how many writes were answered.
+        served: how many writes were answered; audit: who asked for them.
         pod_models: remembers pods of which others are copies.
         status_fields: remembers whose the fields of statuses are.
         address: host and port under which clients reach the server; empty if nobody has said.
@@ -59,6 +60,7 @@ class Serving(ABC):
         self.proxy: ProxyTransport | None = None
         self.components: ComponentProbe | None = None
         self.served = ServedRequests()
+        self.audit = Audit()
         self.pod_models = PodModels(self.store, identities)
         self.status_fields = StatusFields()
         self.address = ""

@@ -21,6 +21,7 @@ from simcluster.models.machine.container import Container
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.telemetry.klog import ComponentLog, klog_line, klog_text
+from simcluster.telemetry.logs import LogFile
 from simcluster.telemetry.metrics.columns import Samples
 from simcluster.world import apimetrics, etcdmetrics
 from simcluster.world.apigate import ETCD_TIMEOUT, GatedApi
@@ -168,6 +169,13 @@ def _flag_problem(container: Container) -> str:
             why = f"open {value}: no such file or directory"
             return klog_line("E", container.sim.now, 1, "run.go:72", "command failed", err=why)
     return ""
+
+
+def _flag(container: Container, name: str) -> str:
+    """Value of a flag, empty if it is not given."""
+    words = (*container.spec.command, *container.spec.args)
+    given = [word.partition("=")[2] for word in words if word.startswith(f"--{name}=")]
+    return given[-1] if given else ""
 
 
 def verbosity_of(container: Container) -> int:
@@ -401,6 +409,7 @@ class ApiServer(Component):
         self.api.log.attach(container.write, verbosity_of(container))
         self.api.log.text("I", "options.go:228", f"external host was not specified, using {container.machine.address}")
         self.api.log.note("server.go:142", "Version:", version=KUBERNETES)
+        self._audit(container)
         if not self._seen:
             self._seen = True
             self._begin(container)
@@ -412,11 +421,22 @@ class ApiServer(Component):
         super().ended(container)
         if not self.processes:
             self.api.log.detach()
+            self.api.audit.close()
         if not self.processes and self.api.serving:
             self.api.serving = False
             self.identity.end()
             self.service.end()
             self.changed()
+
+    def _audit(self, container: Container) -> None:
+        """Open the audit log that its flags name."""
+        machine, path = container.machine, _flag(container, "audit-log-path")
+        policy = machine.files.find(_flag(container, "audit-policy-file") or "/")
+        if not path or policy is None:
+            self.api.audit.close()
+            return
+        log = container.log if path == "-" else machine.program_logs.setdefault(path, LogFile())
+        self.api.audit.open(log, policy.text, self.sim, machine.address)
 
     def leapt(self, idle: Idle) -> None:
         """Events have expired, and the one that serves has renewed its Lease."""

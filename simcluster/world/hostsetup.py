@@ -33,6 +33,24 @@ staticPodPath: /etc/kubernetes/manifests
 """
 
 
+#: Who changed what, without what components of the cluster do by themselves.
+_AUDIT = """apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  userGroups: ["system:nodes", "system:serviceaccounts:kube-system"]
+- level: None
+  users: ["system:kube-scheduler", "system:kube-controller-manager", "system:apiserver"]
+- level: None
+  resources:
+  - {group: "", resources: [events]}
+  - {group: events.k8s.io}
+  - {group: coordination.k8s.io, resources: [leases]}
+- level: Metadata
+"""
+
+
 def host_files(machine: Machine, address: str) -> None:
     """What every node has. `address` is the API server's host and port."""
     files, identity = machine.files, machine.identity
@@ -52,6 +70,7 @@ def control_plane_files(machine: Machine, address: str, manifests: dict[str, str
     key = machine.sim.stream("pki", machine.name)
     secret = key.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 64)
     files.make_folder("/etc/kubernetes/pki/etcd", parents=True)
+    files.write("/etc/kubernetes/audit-policy.yaml", _AUDIT)
     for name in _CERTIFICATES:
         kind = "RSA PRIVATE KEY" if name.endswith(".key") else "PUBLIC KEY" if name.endswith(".pub") else "CERTIFICATE"
         files.write(f"/etc/kubernetes/pki/{name}", f"-----BEGIN {kind}-----\n{secret}\n-----END {kind}-----\n")

@@ -14,7 +14,7 @@ class SpanNotes:
         found: host of the caller's or the server's container, and the span; `told_ns`: when each was told.
     """
 
-    wide = False
+    wide = correlates = False
 
     def __init__(self, traffic: TrafficEngine, ratio: float = 1.0, per_second: float = 20.0) -> None:
         self.traffic, self.ratio = traffic, ratio

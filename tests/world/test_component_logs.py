@@ -59,6 +59,33 @@ def test_what_was_synced_bound_and_allocated_is_there(world: World) -> None:
     assert f'"allocated clusterIPs" service="default/web" clusterIPs={{"IPv4":"{address}"}}' in server
 
 
+def test_the_audit_log_says_who_changed_what(world: World) -> None:
+    run, path = world.kubectl().run, "/var/log/kubernetes/audit.log"
+    run("create deployment web --image=nginx")
+    run("delete configmap nothing --as=eve")
+    run("get pods")
+    world.run_for(20 * SECOND)
+    events = [json.loads(line) for line in shell(world, f"cat {path}").splitlines()]
+    made, refused = events[-2:]
+    assert (made["verb"], made["user"]["username"], made["responseStatus"]["code"]) == (
+        "create",
+        "kubernetes-admin",
+        201,
+    )
+    assert made["objectRef"] == {
+        "resource": "deployments", "namespace": "default", "name": "web", "apiGroup": "apps", "apiVersion": "v1",
+    }  # fmt: skip
+    assert (refused["verb"], refused["user"]["username"]) == ("delete", "eve")
+    assert refused["annotations"]["authorization.k8s.io/decision"] == "forbid"
+    assert refused["responseStatus"]["reason"] == "Forbidden"
+    assert not any(event["user"]["username"].startswith("system:node") for event in events)
+    manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+    shell(world, f"sed -i /audit-log-path/d {manifest}")
+    world.run_for(MINUTE)
+    run("delete deployment web")
+    assert len(shell(world, f"cat {path}").splitlines()) == len(events)
+
+
 def test_a_sync_that_fails_is_said_in_the_controllers_words(world: World) -> None:
     quota: Json = {
         "apiVersion": "v1",

@@ -426,7 +426,7 @@ class TrafficEngine:
             self._evaluate()
         if self._stride > 1:
             self._fleet.meter()
-        counted = hot.run(self._plan, now, self._ticks, (self.accounts, self.requests))
+        counted = hot.run(self._plan, now, self._ticks, (self.accounts, self.requests), self._latencies)
         if self.caches:
             owners = hot.wiring.first_servers()
             self._stale = self.caches.take_back(self._plan, hot.live.engine.caches, owners) or self._stale
@@ -527,7 +527,9 @@ class TrafficEngine:
             for i in sorted(dict.fromkeys([*flow.served, *flow.failed, *flow.followed]))
         ]
         known = {server.container.container_id: None for server, _ in happened_at}
-        happened_at += [(server, NOTHING) for server in self._printing if server.container.container_id not in known]
+        printing = {server.container.container_id: server for server in self._printing}
+        printing |= self.exemplars.printing(now)
+        happened_at += [(server, NOTHING) for name, server in printing.items() if name not in known]
         self._printing = [
             server
             for server, happened in happened_at

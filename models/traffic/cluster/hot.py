@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simcluster.engine import Shared
 from simcluster.engine.streams import uniform_at, uniforms_at
 from simcluster.models.traffic.aggregate.live import LiveTraffic, LoadCounts, Tally
 from simcluster.models.traffic.cluster.accounts import Accounts, Requests
@@ -29,7 +28,6 @@ from simcluster.models.traffic.cluster.causes import (
     KIND_INDEX,
     RESET,
     STATUS,
-    TIMEOUT,
     UNCONNECTED,
     Cause,
 )
@@ -37,11 +35,12 @@ from simcluster.models.traffic.cluster.distribution import Component, Durations,
 from simcluster.models.traffic.cluster.evaluation import failed_after, time_before
 from simcluster.models.traffic.cluster.fleet import Fleet, Seen
 from simcluster.models.traffic.cluster.flow import Flow
+from simcluster.models.traffic.cluster.hottable import Table
 from simcluster.models.traffic.cluster.nodes import Edge, Node
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.queueing import service_time
 from simcluster.models.traffic.cluster.server import Failed, Followed, Server
-from simcluster.models.traffic.cluster.statistics import Containers, Latencies, LoadRecord, PodTable, packed
+from simcluster.models.traffic.cluster.statistics import Latencies, LoadRecord, PodTable, packed
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.cluster.wiring import Wiring, load_name, ticks_of
 from simcluster.models.traffic.graph.histogram import Histogram
@@ -111,7 +110,7 @@ class HotTraffic:
 
     def _index(self) -> None:
         layout = self.live.engine.layout
-        self.table = _Table(self.wiring, self.live, self.fleet)
+        self.table = Table(self.wiring, self.live, self.fleet)
         self._cores = np.zeros(layout.pods)  # as the engine was told; 0: not yet
         self.latencies = Latencies()
 
@@ -209,12 +208,16 @@ class HotTraffic:
                 return True
         return False
 
-    def run(self, plan: Plan, now_ns: int, tick: int, open_: tuple[Accounts, Requests]) -> HotFlow:
-        """Run up to an instant and tell what happened since the last one, `open_` being what is under way."""
+    def run(self, plan: Plan, now_ns: int, tick: int, open_: tuple[Accounts, Requests], laws: Latencies) -> HotFlow:
+        """Run up to an instant and tell what happened since the last one.
+
+        Args:
+            open_: what is under way; laws: of the plan's edges as last evaluated.
+        """
         self.rates()
         self.speeds()
         self.live.advance(now_ns)
-        counted = _Telling(self, plan, self.live.tally(), tick, open_).flow()
+        counted = _Telling(self, plan, self.live.tally(), tick, open_, laws).flow()
         self.latencies = counted.latencies
         return counted
 
@@ -228,94 +231,14 @@ def own_speed(server: Server, cores: float) -> float:
     return cost / service_time(cost, quota) if cost > 0 else 1.0
 
 
-class _Table(Shared):
-    """The parts of a wiring as index arrays; `rows` and `pods` are the same containers in the plan and the engine."""
-
-    def __init__(self, wiring: Wiring, live: LiveTraffic, fleet: Fleet) -> None:
-        parts, graph = wiring.parts, live.engine.graph
-        self.keys = list(dict.fromkeys((part.caller, part.callee) for part in parts))
-        key_row = {key: row for row, key in enumerate(self.keys)}
-        self.callees = list(dict.fromkeys(callee for _, callee in self.keys))
-        callee_row = {callee: row for row, callee in enumerate(self.callees)}
-        self.callee_of = np.array([callee_row[callee] for _, callee in self.keys], dtype=np.int64)
-        nobody = len(self.keys)
-        self.key_of = np.array(
-            [
-                key_row.get(
-                    (e.caller_name, f"{graph.nodes[e.child].service_name}/{graph.nodes[e.child].operation}"), nobody
-                )
-                for e in graph.edges
-            ],
-            dtype=np.int64,
-        )
-        self._places(wiring, live, fleet)
-        self.edge = np.array([part.edge for part in parts], dtype=np.int64)
-        self.key = np.array([key_row[part.caller, part.callee] for part in parts], dtype=np.int64)
-        self.calls = np.array([part.calls for part in parts])
-        self.inner = np.array([bool(part.container) for part in parts], dtype=bool)
-        row_of = {name: row for row, name in enumerate(self.containers)}
-        self.container = np.array([row_of.get(part.container, 0) for part in parts], dtype=np.int64)
-        nobody = len(self.callees)
-        self.caller_operation = np.array([callee_row.get(p.caller_operation, nobody) for p in parts], dtype=np.int64)
-        self.tells = {i: None for i, node in enumerate(wiring.plan.nodes) if _tells(wiring.plan, node)}
-        self._words(wiring)
-
-    def _places(self, wiring: Wiring, live: LiveTraffic, fleet: Fleet) -> None:
-        """Containers: in the groups of the wiring, in the engine, in the plan."""
-        self.containers, groups, alike = [""], [0], [1.0]
-        for number, names in enumerate(wiring.pods.values(), start=1):
-            self.containers += names
-            groups += [number] * len(names)
-            alike += [1.0 / len(names)] * len(names)
-        self.groups = len(wiring.pods) + 1
-        self.group_of = np.array(groups, dtype=np.int64)
-        self.alike = np.array(alike)
-        pod_of = {name: pod for pod, name in enumerate(live.engine.layout.pod_names)}
-        none = len(pod_of)
-        self.pod_of_container = np.array([pod_of.get(name, none) for name in self.containers], dtype=np.int64)
-        known = [
-            (row, pod_of[server.container.container_id])
-            for row, server in enumerate(fleet.servers)
-            if server.container.container_id in pod_of
-        ]
-        self.rows = np.array([row for row, _ in known], dtype=np.int64)
-        self.pods = np.array([pod for _, pod in known], dtype=np.int64)
-        self.row_of = {row: place for place, (row, _) in enumerate(known)}
-        self.names = Containers(fleet.servers[row].container.container_id for row, _ in known)
-
-    def _words(self, wiring: Wiring) -> None:
-        """Of every edge: kinds of its failures, the time-out of its calls, its latency as last evaluated."""
-        edges = wiring.plan.edges
-        dead = {part.edge: part.kind for part in wiring.parts if part.kind}
-        kinds = []
-        for edge in edges:
-            silent = any(
-                t.kind == TIMEOUT or (t.toll is not None and t.toll.lost > t.toll.starved) for t in edge.targets
-            )
-            kinds.append((TIMEOUT if silent else DEADLINE, dead.get(edge.index) or RESET, STATUS, BROKEN))
-        self.kinds = np.array([[KIND_INDEX[kind] for kind in row] for row in kinds], dtype=np.int32).reshape(-1, 4)
-        self.limit = np.array([float(edge.call.timeout_ns) for edge in edges])
-        self.mean = np.array([edge.latency.mean for edge in edges])
-        self.variance = np.array([edge.latency.variance for edge in edges])
-
-
-def _tells(plan: Plan, node: Node) -> bool:
-    """Whether requests of a node leave lines in a log."""
-    server = plan.servers[node.server]
-    if server.logger is None:
-        return False
-    return (
-        server.counts is not None
-        or bool(node.operation.log)
-        or any(call.log for step in node.operation.steps for call in step)
-    )
-
-
 class _Telling:
     """One period in the terms of the plan."""
 
-    def __init__(self, hot: HotTraffic, plan: Plan, tally: Tally, tick: int, open_: tuple[Accounts, Requests]) -> None:
+    def __init__(
+        self, hot: HotTraffic, plan: Plan, tally: Tally, tick: int, open_: tuple[Accounts, Requests], laws: Latencies
+    ) -> None:
         self._hot = hot
+        self._laws = laws
         self._wiring = hot.wiring
         self._plan = plan
         self._tally = tally
@@ -337,7 +260,8 @@ class _Telling:
         flow = Flow(sent.tolist() if self._hot.table.tells else [], failures, [], {}, {}, {}, {}, {})
         if self._hot.table.tells:
             self._serve(flow)
-        loads = {name: self._load(name) for name in self._wiring.loads}
+        latencies = self._latencies()
+        loads = {name: self._load(name, ok, latencies) for name in self._wiring.loads}
         loads = {f"{self._wiring.loads[n].namespace}/{self._wiring.loads[n].name}": r for n, r in loads.items()}
         queues = PodTable(
             self._hot.table.names,
@@ -347,7 +271,7 @@ class _Telling:
         )
         counts, good = sent.astype(np.int32).tobytes(), ok.astype(np.int32).tobytes()
         bad = packed([each[:3] for each in failures])
-        return HotFlow(counts, good, bad, flow, loads, queues, self._hot.table.rows, seen, self._latencies())
+        return HotFlow(counts, good, bad, flow, loads, queues, self._hot.table.rows, seen, latencies)
 
     def _spread(self) -> Array:
         """Every edge of the graph stands for calls of many containers: they share by what they served.
@@ -379,8 +303,7 @@ class _Telling:
         flying = np.bincount(table.key_of, self._in_flight, keys + 1)[:keys]
         took = self._tally.edges[0] * engine.outcomes.latency * (engine.tick_ns * 1e-9 / seconds)
         inside = np.bincount(table.key_of, took, keys + 1)[:keys]
-        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
-        troubled = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        troubled = self._troubled()
         most = np.where(troubled, flying, np.ceil(inside))
         there = (self._accounts.open + sent)[table.edge].astype(np.float64)
         sums = np.bincount(table.key, there, keys)[table.key]
@@ -388,6 +311,14 @@ class _Telling:
         edges = len(self._plan.edges)
         doubtful: NDArray[np.bool_] = np.bincount(table.edge, troubled[table.key], edges) > 0.0
         return np.bincount(table.edge, part, edges).astype(np.float64), doubtful
+
+    def _troubled(self) -> NDArray[np.bool_]:
+        """Of which edges of the engine calls fail now, or rather fail than succeed."""
+        table, engine = self._hot.table, self._hot.live.engine
+        bad = np.add.reduce(self._tally.edges[2:6], axis=0) + (engine.outcomes.quality < SURE)
+        keys = len(table.keys)
+        found: NDArray[np.bool_] = np.bincount(table.key_of, bad, keys + 1)[:keys] > 0.0
+        return found
 
     def _failures(self, failed: NDArray[np.int64]) -> list[tuple[int, int, int, float]]:
         """Edge, kind and count; they are known now."""
@@ -524,7 +455,7 @@ class _Telling:
         nodes: list[Node] = [self._plan.nodes[t.node] for t in edge.targets if t.node >= 0]
         return [below for node in nodes for step in node.steps for below in step]
 
-    def _load(self, name: str) -> LoadRecord:
+    def _load(self, name: str, ok: NDArray[np.int64], latencies: Latencies) -> LoadRecord:
         counts: LoadCounts = self._tally.loads[name]
         dead = next((p.kind for p in self._wiring.parts if p.caller == name and p.kind), "")
         words = {"timeout": DEADLINE, "rejected": dead or RESET, "error": STATUS, "refused": BROKEN}
@@ -545,7 +476,11 @@ class _Telling:
         failed = [(words[kind], whole[kind]) for kind in words]
         record = self._requests.settle(identity, whole["begun"], whole["attempts"], failed, flying)
         edges = dict.fromkeys(part.edge for part in self._wiring.parts if part.caller == name and not part.container)
-        return _with_latencies(record, counts.latency, [self._plan.edges[edge].latency for edge in edges])
+        parts = [Component(int(ok[edge]), latencies[edge]) for edge in edges]
+        if not any(part.requests for part in parts):  # all of them were counted on their edges before
+            shares = [math.ceil(record.ok * self._plan.edges[edge].call.count) for edge in edges]
+            parts = [Component(share, latencies[edge]) for share, edge in zip(shares, edges, strict=True)]
+        return _with_latencies(record, counts.latency, parts)
 
     def _flying(self, name: str) -> int:
         """Requests of users that are under way, as `_bounds` says of calls."""
@@ -562,7 +497,9 @@ class _Telling:
     def _latencies(self) -> Latencies:
         """Mean and variance of what succeeded, by the callee's sojourn and no longer than the time-out.
 
-        While hardly anything changes they are those of the last period.
+        Where nothing fails the laws of the plan hold, which know of links and, since servers publish them, of waits;
+        unless queues have grown since they were evaluated. While hardly anything changes they are those of the last
+        period.
         """
         engine, table = self._hot.live.engine, self._hot.table
         by_key = np.zeros(len(table.keys) + 1)
@@ -571,8 +508,10 @@ class _Telling:
         limits = table.limit[table.edge]
         took = np.minimum(np.maximum(known, 1.0), limits)
         room = np.maximum(0.0, limits - took) / 3.0
-        mean, variance = table.mean.copy(), table.variance.copy()
-        there = known > 0.0
+        laws = self._laws if len(self._laws) == len(table.mean) else None
+        mean, variance = (table.mean, table.variance) if laws is None else (laws.means, laws.variances)
+        mean, variance = mean.copy(), variance.copy()
+        there = (known > 0.0) & (self._troubled()[table.key] | (took > mean[table.edge]))
         mean[table.edge[there]] = took[there]
         before = self._hot.latencies
         if len(before) == len(mean) and bool((np.abs(mean - before.means) <= NOTICEABLE_LATENCY * mean).all()):
@@ -581,13 +520,13 @@ class _Telling:
         return Latencies(mean, variance)
 
 
-def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Latency]) -> LoadRecord:
-    """What those who succeeded met; while nobody knows what single requests met, as the plan says."""
-    if not record.ok:
-        return record
+def _with_latencies(record: LoadRecord, seen: Histogram, laws: list[Component]) -> LoadRecord:
+    """What those who succeeded met; while nobody knows what single requests met, by the laws of their edges.
+
+    Whole requests are counted when parts make them up: those who were seen may be counted a little later.
+    """
     if not seen.count:
-        each = record.ok // max(1, len(laws))
-        return record._replace(laws=tuple(Component(max(1, each), law) for law in laws))
+        return record._replace(laws=tuple(each for each in laws if each.requests > 0)) if record.ok else record
     return record._replace(bins=array("i", [n for pair in sorted(seen.bins.items()) for n in pair]).tobytes())
 
 

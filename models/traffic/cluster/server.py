@@ -30,7 +30,7 @@ from simcluster.models.traffic.cluster.queueing import (
 if TYPE_CHECKING:
     from simcluster.models.traffic.cluster.demand import Expected
     from simcluster.models.traffic.cluster.distribution import Durations, Latency
-    from simcluster.models.traffic.exemplars.spans import Tracer
+    from simcluster.models.traffic.exemplars.spans import Printed, Tracer
 
 #: Ticks that the moving average of what arrives remembers at least (it forgets half in 4), the number of
 #: requests that it remembers where so many do not come in that time, and the most ticks.
@@ -132,6 +132,9 @@ class RequestLogger(Protocol):
 
     def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
         """The tick of `span_ns` that ends at `t_ns`; whether requests of it will print something later."""
+
+    def log_followed(self, printed: Printed) -> None:
+        """One of the requests of which the next tick tells is known by name: what it prints."""
 
 
 class Complaint(Protocol):

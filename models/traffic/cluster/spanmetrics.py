@@ -2,7 +2,8 @@
 
 Every call that ends is a span of its caller (client) and, if it was served, one of its callee (server). Who is not
 instrumented has none of his own: users, data stores. Counts are those of the traffic's history; durations follow the
-laws by which the history keeps them, cumulated before they are rounded, so that buckets never run backwards. A call
+laws by which the history keeps them (those of users that were measured one by one, as measured), cumulated before they
+are rounded, so that buckets never run backwards. A call
 that timed out took its time-out, one that found nobody half a millisecond, one that was answered by an error as long as
 the others of its edge. Left out: spans inside of a service, those that a cut network loses on their way.
 """
@@ -19,7 +20,8 @@ from simcluster.models.traffic.cluster.causes import DEADLINE, DNS_TIMEOUT, KIND
 from simcluster.models.traffic.cluster.engine import TrafficEngine
 from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS
 from simcluster.models.traffic.cluster.nodes import Layout
-from simcluster.models.traffic.cluster.statistics import Latencies, Tick
+from simcluster.models.traffic.cluster.statistics import Latencies, LoadRecord, Tick
+from simcluster.models.traffic.graph.histogram import edges as bin_edges
 from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, counter, histogram, labels
 
 Array = NDArray[np.float64]
@@ -99,17 +101,21 @@ class Edges(Shared):
     Attributes:
         client, server: rows of spans that succeed; the next row is that of errors.
         timeouts_ns: after which a caller gives up.
+        users: edges by which users come, by their `namespace/name`.
     """
 
-    __slots__ = ("client", "server", "timeouts_ns")
+    __slots__ = ("client", "server", "timeouts_ns", "users")
 
-    def __init__(self, client: list[int], server: list[int], timeouts_ns: list[int]) -> None:
+    def __init__(
+        self, client: list[int], server: list[int], timeouts_ns: list[int], users: dict[str, list[int]]
+    ) -> None:
         self.client = np.array(client, dtype=np.int64)
         self.server = np.array(server, dtype=np.int64)
         self.timeouts_ns = timeouts_ns
+        self.users = users
 
-    def __reduce__(self) -> tuple[type[Edges], tuple[list[int], list[int], list[int]]]:
-        return (Edges, (self.client.tolist(), self.server.tolist(), self.timeouts_ns))
+    def __reduce__(self) -> tuple[type[Edges], tuple[list[int], list[int], list[int], dict[str, list[int]]]]:
+        return (Edges, (self.client.tolist(), self.server.tolist(), self.timeouts_ns, self.users))
 
 
 class SpanMeter:
@@ -132,6 +138,8 @@ class SpanMeter:
         #: time-out.
         self._places: dict[tuple[str, str, int, str], tuple[str, str, int]] = FlatDict()
         self._known: Layout | None = None
+        #: Users' requests that were measured one by one and are not counted yet: in the columns of a row, by users.
+        self._seen: dict[str, Array] = {}
         self._look()
 
     def advance(self, now_ns: int) -> None:
@@ -145,7 +153,11 @@ class SpanMeter:
                 self._count(layout, latencies, ended)
                 layout, latencies = tick.layout, tick.latencies
                 ended = np.zeros(len(layout), dtype=np.int64)
-            ended += np.frombuffer(tick.ok, dtype=np.int32)
+            fine = np.frombuffer(tick.ok, dtype=np.int32)
+            ended += fine
+            for name, record in tick.detail.loads.items():
+                if (record.bins or name in self._seen) and not record.laws and record.attempts == record.requests:
+                    self._measure(tick.layout, name, record, (fine, ended))
             if tick.failures:
                 self._fail(tick)
         self._count(layout, latencies, ended)
@@ -172,6 +184,32 @@ class SpanMeter:
             there = rows >= 0
             np.add.at(self._sums, rows[there], part[there])
 
+    def _measure(
+        self, layout: Layout, name: str, record: LoadRecord, counts: tuple[NDArray[np.int32], NDArray[np.int64]]
+    ) -> None:
+        """Requests of users of whom each is known by how long it took; they are no longer among those that ended.
+
+        They were seen at other ticks than they are counted: who is counted took as long as those who wait for that.
+        """
+        fine, ended = counts
+        edges = self._edges_of(layout)
+        seen = self._seen.setdefault(name, np.zeros(len(self.buckets.form)))
+        if record.bins:
+            numbers = np.frombuffer(record.bins, dtype=np.int32)
+            bounds = np.array([bin_edges(place) for place in numbers[::2].tolist()])
+            weights, middles = numbers[1::2].astype(np.float64), 0.5 * (bounds[:, 0] + bounds[:, 1])
+            below = [float(np.add.reduce(weights[middles <= bound])) for bound in self.buckets.bounds_ns.tolist()]
+            total, mean = float(np.add.reduce(weights)), float(np.add.reduce(weights * middles)) / MILLISECOND
+            seen += np.array([total, *below, total, mean, total])
+        law, counted = seen / max(seen[0], 1.0), 0
+        for edge in edges.users.get(name, ()) if seen[0] else ():
+            row, count = int(edges.server[edge]), int(fine[edge])
+            ended[edge] -= count
+            counted += count
+            if row >= 0:
+                self._sums[row] += count * law
+        seen *= max(0.0, 1.0 - counted * float(law[0]) / float(seen[0])) if counted else 1.0
+
     def _fail(self, tick: Tick) -> None:
         edges, numbers = self._edges_of(tick.layout), array("i", tick.failures)
         for edge, kind, count in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
@@ -196,14 +234,17 @@ class SpanMeter:
 
     def _described(self, layout: Layout) -> Edges:
         client, server, timeouts = list[int](), list[int](), list[int]()
-        for key in layout:
+        users = dict[str, list[int]]()
+        for index, key in enumerate(layout):
             place = (key.namespace, key.host, key.port, key.operation)
             there, callee, timeout_ns = self._places.get(place, ("", "", 0))
             caller = self._names.get((key.namespace, key.pod, key.container), "") if key.container else ""
             client.append(self._row((key.namespace, caller), key.operation, _CLIENT))
             server.append(self._row((there, callee), key.operation, _SERVER))
             timeouts.append(timeout_ns)
-        return Edges(client, server, timeouts)
+            if not key.container:
+                users.setdefault(f"{key.namespace}/{key.pod}", []).append(index)
+        return Edges(client, server, timeouts, users)
 
     def _look(self) -> None:
         """Learn who calls and who is called: plans come and go between two readings, names stay."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from simcluster.engine import SECOND, Simulation, Timer
 from simcluster.engine.streams import binomial_from_uniform, mix, uniform_at
 from simcluster.models.traffic.cluster.nodes import Layout
+from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.cluster.statistics import History, Tick
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.models.traffic.exemplars.follower import Follower, Traffic
@@ -58,8 +59,19 @@ class Exemplars:
             self._until_ns = self._sim.now
             self._timer = self._sim.every(self._tick_ns, self._tick)
 
+    def printing(self, now_ns: int) -> dict[str, Server]:
+        """Follow up to an instant; servers whose requests print something, by container id, since this was asked."""
+        if self._timer is None:
+            return {}
+        self._follow(now_ns)
+        found, self._follower.printing = self._follower.printing, {}
+        return found
+
     def _tick(self) -> None:
-        traffic, now = self._traffic, self._sim.now
+        self._follow(self._sim.now)
+
+    def _follow(self, now: int) -> None:
+        traffic = self._traffic
         if traffic.plan.layout is not self._layout:
             self._layout = traffic.plan.layout
             self._follower.lose(now)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
 
+from simcluster.engine.streams import mix
 from simcluster.models.traffic.cluster.causes import (
     DEADLINE,
     DNS_TIMEOUT,
@@ -25,12 +26,12 @@ from simcluster.models.traffic.cluster.causes import (
 )
 from simcluster.models.traffic.cluster.evaluation import QUICK_FAILURE_NS, failure_ns
 from simcluster.models.traffic.cluster.nodes import Edge, Node, Target
-from simcluster.models.traffic.cluster.operations import CallSpec
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate
 from simcluster.models.traffic.cluster.plan import Plan
 from simcluster.models.traffic.cluster.server import Server
 from simcluster.models.traffic.exemplars.draws import calls_of, chosen, inside_ns, pause_ns, way_ns
 from simcluster.models.traffic.exemplars.parts import Attempt, Calls, Journey, Visit
-from simcluster.models.traffic.exemplars.spans import Context, Finished, Tracer
+from simcluster.models.traffic.exemplars.spans import Context, Finished, Printed, Tracer
 
 #: Attempts that one request of a user may cause: of more the rest is not followed.
 MOST_ATTEMPTS = 2000
@@ -39,6 +40,8 @@ _MANY = 512
 #: Nobody keeps the spans of this trace.
 _UNSAMPLED = Context(0)
 _QUICK_NS = int(QUICK_FAILURE_NS)
+#: Counter of the key from which details of a request follow, far from those of its draws.
+_DETAILS = 1 << 40
 
 
 class Traffic(Protocol):
@@ -56,6 +59,7 @@ class Follower:
 
     Attributes:
         ratio: the largest of all tracers': requests are followed with this probability at most.
+        printing: servers that were given something to print, by container id, until somebody takes them.
     """
 
     def __init__(self, traffic: Traffic) -> None:
@@ -64,6 +68,7 @@ class Follower:
         self._made = 0
         self._inside: dict[int, Visit] = {}
         self.ratio = 1.0
+        self.printing: dict[str, Server] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -189,6 +194,7 @@ class Follower:
                 self._sent((visit.journey, calls), 1, t_ns)
             return
         if cause is None:
+            self._print(visit, edge.call.done, t_ns)
             self._done(calls, t_ns)
         elif attempt.number <= edge.call.retries:
             pause = pause_ns(edge.call, attempt.number, attempt.journey)
@@ -196,6 +202,7 @@ class Follower:
         elif edge.call.required:
             self._leave(visit, t_ns, cause)
         else:
+            self._print(visit, edge.call.log, t_ns, cause)
             self._done(calls, t_ns)
 
     def _done(self, calls: Calls, t_ns: int) -> None:
@@ -235,6 +242,7 @@ class Follower:
         self._made += 1
         self._inside[self._made] = visit
         visit.number = self._made
+        self._print(visit, node.operation.log, t_ns, begins=True)
         self._push(t_ns + inside_ns(server, node, journey), "work", visit)
 
     def _enter(self, visit: Visit, tracer: Tracer | None, above: Context | None) -> None:
@@ -288,6 +296,12 @@ class Follower:
 
     def _leave(self, visit: Visit, t_ns: int, cause: Cause | None) -> None:
         """The server answers."""
+        failed = cause.path[0] if cause is not None and cause.path else None
+        if failed is not None:
+            self._print(visit, failed.log, t_ns, cause, status=failed.status)
+        else:
+            ended = self._node(visit.container_id, visit.operation)
+            self._print(visit, ended.operation.log if ended is not None else (), t_ns)
         visit.done = True
         self._inside.pop(visit.number, None)
         node, attempt = self._node(visit.container_id, visit.operation), visit.attempt
@@ -314,6 +328,22 @@ class Follower:
             attempt.address, attempt.peer, cause=cause,
         )  # fmt: skip
         tracer.end(own)
+
+    def _print(
+        self, visit: Visit, log: tuple[LogTemplate, ...], t_ns: int, cause: Cause | None = None, status: int = 0,
+        begins: bool = False,
+    ) -> None:  # fmt: skip
+        """Lines of the server's log that have ids of the visit's span; of others nobody knows whose they are."""
+        server = self._traffic.servers.get(visit.container_id)
+        if not log or not visit.traced or server is None or server.logger is None or visit.context is None:
+            return
+        node = self._node(visit.container_id, visit.operation)
+        if server.tracer is None or not server.tracer.correlates or node is None:
+            return
+        key = mix(visit.journey.key, _DETAILS)  # the same products and customers in all services
+        status = status or node.operation.status
+        server.logger.log_followed(Printed(visit.context, key, visit.start_ns, t_ns, log, begins, status, cause))
+        self.printing[visit.container_id] = server
 
     # --- names ----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from simcluster.models.traffic.cluster.causes import Cause
-from simcluster.models.traffic.cluster.operations import CallSpec, OperationSpec
+from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec
 
 SERVER, CLIENT = "server", "client"
 
@@ -54,15 +54,37 @@ class Finished(NamedTuple):
         return SERVER if self.operation is not None else CLIENT
 
 
+class Printed(NamedTuple):
+    """What a followed request prints.
+
+    Attributes:
+        context: of the span in which it does.
+        key: of the request's details; start_ns: when it came to the server; t_ns: now.
+        log: templates of such requests; of them those of the begin, or those of the end.
+        status, cause: of the answer, or of the call that failed.
+    """
+
+    context: Context
+    key: int
+    start_ns: int
+    t_ns: int
+    log: tuple[LogTemplate, ...]
+    begins: bool
+    status: int
+    cause: Cause | None
+
+
 class Tracer(Protocol):
     """The tracing library of one process.
 
     Attributes:
         ratio: share of the traces that begin here which are sampled; wide: as of `Context`.
+        correlates: whether lines of the program's log have ids of spans.
     """
 
     ratio: float
     wide: bool
+    correlates: bool
 
     def notes(self, call: CallSpec) -> bool:
         """Whether a call has a span of its own."""

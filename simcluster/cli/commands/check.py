@@ -17,7 +17,7 @@ from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
-from simcluster.eval.proof.pairs import Pair, check_pair, fits, sampled
+from simcluster.eval.proof.pairs import UNNOTICED, Pair, check_pair, fits, sampled
 from simcluster.tasks.loader import ALL
 
 Result = dict[str, Any]
@@ -68,6 +68,9 @@ def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
                 _show(result)
     if as_json:
         print_json(results)
+    unnoticed = sum(one["name"] == UNNOTICED for result in results for one in result["findings"])  # integers
+    if unnoticed and not as_json:
+        console().print(f"{len(results) - unnoticed} of {len(results)} are incidents; the others nobody notices")
     failed = [result["id"] for result in results if not result["passed"]]
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(results)} failed: {', '.join(failed)}")

@@ -50,6 +50,11 @@ class AnswerCache:
         self._kept[name] = (end_ns, answer)
         self.sim.at(end_ns, self._expire, name, end_ns)
 
+    def counts(self) -> dict[str, int]:
+        """How many answers and denials are kept."""
+        kinds = [kind_of(answer) for _, answer in self._kept.values()]
+        return {kind: kinds.count(kind) for kind in ("success", "denial")}
+
     def clear(self) -> None:
         """Forget everything (the configuration was read again)."""
         self._kept = {}
@@ -62,6 +67,11 @@ class AnswerCache:
                 self.network.version += 1
 
 
+def kind_of(answer: NameAnswer) -> str:
+    """In which of its two caches an answer is kept."""
+    return "success" if answer.code == "NOERROR" else "denial"
+
+
 def _limit_s(directive: Directive, name: str, answer: NameAnswer) -> int:
     """Seconds that the plugin allows; 0 for not at all."""
     first, *zones = directive.arguments or ("",)
@@ -70,7 +80,7 @@ def _limit_s(directive: Directive, name: str, answer: NameAnswer) -> int:
         zones.insert(0, first)
     if zones and not any(_within(name, zone) for zone in zones):
         return 0
-    kind = "success" if answer.code == "NOERROR" else "denial"
+    kind = kind_of(answer)
     for words in directive.lines:
         if words[0] == "disable" and words[1:2] == (kind,) and any(_within(name, zone) for zone in words[2:] or (".",)):
             return 0

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.api.server import Api
-from simcluster.control.clusterdns.answercache import AnswerCache
+from simcluster.control.clusterdns.answercache import AnswerCache, kind_of
 from simcluster.control.clusterdns.apiwatch import ApiWatch, ConfigurationError
 from simcluster.control.clusterdns.corefile import CorefileError, Directive, ServerBlock, parse_corefile
-from simcluster.control.clusterdns.querylog import LoggedClient
+from simcluster.control.clusterdns.querycount import QueryCount
+from simcluster.control.clusterdns.querylog import LoggedClient, figures
 from simcluster.control.clusterdns.transforms import from_hosts, from_template, rewritten
 from simcluster.engine import MILLISECOND, SECOND, Timer
 from simcluster.models.machine.container import Container
@@ -37,6 +38,8 @@ _EXTRA_PORTS = {8080: "health", READY_PORT: "ready", 9153: "prometheus"}
 _ALIAS_DEPTH = 8
 #: Time to live of records: the kubernetes plugin's default, and a common one of the world outside.
 KUBERNETES_TTL_S, OUTSIDE_TTL_S = 5, 300
+#: A question that the cache answers, a magnitude; the resolver that nodes have in their resolv.conf.
+_CACHED_NS, _STUB = 60_000, "127.0.0.53"
 #: The loop plugin asks for a name of its own right after the start; the answer comes back within this time.
 _LOOP_NS = 80 * MILLISECOND
 
@@ -84,6 +87,7 @@ class CoreDns(WrappedProgram):
         self._path = _configuration(container)
         self._timer: Timer | None = None
         self._cache = AnswerCache(network, self._ask)
+        self._count = QueryCount()
 
     def start(self) -> None:
         """Read the Corefile; a mistake in it ends the process."""
@@ -161,10 +165,17 @@ class CoreDns(WrappedProgram):
         return any(block.port == port for block in self.blocks)
 
     def exposition(self, call: Call) -> Samples | Answer | None:
-        """What the prometheus plugin shows (requests are not counted: nobody simulates them one by one)."""
+        """What the prometheus plugin shows, and others count while there is one."""
         if call.path != "/metrics" or _EXTRA_PORTS.get(call.port) != "prometheus":
             return None
         found = {Group(_PROCESS): _PROCESS.row((0, instant(self.container.started_ns)))}
+        kept = self._cache.counts()
+        caches = [block for block in self.blocks if block.find("cache")]
+        found.update(
+            self._count.samples(
+                {(f"dns://:{block.port}", _zone(block), kind): kept[kind] for block in caches[:1] for kind in kept}
+            )
+        )
         for block in self.blocks:
             for zone in block.zones:
                 for plugin in dict.fromkeys(directive.name for directive in block.directives):
@@ -236,15 +247,40 @@ class CoreDns(WrappedProgram):
         block = self._block(name)
         caches = [] if block is None else block.find("cache")
         known = self._cache.find(name) if caches else None
+        if block is not None and block.find("prometheus"):
+            self._note(block, name, known)
         if known is not None:
             return known
         answer = self._ask(name)
+        if block is not None and block.find("prometheus"):
+            self._note_answer(block, name, answer)
         if block is not None:
             if answer.code == "SERVFAIL" and block.find("errors") and self._knows_cluster:
                 self._complain(block, name)
             for directive in caches:
                 self._cache.keep(directive, name, answer, _lifetime_s(block, name))
         return answer
+
+    def _note(self, block: ServerBlock, name: str, known: NameAnswer | None) -> None:
+        """Count a question, both kinds of which come to the cache."""
+        server, zone = f"dns://:{block.port}", _zone(block)
+        for _ in ("A", "AAAA") if block.find("cache") else ():
+            self._count.note_cache(server, zone, kind_of(known) if known is not None else "")
+        if known is not None:
+            self._note_answer(block, name, known, cached=True)
+
+    def _note_answer(self, block: ServerBlock, name: str, answer: NameAnswer, cached: bool = False) -> None:
+        """Count the answers to both kinds."""
+        plugin = "loadbalance" if block.find("loadbalance") else "cache" if cached else "kubernetes"
+        upstreams = [] if cached or name.endswith(".cluster.local") else block.find("forward")
+        for kind in ("A", "AAAA"):
+            took_ns, asked, answered = figures(self.container, name, kind, answer)
+            took_s = (_CACHED_NS if cached else took_ns) / SECOND
+            where = labels(server=f"dns://:{block.port}", zone=_zone(block))
+            written = "" if answer.code in ("SERVFAIL", "REFUSED") else plugin
+            self._count.note(where, kind, answer, written, (took_s, asked, answered))
+            for directive in upstreams[:1]:
+                self._count.note_forward(_upstream(directive.arguments[1:]), answer.code, took_s)
 
     def _complain(self, block: ServerBlock, name: str) -> None:
         """What the errors plugin writes of a question that nobody answered."""
@@ -352,6 +388,17 @@ class CoreDns(WrappedProgram):
     def _outside(self, name: str) -> NameAnswer:
         address = self.network.outside.get(name)
         return NameAnswer("NXDOMAIN") if address is None else NameAnswer("NOERROR", (address,))
+
+
+def _zone(block: ServerBlock) -> str:
+    """The first zone of a block, as metrics name it."""
+    return f"{next(iter(block.zones), '').rstrip('.')}."
+
+
+def _upstream(words: tuple[str, ...]) -> str:
+    """Address and port of the first upstream; of a resolv.conf that of the node's stub."""
+    first = next(iter(words), "").removeprefix("dns://").removeprefix("tls://")
+    return f"{_STUB}:53" if first.startswith("/") else first if ":" in first else f"{first}:53"
 
 
 def _configuration(container: Container) -> str:

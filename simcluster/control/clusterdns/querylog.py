@@ -51,11 +51,8 @@ class LoggedClient:
 
     def _write(self, directive: Directive, name: str, kind: str, answer: NameAnswer) -> None:
         container = self.container
-        drawn = mix(container.sim.streams.key("dns-query", container.container_id, kind, name), container.sim.now)
-        inside = name.endswith((".cluster.local", ".arpa"))
-        size = len(name) + 18
-        more = len(answer.addresses) * (len(name) + 16) or (_SOA_CLUSTER if inside else _SOA_ROOT)
-        micros = 80 + mix(drawn, 1) % 320 if inside else 4_000 + mix(drawn, 1) % 30_000
+        drawn, inside = _drawn(container, name, kind), _is_inside(name)
+        took_ns, size, answered = figures(container, name, kind, answer)
         values = {
             "remote": self.address or "127.0.0.1",
             "port": str(32768 + mix(drawn, 2) % 28000),
@@ -69,14 +66,32 @@ class LoggedClient:
             ">bufsize": "512",
             "rcode": answer.code,
             ">rflags": "qr,aa,rd" if inside else "qr,rd,ra",
-            "rsize": str(size + (0 if answer.code in ("SERVFAIL", "REFUSED") else more)),
-            "duration": f"0.{micros:06d}{mix(drawn, 4) % 1000:03d}s",
+            "rsize": str(answered),
+            "duration": f"0.{took_ns:09d}s",
             ">opcode": "0",
         }
         text = _format(directive)
         for key, value in values.items():
             text = text.replace("{" + key + "}", value)
         container.write(f"[INFO] {text}")
+
+
+def figures(container: Container, name: str, kind: str, answer: NameAnswer) -> tuple[int, int, int]:
+    """Nanoseconds that an answer of this instant takes, bytes of the question and of the answer."""
+    drawn, inside = _drawn(container, name, kind), _is_inside(name)
+    size = len(name) + 18
+    more = len(answer.addresses) * (len(name) + 16) or (_SOA_CLUSTER if inside else _SOA_ROOT)
+    micros = 80 + mix(drawn, 1) % 320 if inside else 4_000 + mix(drawn, 1) % 30_000
+    answered = size + (0 if answer.code in ("SERVFAIL", "REFUSED") else more)
+    return micros * 1000 + mix(drawn, 4) % 1000, size, answered
+
+
+def _is_inside(name: str) -> bool:
+    return name.endswith((".cluster.local", ".arpa"))
+
+
+def _drawn(container: Container, name: str, kind: str) -> int:
+    return mix(container.sim.streams.key("dns-query", container.container_id, kind, name), container.sim.now)
 
 
 def _format(directive: Directive) -> str:

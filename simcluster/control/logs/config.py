@@ -1,7 +1,8 @@
 """`promtail.yaml`: where lines go, and of which pods, files and units they are taken.
 
-Of a job: kubernetes_sd_configs, relabelling, a journal, and of its stages whether lines are read as the runtime writes
-them (`cri`). Left out: static targets, syslog and other sources, all other stages, tenants, several clients.
+Of a job: kubernetes_sd_configs, relabelling, a journal, files of the node (`static_configs`), and of its stages whether
+lines are read as the runtime writes them (`cri`). Left out: syslog and other sources, all other stages, relabelling of
+static targets, tenants, several clients.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ class AgentConfig(NamedTuple):
 
     Attributes:
         pods: jobs that discover pods; journals: those that read the journal.
+        files: labels of static targets, `__path__` among them.
     """
 
     client: ClientConfig
     pods: tuple[Job, ...]
     journals: tuple[JournalConfig, ...]
+    files: tuple[tuple[tuple[str, str], ...], ...] = ()
 
 
 @functools.lru_cache(maxsize=32)
@@ -62,7 +65,8 @@ def read_agent_config(text: str) -> AgentConfig:
             raise ConfigError("at least one client config must be provided")
         jobs = given.get("scrape_configs") or ()
         pods = tuple(read_job(job, {}) for job in jobs if job.get("kubernetes_sd_configs"))
-        return AgentConfig(_client(clients[0]), pods, tuple(_journal(job) for job in jobs if "journal" in job))
+        journals = tuple(_journal(job) for job in jobs if "journal" in job)
+        return AgentConfig(_client(clients[0]), pods, journals, tuple(each for job in jobs for each in _files(job)))
     except ConfigError:
         raise
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -85,6 +89,11 @@ def _client(given: Mapping[str, Any]) -> ClientConfig:
 def _journal(job: Mapping[str, Any]) -> JournalConfig:
     labels = {"job": str(job["job_name"]), **((job["journal"] or {}).get("labels") or {})}
     return JournalConfig(_labels(labels), tuple(map(Rule.read, job.get("relabel_configs") or ())))
+
+
+def _files(job: Mapping[str, Any]) -> list[tuple[tuple[str, str], ...]]:
+    static = [each.get("labels") or {} for each in job.get("static_configs") or ()]
+    return [_labels({"job": str(job["job_name"]), **labels}) for labels in static if labels.get("__path__")]
 
 
 def _labels(given: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:

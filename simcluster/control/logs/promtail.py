@@ -8,6 +8,7 @@ they lie on the node. Left out: pipeline stages but `cri`, its metrics.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from simcluster.models.machine.shell.files import FileError, Layer
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.telemetry.logql.store import labelled
 from simcluster.telemetry.logql.units import EPOCH_NS
+from simcluster.telemetry.logs import LogFile
 from simcluster.telemetry.metrics.config import ConfigError
 from simcluster.telemetry.metrics.relabel import relabelled
 from simcluster.telemetry.promql.storage import Labels
@@ -45,6 +47,7 @@ ROUND_BATCHES = 16
 BYTE_NS = 50
 LOG_FOLDER, JOURNAL_FOLDERS = "/var/log/pods", ("/var/log/journal", "/run/log/journal")
 _DEFAULT_FILE = "/etc/promtail/promtail.yaml"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 _OF_POD = re.compile(r"/var/log/pods/\*?([0-9a-f-]+)/([^/*?\[]+)/\*\.log")
 
 
@@ -206,11 +209,24 @@ class PromtailProgram(WrappedProgram):
             known[uid] = before if before is not None and before[0] is pod else (pod, self._targets_of(pod))
         self._known = known
         targets = FlatDict((target, None) for _, found in known.values() for target in found)
+        targets.update(FlatDict((target, None) for target in self._static()))
         if targets.keys() != self.targets.keys():
             for target in targets:
                 if target not in self.targets:
                     self.say("info", "filetargetmanager.go:372", f'msg="Adding target" key="{_key(target)}"')
             self.targets, self._files_seen = targets, -1
+
+    def _static(self) -> list[Target]:
+        """Files of the node that jobs name."""
+        assert self.config is not None
+        found = []
+        for labels in self.config.files:
+            shown = {**dict(self.config.client.labels), **dict(labels)}
+            path = shown.pop("__path__")
+            environment = self.container.spec.environment
+            expanded = {name: _expanded(text, environment) for name, text in shown.items()}
+            found.append(Target(path, tuple(sorted(expanded.items()))))
+        return found
 
     def _targets_of(self, pod: ApiObject) -> tuple[Target, ...]:
         config, found = self.config, dict[Target, None]()
@@ -235,27 +251,30 @@ class PromtailProgram(WrappedProgram):
             return
         there: dict[str, Tail] = {}
         for target in self.targets:
-            for path, run in self._matching(target.pattern):
+            for path, log in self._matching(target.pattern):
                 tail = self.tails.get(path)
                 if tail is None:
                     self.say("info", "tailer.go:147", f'component=tailer msg="tail routine: started" path={path}')
                     labels = labelled({**dict(target.labels), "filename": path})
-                    tail = Tail(run.log, labels, self._positions.get(path, 0))
+                    tail = Tail(log, labels, self._positions.get(path, 0))
                 there.setdefault(path, tail)
         for path, tail in self.tails.items():
             if path not in there and not tail.drained:
                 there[path] = tail  # an open file is read to its end
         self.tails = there
 
-    def _matching(self, pattern: str) -> list[tuple[str, Container]]:
+    def _matching(self, pattern: str) -> list[tuple[str, LogFile]]:
         runs = self.machine.runtime.runs
         usual = _OF_POD.fullmatch(pattern)
         if usual is not None:
             files = list(runs.get(usual[1], {}).get(usual[2], ()))
         else:
             files = [run for names in runs.values() for listed in names.values() for run in listed]
-        found = [(run.log_path, run) for run in reversed(files) if not run.log.missing]
-        return [(path, run) for path, run in found if usual is not None or fnmatchcase(path, pattern)]
+        found = [(run.log_path, run.log) for run in reversed(files) if not run.log.missing]
+        if usual is not None:
+            return found
+        others = [(path, log) for path, log in self.machine.program_logs.items() if self._mounted(path)]
+        return [(path, log) for path, log in (*found, *others) if fnmatchcase(path, pattern)]
 
     def _round(self) -> None:
         """Send what came since the last time."""
@@ -289,3 +308,10 @@ class PromtailProgram(WrappedProgram):
 def _key(target: Target) -> str:
     listed = ", ".join(f'{name}=\\"{value}\\"' for name, value in target.labels)
     return f"{target.pattern}:{{{listed}}}"
+
+
+def _expanded(text: str, environment: Mapping[str, str]) -> str:
+    """A label with its variables (`-config.expand-env`)."""
+    for name in _VARIABLE.findall(text):
+        text = text.replace(f"${{{name}}}", environment.get(name, ""))
+    return text

@@ -76,7 +76,11 @@ class Desk:
             Route("/submit", self._submit, methods=["POST"]),
             Route("/status", self._status),
             Route("/get_app", self._get_app),
-            Route("/prometheus/api/{path:path}", self._prometheus, methods=["GET", "POST"]),
+            *(
+                Route(f"/prometheus/{way}/{{path:path}}", self._prometheus, methods=["GET", "POST"])
+                for way in ("api", "-")
+            ),
+            Route("/prometheus/", self._prometheus),
             Route("/loki/api/{path:path}", self._loki, methods=["GET", "POST"]),
             Route("/jaeger/api/{path:path}", self._jaeger),
             Route("/alertmanager/api/{path:path}", self._alertmanager, methods=["GET", "POST", "DELETE"]),
@@ -85,14 +89,16 @@ class Desk:
         return Starlette(routes=routes)
 
     async def _prometheus(self, request: Request) -> Response:
-        """The cluster's Prometheus, through the API server."""
-        return await self._proxied(request, prometheus, "/api")
+        """The cluster's Prometheus, through the API server; where a browser begins is its page of queries."""
+        return await self._proxied(
+            request, prometheus, request.url.path.removeprefix("/prometheus").rstrip("/") or "/query"
+        )
 
     async def _loki(self, request: Request) -> Response:
         """The cluster's Loki, in the same way."""
-        return await self._proxied(request, loki, "/loki/api")
+        return await self._proxied(request, loki, request.url.path)
 
-    async def _proxied(self, request: Request, asking: Callable[..., ApiRequest], head: str) -> Response:
+    async def _proxied(self, request: Request, asking: Callable[..., ApiRequest], path: str) -> Response:
         """What the API server's proxy answers; queries by form are taken, too."""
         refusal = self._refusal(request)
         if refusal is not None:
@@ -103,7 +109,7 @@ class Desk:
             if text is None:
                 return JSONResponse({"detail": f"at most {_LONGEST} bytes of UTF-8"}, 413)
             query += parse_qsl(text, keep_blank_values=True)
-        return await self._exchanged(asking(f"{head}/{request.path_params['path']}", query))
+        return await self._exchanged(asking(path, query))
 
     async def _jaeger(self, request: Request) -> Response:
         """The cluster's Jaeger, likewise."""

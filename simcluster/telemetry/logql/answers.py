@@ -57,11 +57,19 @@ def result(found: Result) -> Answer:
 def vector(rows: Sequence[tuple[Labels, int]], t_ns: int) -> Answer:
     """Whole numbers at an instant, as `index/volume` has them."""
     stamp = _stamp(t_ns)
-    inside = [{"metric": dict(labels), "value": [stamp, str(value)]} for labels, value in rows]
-    stats = statistics(None, len(rows))
-    return answer(
-        200, encoded({"status": "success", "data": {"resultType": "vector", "result": inside, "stats": stats}}), JSON
-    )
+    return _whole("vector", [{"metric": dict(labels), "value": [stamp, str(value)]} for labels, value in rows])
+
+
+def matrix(rows: Sequence[tuple[Labels, Sequence[tuple[int, int]]]]) -> Answer:
+    """Whole numbers by instants, as `index/volume_range` has them."""
+    shown = [(dict(labels), [[_stamp(t_ns), str(value)] for t_ns, value in points]) for labels, points in rows]
+    return _whole("matrix", [{"metric": labels, "values": points} for labels, points in shown])
+
+
+def _whole(kind: str, inside: list[Any]) -> Answer:
+    stats = statistics(None, len(inside))
+    data = {"resultType": kind, "result": inside, "stats": stats}
+    return answer(200, encoded({"status": "success", "data": data}), JSON)
 
 
 def _stamp(t_ns: int) -> Raw:

@@ -11,13 +11,12 @@ from simcluster.telemetry.logql.aggregation import label_replace, vector_aggrega
 from simcluster.telemetry.logql.binary import applied
 from simcluster.telemetry.logql.context import Context, QueryError, Rows, limited
 from simcluster.telemetry.logql.overtime import range_aggregation
+from simcluster.telemetry.logql.parameters import check_resolution
 from simcluster.telemetry.logql.parsing import parse
 from simcluster.telemetry.logql.pipeline import Pipeline, needle_of
 from simcluster.telemetry.logql.storage import LogSource, Stream
 from simcluster.telemetry.promql.storage import Labels
 
-#: `ErrStepTooSmall` of Loki: more points than this are refused.
-MAX_POINTS = 11_000
 _ADDITIVE = ("bytes_over_time", "bytes_rate", "sum_over_time", "rate", "count_over_time")
 
 
@@ -50,11 +49,7 @@ def query_range(source: LogSource, text: str, span: tuple[int, int], step_ns: in
     if isinstance(tree, syntax.Selection):
         context = Context(source, [end])
         return Result("streams", _logs(tree, context, span, limit, forward), (), (), context)
-    if (end - start) // step_ns > MAX_POINTS:
-        raise QueryError(
-            "exceeded maximum resolution of 11,000 points per time series. "
-            "Try increasing the value of the step parameter"
-        )
+    check_resolution(span, step_ns)
     first, last = start // step_ns * step_ns, end // step_ns * step_ns  # align_queries_with_step
     context = Context(source, range(first, last + 1, step_ns))
     found = evaluated(tree, context)

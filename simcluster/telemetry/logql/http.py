@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from simcluster.telemetry.logql import answers, storage
 from simcluster.telemetry.logql.context import QueryError
 from simcluster.telemetry.logql.evaluation import query, query_range
-from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length
+from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length, check_resolution
 from simcluster.telemetry.logql.parsing import parse, parse_selector
 from simcluster.telemetry.logql.push import push
 from simcluster.telemetry.logql.storage import LogSource
@@ -139,9 +139,38 @@ def _stats(asked: Request) -> Answer:
 
 
 def _volume(asked: Request) -> Answer:
+    values, span = asked.values, _checked_span(asked)
+    rows = _volumes(asked, span)
+    return answers.vector(rows[: values.limit() if values.one("limit") else VOLUME_ROWS], span[1])
+
+
+def _volume_range(asked: Request) -> Answer:
+    """The same step by step; every sample stands at the end of its step."""
+    values, span = asked.values, _checked_span(asked)
+    step, count = values.step(span), values.limit() if values.one("limit") else VOLUME_ROWS
+    check_resolution(span, step)
+    found: dict[Labels, list[tuple[int, int]]] = {}
+    for start in range(span[0], span[1], step):
+        end = min(start + step, span[1])
+        for labels, size in _volumes(asked, (start, end)):
+            found.setdefault(labels, []).append((end, size))
+    return answers.matrix(sorted(found.items())[:count])
+
+
+def _detected_labels(asked: Request) -> Answer:
+    """How many values every label has."""
+    counts: dict[str, set[str]] = {}
+    for labels in storage.series(asked.source, _selection(asked), *_checked_span(asked)):
+        for name, value in labels:
+            counts.setdefault(name, set()).add(value)
+    rows = [{"label": name, "cardinality": len(found)} for name, found in sorted(counts.items())]
+    return answer(200, encoded({"detectedLabels": rows} if rows else {}) + "\n", answers.JSON)
+
+
+def _volumes(asked: Request, span: tuple[int, int]) -> list[tuple[Labels, int]]:
+    """Bytes by labels, largest first."""
     values = asked.values
     matchers = parse_selector(values.one("query"))
-    span = _checked_span(asked)
     wanted = [name for name in values.one("targetLabels").split(",") if name] or [one.name for one in matchers]
     found: dict[Labels, int] = {}
     for labels, _, size in asked.source.volumes(matchers, *span):
@@ -151,8 +180,7 @@ def _volume(asked: Request) -> Answer:
             keys = [((name, ""),) for name, _ in (shown if values.one("targetLabels") else labels)]
         for key in keys:
             found[key] = found.get(key, 0) + size
-    rows = sorted(found.items(), key=_largest)
-    return answers.vector(rows[: values.limit() if values.one("limit") else VOLUME_ROWS], span[1])
+    return sorted(found.items(), key=_largest)
 
 
 def _largest(row: tuple[Labels, int]) -> tuple[int, Labels]:
@@ -201,6 +229,8 @@ ROUTES: dict[str, Callable[[Request], Answer]] = {
     "/loki/api/v1/series": _series,
     "/loki/api/v1/index/stats": _stats,
     "/loki/api/v1/index/volume": _volume,
+    "/loki/api/v1/index/volume_range": _volume_range,
+    "/loki/api/v1/detected_labels": _detected_labels,
     "/loki/api/v1/tail": _tail,
     "/loki/api/v1/status/buildinfo": _buildinfo,
     "/ready": _ready,

@@ -15,6 +15,8 @@ from simcluster.telemetry.promql.text import duration
 MAX_ENTRIES, DEFAULT_ENTRIES = 5000, 100
 #: `max_query_length`, 721 h; and what is looked at when no start is given.
 MAX_LENGTH_NS, DEFAULT_SINCE_NS = 721 * 3600 * SECOND, 3600 * SECOND
+#: `ErrStepTooSmall`: more points than this are refused.
+MAX_POINTS = 11_000
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -117,6 +119,19 @@ def check_length(span: tuple[int, int]) -> None:
         limit = duration(MAX_LENGTH_NS // 1_000_000)
         raise QueryError(
             f"the query time range exceeds the limit (query length: {go_duration(length)}, limit: {limit})"
+        )
+
+
+def check_resolution(span: tuple[int, int], step_ns: int) -> None:
+    """Refuse steps that are too short for a span.
+
+    Raises:
+        QueryError: they are.
+    """
+    if (span[1] - span[0]) // step_ns > MAX_POINTS:
+        raise QueryError(
+            "exceeded maximum resolution of 11,000 points per time series. "
+            "Try increasing the value of the step parameter"
         )
 
 

@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from simcluster.telemetry.metrics.matching import accepts
 from simcluster.telemetry.promql import answers, printing, storage, syntaxjson, tsdb
 from simcluster.telemetry.promql.answers import Answer, failure, plain, success
 from simcluster.telemetry.promql.context import Options, QueryError, Spent
+from simcluster.telemetry.promql.diagnosis import selection
 from simcluster.telemetry.promql.evaluation import DEFAULT, Result, query, query_range
 from simcluster.telemetry.promql.parameters import EARLIEST_MS, LATEST_MS, Parameters
 from simcluster.telemetry.promql.parsing import parse
 from simcluster.telemetry.promql.regex import RegexError
-from simcluster.telemetry.promql.storage import Queryable
+from simcluster.telemetry.promql.storage import Matcher, Queryable
 from simcluster.telemetry.promql.tokens import ParseError
 
 #: What a server without flags of its own says of those that matter to who asks (`prometheus --help` of 3.5).
@@ -227,6 +229,52 @@ def _targets(asked: Request) -> Answer:
     return success(none if asked.status.targets is None else asked.status.targets(state))
 
 
+def _scrape_pools(asked: Request) -> Answer:
+    active = [] if asked.status.targets is None else asked.status.targets("active")["activeTargets"]
+    return success({"scrapePools": sorted({one["scrapePool"] for one in active})})
+
+
+def _targets_metadata(asked: Request) -> Answer:
+    """What every target exposes, as far as it has been scraped lately."""
+    values, limit = asked.values, asked.values.limit()
+    wanted, metric = values.one("match_target"), values.one("metric")
+    matchers = selection(wanted) if wanted else ()
+    since, known = asked.now_ms - asked.options.lookback_ms, asked.status.metadata
+    found: list[dict[str, Any]] = []
+    for one in [] if asked.status.targets is None else asked.status.targets("active")["activeTargets"]:
+        labels = one["labels"]
+        if not all(accepts(each, labels.get(each.name, "")) for each in matchers):
+            continue
+        own = [Matcher(name, "=", labels[name]) for name in ("job", "instance") if name in labels]
+        own += [Matcher("__name__", "=", metric)] if metric else []
+        exposed = storage.label_values(asked.store, "__name__", [own], since, asked.now_ms)
+        rows = [(name, entry) for name in _families(exposed, known) for entry in known[name]]
+        shown = {"target": labels}
+        found += [shown | ({} if metric else {"metric": name}) | dict(entry) for name, entry in rows]
+        if limit and len(found) >= limit:
+            break
+    if not found:
+        return failure("not_found", "specified metadata not found")
+    return success(found[:limit] if limit else found)
+
+
+def _families(names: Sequence[str], known: Mapping[str, Any]) -> list[str]:
+    """Of series' names the families: a histogram's are those with a suffix."""
+    found = dict[str, None]()
+    for name in names:
+        bare = re.sub("_(bucket|sum|count)$", "", name)
+        found |= {each: None for each in (name, bare) if each in known}
+    return list(found)
+
+
+def _notifications(asked: Request) -> Answer:
+    return success([])
+
+
+def _walreplay(asked: Request) -> Answer:
+    return success({"min": 0, "max": 0, "current": 0, "state": "done"})
+
+
 def _rules(asked: Request) -> Answer:
     values = asked.values
     kind = values.one("type").lower()
@@ -303,6 +351,10 @@ ROUTES: dict[str, tuple[tuple[str, ...], Callable[[Request], Answer]]] = {
     "/api/v1/series": (_BOTH, _series),
     "/api/v1/metadata": (_GET, _metadata),
     "/api/v1/targets": (_GET, _targets),
+    "/api/v1/targets/metadata": (_GET, _targets_metadata),
+    "/api/v1/scrape_pools": (_GET, _scrape_pools),
+    "/api/v1/notifications": (_GET, _notifications),
+    "/api/v1/status/walreplay": (_GET, _walreplay),
     "/api/v1/rules": (_GET, _rules),
     "/api/v1/alerts": (_GET, _alerts),
     "/api/v1/alertmanagers": (_GET, _alertmanagers),

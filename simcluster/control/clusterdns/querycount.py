@@ -1,0 +1,102 @@
+"""What the plugins `prometheus`, `cache` and `forward` count of questions.
+
+A look-up of the models asks for both kinds of address, so every question counts twice. Names, labels and buckets:
+README of CoreDNS 1.11's plugins `metrics`, `cache` and `forward`, `plugin.TimeBuckets` and `plugin/metrics/vars`.
+Left out: look-ups for connections that programs open again and again (the models ask when routes change and programs
+start), views, other transports than UDP.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from simcluster.engine import FlatDict
+from simcluster.models.machine.names import NameAnswer
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge, histogram, labels
+
+_TIMES = tuple(0.00025 * 2**n for n in range(16))
+_SIZES = (
+    0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16e3, 32e3, 48e3, 64e3,
+)  # fmt: skip
+_REQUESTS = Columns(
+    (counter("coredns_dns_requests_total", "Counter of DNS requests made per zone, protocol and family."),)
+)
+_RESPONSES = Columns((counter("coredns_dns_responses_total", "Counter of response status codes."),))
+_MISSES = Columns((counter("coredns_cache_misses_total", "The count of cache misses. Deprecated, derive misses from"
+                           " cache hits/requests counters."),))  # fmt: skip
+_ASKED = Columns((counter("coredns_cache_requests_total", "The count of cache requests."),))
+_HITS = Columns((counter("coredns_cache_hits_total", "The count of cache hits."),))
+_ENTRIES = Columns((gauge("coredns_cache_entries", "The number of elements in the cache."),))
+
+
+def _bounded(name: str, text: str, bounds: tuple[float, ...]) -> Columns:
+    return Columns((histogram(name, text, tuple(f"{bound:g}" for bound in bounds)),))
+
+
+_DURATION = _bounded(
+    "coredns_dns_request_duration_seconds", "Histogram of the time (in seconds) each request took per zone.", _TIMES
+)
+_REQUEST_SIZE = _bounded(
+    "coredns_dns_request_size_bytes", "Size of the EDNS0 UDP buffer in bytes (64K for TCP) per zone and protocol.",
+    _SIZES,
+)  # fmt: skip
+_RESPONSE_SIZE = _bounded("coredns_dns_response_size_bytes", "Size of the returned response in bytes.", _SIZES)
+_FORWARDED = _bounded("coredns_proxy_request_duration_seconds", "Histogram of the time each request took.", _TIMES)
+
+
+class QueryCount:
+    """Counts of one process."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Group, float] = FlatDict()
+        self._histograms: dict[Group, list[float]] = FlatDict()
+
+    def note(self, where: Labels, kind: str, answer: NameAnswer, plugin: str, figures: tuple[float, int, int]) -> None:
+        """A question was answered.
+
+        Args:
+            where: labels of server and zone; kind: `A` or `AAAA`; plugin: who wrote the answer.
+            figures: seconds, bytes of the question and of the answer.
+        """
+        took_s, asked, answered = figures
+        proto = (("proto", "udp"),)
+        self._count(_REQUESTS, where, family="1", proto="udp", type=kind)
+        self._count(_RESPONSES, where, plugin=plugin, rcode=answer.code)
+        self._observe(_DURATION, _TIMES, where, took_s)
+        self._observe(_REQUEST_SIZE, _SIZES, (*where, *proto), asked)
+        self._observe(_RESPONSE_SIZE, _SIZES, (*where, *proto), answered)
+
+    def note_cache(self, server: str, zone: str, hit: str) -> None:
+        """A question came to the cache; `hit` is `success`, `denial` or empty."""
+        where = labels(server=server, zones=zone)
+        self._count(_ASKED, where)
+        if hit:
+            self._count(_HITS, where, type=hit)
+        else:
+            self._count(_MISSES, where)
+
+    def note_forward(self, upstream: str, code: str, took_s: float) -> None:
+        """An upstream answered."""
+        self._observe(_FORWARDED, _TIMES, labels(proxy_name="forward", rcode=code, to=upstream), took_s)
+
+    def samples(self, cached: dict[tuple[str, str, str], int]) -> Samples:
+        """All of it, with what the cache holds by server, zone and type."""
+        found = {group: group.columns.row((value,)) for group, value in self._counts.items()}
+        for (server, zone, kind), count in cached.items():
+            found[Group(_ENTRIES, labels(server=server, type=kind, zones=zone))] = _ENTRIES.row((count,))
+        found.update({group: group.columns.row(values) for group, values in self._histograms.items()})
+        return found
+
+    def _count(self, columns: Columns, where: Labels, **own: str) -> None:
+        group = Group(columns, tuple(sorted((*where, *labels(**own)))))
+        self._counts[group] = self._counts.get(group, 0.0) + 1.0
+
+    def _observe(self, columns: Columns, bounds: tuple[float, ...], where: Labels, value: float) -> None:
+        group = Group(columns, tuple(sorted(where)))
+        known = self._histograms.get(group)
+        if known is None:
+            known = self._histograms[group] = [0.0] * len(columns)
+        for place in range(bisect_left(bounds, value), len(bounds) + 1):
+            known[place] += 1.0
+        known[-2] += value
+        known[-1] += 1.0
