@@ -29,6 +29,8 @@ TARGET = "<target>"
 FORBIDDEN = ("noop", "restart_all", "delete_target", "scale_to_zero", "delete_namespace")
 
 
+#: Nodes of a cluster beside its control plane, if nobody says otherwise.
+WORKERS = 3
 #: What judges the way to the end.
 Verifier = Literal["outcome", "temporal", "depth", "probe"]
 
@@ -74,6 +76,13 @@ class Exemption(Content):
     reason: str
 
 
+class Ticket(Content):
+    """What somebody writes to the operator, so long after the last step; he is paged by it, and by nothing else."""
+
+    text: str = Field(min_length=1)
+    after: Nanoseconds
+
+
 class Acceptance(Content):
     """When the mitigation is judged, after the agent has finished.
 
@@ -95,7 +104,11 @@ class Task(Piece):
         suites: names of the suites it belongs to; every task belongs to `all`.
         app: id of the application.
         namespace: where the application is deployed.
+        workers: how many nodes the cluster has beside its control plane.
         users: who uses it.
+        ticket: what pages the operator, where no signal does or should.
+        counts: whose pods count as available (D1): the application's, or all of the cluster.
+        prober: `NAMESPACE/POD` from which the verifiers make their requests (D3); by default a node asks.
         incident: what happens.
         committed_depth: the observation depth at which success shows, fixed before any run.
         protects: Services whose users must not suffer.
@@ -104,6 +117,7 @@ class Task(Piece):
         accepted_when: checks that must hold together.
         acceptance: when they are judged.
         reference_fixes: several right solutions, each a list of steps.
+        shallow_fixes: repairs after which pods are ready and the task is not solved.
         costs: number of a reference fix (from 1) -> verifier of the way that it does not pass -> the reason.
         reference_diagnoses: answers with which the judge is held to account.
         must_not_pass: forbidden attempts that `check` makes.
@@ -121,7 +135,11 @@ class Task(Piece):
     suites: tuple[str, ...] = ()
     app: str
     namespace: str
+    workers: int = Field(default=WORKERS, ge=1, le=100)
     users: Users
+    ticket: Ticket | None = None
+    counts: Literal["application", "cluster"] = "application"
+    prober: str = Field(default="", pattern=r"([^/]+/[^/]+)?")
     incident: tuple[IncidentStep, ...] = Field(min_length=1)
     committed_depth: Literal["D1", "D2", "D3", "D4"]
     protects: tuple[str, ...] = Field(min_length=1)
@@ -130,6 +148,7 @@ class Task(Piece):
     accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
     acceptance: Acceptance = Acceptance()
     reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
+    shallow_fixes: tuple[tuple[Step, ...], ...] = ()
     costs: dict[int, dict[Verifier, str]] = Field(default_factory=dict)
     reference_diagnoses: Diagnoses
     must_not_pass: tuple[str, ...] = FORBIDDEN

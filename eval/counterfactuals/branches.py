@@ -74,15 +74,17 @@ class _Branching:
         self._counted_ns = paged.at_ns
 
     def found(self) -> Counterfactuals:
-        untouched, repaired = self._left(), self._repaired()
+        untouched = self._left()
+        repaired = self._repaired(untouched)
         left, deeds = untouched, list[Deed]()
         last = repaired
         for looks, writes in grouped(self._live.world, self._work.commands):
             self._do(looks)
-            before = self._repaired() if looks else last
+            before = self._repaired(left) if looks else last
             began_ns = self._live.world.sim.now
             self._do(writes)
-            now, last = self._left(), self._repaired()
+            now = self._left()
+            last = self._repaired(now)
             deed = Deed(_quoted(writes), self._since_page(began_ns), left.lost, now.lost, before, last)
             deeds.append(
                 _with_evidence(deed, left.world, now.world, self._paged.task.namespace, self._end_ns - began_ns)
@@ -103,12 +105,16 @@ class _Branching:
         """The world if nobody does anything from now on."""
         return self._lived(self._live.world.fork())
 
-    def _repaired(self) -> float:
-        """User-minutes that are lost if the reference repair is made now."""
+    def _repaired(self, left: _Branch) -> float:
+        """User-minutes that are lost if the reference repair is made now, or nothing where that is better.
+
+        Args:
+            left: the world if nobody does anything from now on.
+        """
         hand = Live(self._live.world.fork(), self._paged.task.clock)
         for step in self._paged.task.reference_fixes[0]:
             perform(hand, step)
-        return self._lived(hand.world).lost
+        return min(left.lost, self._lived(hand.world).lost)
 
     def _lived(self, world: World) -> _Branch:
         failed, at_ns = self._failed, self._counted_ns

@@ -24,7 +24,8 @@ class Deed:
         text: what was typed.
         after_s: simulated seconds from the page until it began.
         left_before, left: user-minutes lost if nobody does anything from before it on, and from after it on.
-        repaired_before, repaired: the same if the reference repair is made right before it, and right after it.
+        repaired_before, repaired: the same if the reference repair is made right before it, and right after it; where
+            it is better to leave it alone by then, what that loses.
         evidence: what users and programs met with it and without it, a sentence each.
     """
 
@@ -78,7 +79,7 @@ class Counterfactuals:
     Attributes:
         until_s: simulated seconds from the page for which all worlds are compared.
         untouched: user-minutes lost if nobody does anything.
-        repaired: if the reference repair is made at the page.
+        repaired: if the reference repair is made at the page, where that is better.
         deeds: what was done, in order.
     """
 

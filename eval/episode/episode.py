@@ -93,7 +93,8 @@ class Episode(Live):
     def paged(self) -> None:
         """The operator is called: from here on commands and time are counted."""
         self.recorder.mark("paged")
-        self.alert = self.pager.alerts.text()
+        ticket = self.task.ticket
+        self.alert = self.pager.alerts.text() if ticket is None else " ".join(ticket.text.split())
         self.inbox.opened_ns = self.world.sim.now
         self.at_page = Paged(
             self.task, self.seed, self.noise_name, self._library, self.world.sim.now, Snapshot(self.world),

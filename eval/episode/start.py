@@ -74,6 +74,10 @@ class Starts:
         episode = Episode(world, found, seed, profile, library)
         episode.incident.record.update(self.worlds.planted(found, seed, library) if found.resolved else {})
         episode.begin()
+        if task.ticket is not None:
+            world.run_for(episode.incident.last_at_ns + task.ticket.after)
+            episode.paged()
+            return episode
         limit = world.sim.now + episode.incident.last_at_ns + PAGE_LIMIT_NS
         first_fault_ns = world.sim.now + min(step.at for step in task.incident if not step.latent)
         while not (episode.pager.alerts.firing and world.sim.now > first_fault_ns):

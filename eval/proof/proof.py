@@ -207,6 +207,8 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
         if name == "delete_target" and made:
             continue
         yield _refused(name, episode.fork())
+    for index, steps in enumerate(task.shallow_fixes):
+        yield _too_shallow(index, steps, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
         yield from _accepted(index, steps, episode.fork())
     yield from attacked(episode, seed, tries[0])
@@ -257,6 +259,18 @@ def _refused(name: str, fork: Provable) -> Finding:
         return Finding(f"{name} is refused", False, problem)
     verdict = fork.examined()
     return Finding(f"{name} is refused", not verdict.passed, verdict.why_not or "everything was survived")
+
+
+def _too_shallow(index: int, steps: tuple[Step, ...], fork: Provable) -> Finding:
+    """A repair of the surface makes pods ready, and the committed depth must refuse it."""
+    for step in steps:
+        perform(fork, step)
+    fork.examined()
+    verdict = fork.verified()
+    refused = verdict.outcome and not verdict.depth
+    return Finding(
+        f"shallow fix {index + 1} is refused by the committed depth alone", refused, verdict.why.get("depth", "")
+    )
 
 
 def _accepted(index: int, steps: tuple[Step, ...], fork: Provable) -> Iterator[Finding]:

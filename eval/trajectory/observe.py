@@ -18,10 +18,11 @@ from simcluster.api.objects import (
     is_terminating,
     labels_of,
     name_of,
+    namespace_of,
 )
 from simcluster.api.store import Store
 from simcluster.engine import SECOND, parse_rfc3339
-from simcluster.faults.target import ready_pods_of
+from simcluster.faults.target import pods_of, ready_pods_of
 from simcluster.models.traffic.cluster.resolve import container_at
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ CRITICAL = (
 #: A replacement of a critical pod may take this long to start while another one of its component
 #: runs. The kubelet's own start-up objective for a pod is 5 s; this allows for one image pull.
 CRITICAL_START_GRACE_NS = 30 * SECOND
+
+
+_WORKLOADS = ("deployments.apps", "statefulsets.apps", "daemonsets.apps")
 
 
 class Readiness(NamedTuple):
@@ -84,6 +88,39 @@ def readiness(store: Store, namespace: str, wanted: dict[str, int]) -> Readiness
         if not is_terminating(pod) and not is_pod_ready(pod) and not _is_over(pod)
     ]
     return Readiness(ready, sum(wanted.values()), tuple(not_ready))
+
+
+def wanted_everywhere(store: Store) -> dict[str, int]:
+    """`resource/namespace/name` of every workload of the cluster, and of pods that no controller replaces -> pods."""
+    found = {}
+    for resource in _WORKLOADS:
+        for one in store.objects(resource):
+            asked = one["spec"].get("replicas", 1)
+            if resource == "daemonsets.apps":
+                asked = (one.get("status") or {}).get("desiredNumberScheduled", 0)
+            found[f"{resource}/{namespace_of(one)}/{name_of(one)}"] = asked
+    for pod in store.objects("pods"):
+        if all(owner["kind"] == "Node" for owner in pod["metadata"].get("ownerReferences") or ()):
+            found[f"pods/{namespace_of(pod)}/{name_of(pod)}"] = 1
+    return found
+
+
+def readiness_everywhere(store: Store, wanted: dict[str, int]) -> Readiness:
+    """D1 of the whole cluster; a pod that is being deleted is not ready, as its endpoints are not."""
+    ready = 0
+    for key, replicas in wanted.items():
+        resource, namespace, name = key.split("/")
+        one = store.get(resource, namespace, name)
+        if one is not None:
+            pods = [one] if resource == "pods" else pods_of(store, one)
+            serving = sum(is_pod_ready(pod) and not is_terminating(pod) for pod in pods)  # integers
+            ready += min(replicas, serving)
+    not_ready = [
+        name_of(pod)
+        for pod in store.objects("pods")
+        if not is_terminating(pod) and not is_pod_ready(pod) and not _is_over(pod)
+    ]
+    return Readiness(ready, sum(wanted.values()), tuple(not_ready))  # integers
 
 
 def _is_over(pod: ApiObject) -> bool:
@@ -136,19 +173,30 @@ def vantage_node(world: World) -> str:
     return (workers or names or sorted(world.machines))[0]
 
 
-def reach(world: World, namespace: str, service: str, port: int | None = None, protocol: str = "") -> Reach:
-    """D3: one request to a Service from a pod's place in the application's namespace.
+def reach(
+    world: World, namespace: str, service: str, port: int | None = None, *, protocol: str = "", prober: str = ""
+) -> Reach:
+    """D3: one request to a Service from inside the cluster.
 
     Args:
         port: its first one by default.
         protocol: what is spoken there; found out by default.
+        prober: `NAMESPACE/POD` that asks, under the policies of its place; by default a node does.
     """
     entry = service_port(world.api.store, namespace, service, port)
     if entry is None:
         return Reach(False, 0, 0)
+    node, within, source = vantage_node(world), namespace, ""
+    if prober:
+        within, _, name = prober.partition("/")
+        pod = world.api.store.get("pods", within, name)
+        if pod is None or not is_pod_ready(pod):
+            return Reach(False, 0, 0)  # nobody is there to ask
+        node, source = pod["spec"]["nodeName"], pod["status"]["podIP"]
     kind = protocol or spoken(world, namespace, service, port)
     path = "/" if kind == "http" else ""
-    answer = world.traffic.try_request(vantage_node(world), namespace, service, int(entry["port"]), path, kind)
+    host = f"{service}.{namespace}"
+    answer = world.traffic.try_request(node, within, host, int(entry["port"]), path, kind, source)
     if answer.outcome == "timeout" or answer.delay_ns > D3_TIMEOUT_NS:
         return Reach(False, 0, D3_TIMEOUT_NS)  # the one who asks gives up
     return Reach(answer.outcome == "ok" and answer.status == 200, answer.status, answer.delay_ns)

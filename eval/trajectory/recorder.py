@@ -53,7 +53,11 @@ class Recorder:
         self.rps = task.users.rps
         self.depth = task.committed_depth
         self.task_id = task.id
-        self.wanted = observe.wanted_replicas(store, task.namespace)
+        self.prober = task.prober
+        self.everywhere = task.counts == "cluster"
+        self.wanted = (
+            observe.wanted_everywhere(store) if self.everywhere else observe.wanted_replicas(store, task.namespace)
+        )
         self.critical = observe.critical_components(store)
         self.protocols = {name: observe.spoken(world, task.namespace, name) for name in task.protects}
         self.spread = observe.placement(store, task.namespace)
@@ -103,7 +107,10 @@ class Recorder:
 
     def _take(self, *, probe: bool, final: bool) -> None:
         world, store, now = self.world, self.world.api.store, self.world.sim.now
-        ready = observe.readiness(store, self.namespace, self.wanted)
+        if self.everywhere:
+            ready = observe.readiness_everywhere(store, self.wanted)
+        else:
+            ready = observe.readiness(store, self.namespace, self.wanted)
         record: Record = {
             "t_ns": now,
             "d1": {
@@ -132,7 +139,7 @@ class Recorder:
     def _probe(self) -> dict[str, Any]:
         found = {}
         for name in self.protects:
-            answer = observe.reach(self.world, self.namespace, name, protocol=self.protocols[name])
+            answer = observe.reach(self.world, self.namespace, name, protocol=self.protocols[name], prober=self.prober)
             latency_ms = round(answer.latency_ns / 1e6, 3)
             found[name] = {"reachable": answer.reachable, "status": answer.status, "latency_ms": latency_ms}
         return found

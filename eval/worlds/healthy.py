@@ -12,7 +12,7 @@ from simcluster.faults.facts import ChangedFact
 from simcluster.faults.incident import Incident
 from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
-from simcluster.tasks.model import Task
+from simcluster.tasks.model import WORKERS, Task
 from simcluster.world import World
 from simcluster.world.pager import REQUESTS_MIN
 
@@ -41,11 +41,13 @@ class Place(NamedTuple):
     telemetry: bool = False
     read_only: bool = False
     age: int = 0
+    workers: int = WORKERS
 
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
-        return cls(task.app, task.namespace, task.users, task.telemetry, task.operator == "reader", task.age)
+        reads = task.operator == "reader"
+        return cls(task.app, task.namespace, task.users, task.telemetry, reads, task.age, task.workers)
 
 
 class Healthy:
@@ -97,7 +99,7 @@ class Healthy:
 def _healthy_world(
     place: Place, seed: int, latent: tuple[IncidentStep, ...], library: Library | None
 ) -> tuple[World, list[Facts]]:
-    world, namespace, crowd = World(seed, library=library), place.namespace, place.users
+    world, namespace, crowd = World(seed, workers=place.workers, library=library), place.namespace, place.users
     incident = Incident(world, namespace, latent, library)
     incident.plant()
     if place.read_only:

@@ -228,12 +228,17 @@ class World:
         self.apply(manifests, namespace=namespace)
 
     def prepare(self, app: str, namespace: str) -> None:
-        """Make the namespace of an application, after what it brings for the whole cluster. Raises ValueError."""
+        """Make the namespace of an application, if there is none, after what it brings for the whole cluster.
+
+        Raises:
+            ValueError: the API server refuses something.
+        """
         prerequisites = self.catalog.prerequisites(app)
         if prerequisites:
             self.apply(prerequisites)
             self.run_for(ESTABLISHED_NS)
-        self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
+        if self.api.store.get("namespaces", "", namespace) is None:
+            self.client("kubernetes-admin", "kubectl-create").create("namespaces", "", bootstrap.namespace(namespace))
 
     def observe(self) -> None:
         """Install Prometheus with its kin, Loki with its agents and Jaeger in the namespace `observe`, as charts do.

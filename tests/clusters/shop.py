@@ -132,7 +132,7 @@ class ShopTraffic:
         raise ValueError(f"users {namespace}/{name} do not come here")
 
     def try_request(
-        self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"
+        self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http", source: str = ""
     ) -> Answer:
         """What one request meets."""
         self.asked.append((host, port, path, kind))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from simcluster.engine import MINUTE, SECOND
+from simcluster.engine.clock import DAY
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.containerlogs import files
 from simcluster.telemetry.logql.evaluation import query, query_range
@@ -228,6 +229,18 @@ def test_without_loki_agents_try_again_and_at_last_drop(world: World) -> None:
     world.run_for(20 * MINUTE)
     assert "final error sending batch, no retries left" in kubectl(world, f"logs -n observe {agent.spec.pod_name}")
     assert len(lines(world, '{app="frontend"}', 2 * 60 * MINUTE)) == before
+
+
+def test_lines_that_are_older_than_a_week_are_refused_and_dropped() -> None:
+    world = World(3, workers=0)
+    world.leap(9 * DAY)
+    world.client("kubernetes-admin", "helm").create("namespaces", "", bootstrap.namespace("observe"))
+    world.apply(bootstrap.manifest("logging.yaml"))
+    world.run_for(MINUTE)
+    (agent,) = [run for run in world.machines["control-plane"].runtime.containers() if run.spec.name == "promtail"]
+    log = kubectl(world, f"logs -n observe {agent.spec.pod_name}")
+    assert 'msg="final error sending batch, no retries left, dropping data" status=400' in log
+    assert "has timestamp too old" in log
 
 
 def test_its_disk_is_empty_after_the_pod_is_gone_and_full_after_the_container_is(world: World) -> None:

@@ -163,13 +163,15 @@ class TrafficEngine:
             self._version += 1
 
     def try_request(
-        self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http"
+        self, node: str, namespace: str, host: str, port: int, path: str = "/", kind: str = "http", source: str = ""
     ) -> Answer:
-        """What one request sent now by a process on `node` would meet. Changes nothing.
+        """What one request sent now by a process on `node`, or of the pod with the address `source`, would meet.
+
+        Changes nothing.
 
         `outcome` is that of `Answer`, or `no such host`, or `timeout`.
         """
-        return send_request(self._sim, self.network, (node, namespace), (host, port), kind, path)
+        return send_request(self._sim, self.network, (node, namespace), (host, port), kind, path, source)
 
     def fate(self, server: Server, operation: int) -> Node | None:
         """How requests of an operation fared at the last tick; None before its first one."""

@@ -14,13 +14,20 @@ REFUSAL_NS = MILLISECOND // 2
 
 
 def send_request(
-    sim: Simulation, network: Network, origin: tuple[str, str], to: tuple[str, int], kind: str, path: str
+    sim: Simulation,
+    network: Network,
+    origin: tuple[str, str],
+    to: tuple[str, int],
+    kind: str,
+    path: str,
+    source: str = "",
 ) -> Answer:
     """Resolve, route, connect and ask.
 
     Args:
         origin: node and namespace of the process that asks.
         to: host and port.
+        source: address of the pod that asks, whom policies may keep out; the node itself if it is empty.
 
     Among several backends one is chosen by the instant and the address alone: asking twice
     at one instant gives one answer.
@@ -30,12 +37,12 @@ def send_request(
     address = network.lookup(host, namespace, node)
     if address is None:
         return Answer("no such host")
-    route = network.route(node, address, port)
+    route = network.route(node, address, port, source)
     if route.outcome != "ok":
         return Answer(route.outcome, delay_ns=REFUSAL_NS if route.outcome == "refused" else 0)
     key = sim.streams.key("request", node, namespace, host, port, path)
     backend = route.backends[int(uniform_at(key, sim.now) * len(route.backends))]
-    outcome = network.connect(backend)
+    outcome = network.connect(backend, source)
     if outcome != "ok":
         return Answer(outcome, delay_ns=REFUSAL_NS if outcome == "refused" else 0)
     there = network.sandboxes[backend[0]].node

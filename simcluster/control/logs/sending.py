@@ -72,14 +72,17 @@ class Sender:
             else:
                 self._batch = None
             return
-        where = f'component=client host={self._host} msg="{{}}" status={status} tenant= error="{_escaped(error)}"'
+        begun, ended = (
+            f'component=client host={self._host} msg="',
+            f'" status={status} tenant= error="{_escaped(error)}"',
+        )
         if (status < 0 or status == 429 or status >= 500) and self._retries < self.config.retries:
-            self.agent.say("warn", "client.go:430", where.format("error sending batch, will retry"))
+            self.agent.say("warn", "client.go:430", f"{begun}error sending batch, will retry{ended}")
             self._retries += 1
             self.agent.process.after(took_ns + self._pause_ns(), self._attempt)
             return
         self.agent.say(
-            "error", "client.go:442", where.format("final error sending batch, no retries left, dropping data")
+            "error", "client.go:442", f"{begun}final error sending batch, no retries left, dropping data{ended}"
         )
         self.lost_bytes += batch.size_bytes
         self._batch = None

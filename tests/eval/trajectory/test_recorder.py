@@ -93,7 +93,7 @@ def test_a_request_speaks_what_the_program_spoke_while_it_was_healthy() -> None:
     assert seen.header()["protocols"] == {"frontend": "grpc"}
     world.network.sandboxes[address] = Speaker("http")  # another program in its place is asked the same
     world.run_for(5 * SECOND)
-    assert world.traffic.asked == [("frontend", 8080, "", "grpc")]
+    assert world.traffic.asked == [("frontend.shop", 8080, "", "grpc")]
 
 
 def test_scaling_to_zero_is_no_way_to_be_available() -> None:

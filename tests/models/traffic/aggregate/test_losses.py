@@ -21,6 +21,7 @@ def _erlang_b(servers: int, load: float) -> float:
 
 def _shares(servers: float, places: float, scv: float, rho: float, rate: float = 1000.0) -> float:
     losses = Losses(np.array([servers]), np.array([places]), np.array([scv]))
+    losses.prepare(np.array([rate]))
     return float(losses.shares(slice(None), np.array([rho * rate]), np.array([rate]))[0])
 
 
