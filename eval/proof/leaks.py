@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simcluster.models.apps.marks import may_contain
+from simcluster.models.machine.container import Container
 from simcluster.tasks.model import Task
 from simcluster.telemetry.logs import LogFile, LogLine
+from simcluster.telemetry.traces.store import TraceStore
 
 if TYPE_CHECKING:
     from simcluster.world import World
@@ -29,7 +31,9 @@ def secret_words(task: Task) -> list[str]:
 
 
 def leaks(world: World, task: Task) -> list[str]:
-    """Where secret words can be read: API objects (Events, rules among them), logs, journals, metrics, alerts."""
+    """Where secret words can be read: API objects (Events, rules among them), logs, audit, journals, spans,
+    metrics, alerts.
+    """
     words = secret_words(task)
     found: list[str] = []
     for place, text in readable(world, words):
@@ -48,8 +52,22 @@ def readable(world: World, words: Sequence[str]) -> Iterator[tuple[str, str]]:
         for container in machine.runtime.containers():
             place = f"the log of {container.spec.namespace}/{container.spec.pod_name}"
             yield place, "\n".join(_lines(container.log, words, known))
+            yield f"the traces in {container.spec.pod_name}", "\n".join(_spoken(container))
+        for path, log in machine.program_logs.items():
+            yield f"{path} of {name}", "\n".join(_lines(log, words, known))
         yield f"the journal of {name}", "\n".join(entry.text for entry in machine.journal())
     yield from _measured(world)
+
+
+def _spoken(container: Container) -> Iterator[str]:
+    """Words of all spans that a Jaeger keeps."""
+    store = getattr(container.program, "traces", None)
+    if not isinstance(store, TraceStore):
+        return
+    for spans in store.find_all():
+        for span in spans:
+            tags = (*span.tags, *span.source.tags, *(field for log in span.logs for field in log.fields))
+            yield from (span.operation, span.source.service, *(f"{key}={value}" for key, value in tags))
 
 
 def _lines(log: LogFile, words: Sequence[str], known: dict[str, bool]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from simcluster.models.machine.journal import JournalLine
 from simcluster.models.machine.links.links import Links
 from simcluster.models.machine.process import Answer
 from simcluster.models.traffic.cluster.statistics import History
+from simcluster.telemetry.logs import LogFile
 
 NAMESPACE = "shop"
 REGISTRY = "registry.example.com:5000/shop"
@@ -58,6 +59,7 @@ class ShopHost:
         self.stolen_share = 0.0
         self.power = ShopPower()
         self.units = {name: ShopUnit(f"{name}.service") for name in ("containerd", "kubelet")}
+        self.program_logs: dict[str, LogFile] = {}
 
     def unit(self, name: str) -> ShopUnit | None:
         """The unit, with or without `.service`."""

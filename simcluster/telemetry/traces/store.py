@@ -86,6 +86,10 @@ class TraceStore(Flat):
         """The spans of a trace as they came; empty if there is none."""
         return self._traces.get(trace_id, ())
 
+    def find_all(self) -> list[tuple[Span, ...]]:
+        """All traces as they came."""
+        return list(self._traces.values())
+
     def find(self, query: Query) -> list[tuple[Span, ...]]:
         """Traces of which a span meets a query."""
         found = [spans for spans in self._traces.values() if any(_meets(span, query) for span in spans)]
