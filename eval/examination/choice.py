@@ -12,6 +12,7 @@ from simcluster.api.objects import ApiObject, labels_of, name_of
 from simcluster.engine.streams import Streams
 from simcluster.eval.examination.standing import WORKLOADS, workloads
 from simcluster.eval.examination.trials import Again, Drain, OneMore, Reboot, Recreated, Roll, Trial, label
+from simcluster.eval.interventions.victims import calls_of
 from simcluster.faults.facts import essence, leaves
 from simcluster.faults.steps import mechanism_of
 from simcluster.tasks.model import Task
@@ -26,6 +27,8 @@ ROLLS, MORE, LOSSES = 1, 1, 1
 _ROLLED = "kubectl.kubernetes.io/restartedAt"
 #: What is tested of pods that nobody would make again.
 BARE = "pods that no workload owns"
+#: Kinds of objects that containers are started with.
+_HELD = ("configmaps", "secrets", "persistentvolumeclaims", "serviceaccounts")
 #: Who writes EndpointSlices by himself.
 _CONTROLLER = "endpointslice-controller.k8s.io"
 
@@ -110,12 +113,41 @@ def _differing(world: World, twin: World, namespace: str) -> dict[str, None]:
     pods = world.api.store.objects("pods", namespace)
     by_hand = _addresses_by_hand(world, namespace)
     found: dict[str, None] = {}
+    needing = _needing(world, twin, namespace)
     for _, one in workloads(world, namespace):
         mine = [pod for pod in pods if _is_of(pod, one)]
         edited = any(_edited(pod, one) or (pod.get("status") or {}).get("podIP") in by_hand for pod in mine)
-        if edited or _decided(one) != healthy.get(label(one)):
+        if edited or name_of(one) in needing or _decided(one) != healthy.get(label(one)):
             found[label(one)] = None
     return found
+
+
+def _needing(world: World, twin: World, namespace: str) -> frozenset[str]:
+    """Names of workloads that call a Service, or start with what an object holds, that is not as in the twin.
+
+    A program that connects once does not miss its Service, nor one that has read its settings, before it starts again.
+    A Service that nobody was seen to call may be asked for by anybody who starts.
+    """
+    there = workloads(world, namespace)
+    held = frozenset().union(*(_changed(world, twin, namespace, kind) for kind in _HELD))
+    found = {name_of(one) for _, one in there if held & _texts(one["spec"]["template"]["spec"])}
+    services = _changed(world, twin, namespace, "services")
+    if services:
+        calls = [(caller, called) for caller, called in calls_of(twin, namespace) if called in services]
+        quiet = services - {called for _, called in calls}
+        found |= {name_of(one) for _, one in there} if quiet else {caller for caller, _ in calls}
+    return frozenset(found)
+
+
+def _changed(world: World, twin: World, namespace: str, kind: str) -> frozenset[str]:
+    """Names of objects of a kind that are not as in the twin, gone or new."""
+    here, there = ({name_of(one): essence(one) for one in w.api.store.objects(kind, namespace)} for w in (world, twin))
+    return frozenset(name for name in {*here, *there} if here.get(name) != there.get(name))
+
+
+def _texts(value: Any) -> frozenset[str]:
+    """All texts that stand somewhere below a value."""
+    return frozenset(one for _, one in leaves(value) if isinstance(one, str))
 
 
 def _decided(workload: ApiObject) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def test_run_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"{TASK}.expert.0.log.jsonl",
         f"{TASK}.expert.0.trajectory.jsonl",
+        f"{TASK}.expert.0.transcript.jsonl",
     ]
 
 
