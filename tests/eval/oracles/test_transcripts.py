@@ -124,7 +124,7 @@ class Scene:
     def calls(self, namespace: str, host: str, sent: str, ago_s: str) -> None:
         """The history of the traffic has calls to a host, so long ago."""
         traffic: Any = self.world.traffic
-        if not hasattr(traffic, "history"):
+        if not isinstance(traffic.history, Calls):
             traffic.history = Calls()
         traffic.history.edges.append(Edge(self.world.sim.now - int(ago_s) * SECOND, namespace, host, int(sent)))
 

@@ -342,7 +342,7 @@ def test_create_of_access_and_network(world: World) -> None:
 
 
 def test_the_namespace_of_the_context_can_be_changed(world: World) -> None:
-    assert world.ok("config set-context --current --namespace=shop") == 'Context "simcluster" modified.\n'
+    assert world.ok("config set-context --current --namespace=shop") == 'Context "prod-eu-1" modified.\n'
     assert world.run("get pods").stderr == "No resources found in shop namespace.\n"
     assert world.ok("config view --minify -o jsonpath='{..namespace}'") == "shop"
     assert world.ok("config get-contexts --no-headers").split()[-1] == "shop"
