@@ -49,7 +49,7 @@ class QueryCount:
 
     def __init__(self) -> None:
         self._counts: dict[Group, float] = FlatDict()
-        self._histograms: dict[Group, list[float]] = FlatDict()
+        self._histograms: dict[Group, list[float]] = {}
 
     def note(self, where: Labels, kind: str, answer: NameAnswer, plugin: str, figures: tuple[float, int, int]) -> None:
         """A question was answered.
