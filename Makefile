@@ -24,10 +24,10 @@ demo: $(STAMP)  ## a scoreboard of the reference agents over the suite lite
 	$(BIN)/simcluster eval --suite lite --agent expert --agent runbook --agent restarter --agent noop
 
 test: $(STAMP)  ## all tests, with a sample of the long sweeps
-	$(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 test-all: $(STAMP)  ## all tests, the long sweeps whole
-	$(BIN)/python -m pytest -q -n $(JOBS) --whole
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --whole
 
 mutants: $(STAMP)  ## wrong changes of the program, and how many of them the tests notice
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutants]'

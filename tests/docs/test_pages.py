@@ -21,7 +21,9 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs" / "add").glob("*.md"))
+#: Pages that prove whole incidents: of these the first runs, and all with `--whole`.
+LONG = ("task", "fault")
+PAGES = sorted((ROOT / "docs" / "add").glob("*.md"), key=lambda page: (page.stem in LONG[1:], page))
 NOT_COPIED = (".git", ".venv*", ".*_cache", ".hypothesis", "build", "dist", "runs", "*.egg-info", "recordings")
 
 BLOCK = re.compile(r"(?P<above>[^\n]*)\n\n?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -111,7 +113,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow(every=len(LONG))] * (page.stem in LONG)) for page in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_the_page_does_what_it_says(page: Path, tree: Path, environment: dict[str, str]) -> None:
     for step in steps(page):
         if step.language == "console":

@@ -19,6 +19,7 @@ from simcluster.tasks.beyond import chosen, is_impossible
 TASK = "cpu_limit_too_low_online_boutique@outage"
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("name", ["noop", "restart_all"])
 def test_nothing_that_is_done_helps(name: str) -> None:
     episode = start(TASK, 3)
