@@ -8,6 +8,7 @@ from simcluster.eval.judge.sentence import claimed
 from simcluster.eval.proof import case_findings
 from simcluster.faults import registry
 from simcluster.faults.cases import cases_of
+from simcluster.faults.families import meanings
 
 FAMILIES = registry.families()
 SAID = [
@@ -24,6 +25,10 @@ def test_the_case_of_every_fault_holds(fault_id: str) -> None:
     findings = case_findings(fault_id)
     assert findings, "it has no case"
     assert not [finding for finding in findings if not finding.passed]
+
+
+def test_every_fault_is_of_a_kind_of_cause_that_has_a_meaning() -> None:
+    assert [one for one in registry.ids() if registry.load(one).cause not in meanings()] == []
 
 
 def test_every_mechanism_has_a_fault_and_every_case_is_one_of_the_familys_own() -> None:
