@@ -44,3 +44,13 @@ def test_a_row_of_the_table(task_id: str, kind: str, index: int, passes: str, lo
     assert " ".join("yes" if one else "no" for one in verdicts) == passes
     assert least == pytest.approx(lowest, abs=0.002)
     assert seen[0]["total"] == 78
+
+
+@pytest.mark.slow(every=3)
+@pytest.mark.parametrize(
+    "task_id", ["s3_tainted_workers_payments", "s5_slow_control_plane_payments", "s8_concentration_payments"]
+)
+def test_what_hurts_nobody_yet_is_not_over_by_waiting(task_id: str) -> None:
+    verdict = start(task_id, 0).report.mitigation
+    assert not verdict.passed
+    assert "still" in verdict.why_not
