@@ -172,11 +172,11 @@ def test_reasons(changed: str, expected: str) -> None:
     assert reason(changed, reordered=True) == "order within an instant"
 
 
-def test_writes_of_one_command_take_their_time(world: RecordedWorld) -> None:
+def test_writes_of_one_command_take_their_time(world: RecordedWorld, tmp_path: Path) -> None:
     server = CommandServer(world)
     began = world.sim.now
     maps = "".join(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{n}}}\n---\n" for n in range(3))
-    call = call_of([b"kubectl", b"/tmp", b"", b"1", maps.encode(), b"0", b"apply", b"-f", b"-"])
+    call = call_of([b"kubectl", bytes(tmp_path), b"", b"1", maps.encode(), b"0", b"apply", b"-f", b"-"])
     reply = server.serve(call)
     assert reply.code == 0, reply
     assert world.sim.now - began == COMMAND_NS + 2 * WRITE_NS

@@ -70,7 +70,7 @@ class Kubectl:
             return CommandResult("", error.text.removesuffix("\n") + "\n", error.code)
         if found.run is None:
             return self._group(path, found, rest)
-        return self._execute(path, found, rest, stdin, files or {})
+        return self._execute(path, found, rest, stdin, {} if files is None else files)
 
     def _group(self, path: str, found: Command, rest: list[str]) -> CommandResult:
         words = [word for word in rest if not word.startswith("-")]

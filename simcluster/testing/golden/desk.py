@@ -26,9 +26,10 @@ class FolderFiles(Mapping[str, str]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.extra
-        for path in sorted(self.folder.rglob("*")):
-            if path.is_file():
-                yield str(path.relative_to(self.folder))
+        for folder, folders, names in os.walk(self.folder):  # what vanishes meanwhile is passed over
+            folders.sort()
+            for name in sorted(names):
+                yield os.path.relpath(os.path.join(folder, name), self.folder)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
