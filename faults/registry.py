@@ -18,6 +18,7 @@ from simcluster.engine.content import Content, Library, Piece, nearest, piece_of
 from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
+from simcluster.faults.draws import Draw
 from simcluster.faults.expressions import is_open, names_in
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import ObjectRef
@@ -90,6 +91,7 @@ class FaultSpec(Piece):
         mechanism: a key of `mechanisms()`.
         inputs: values that a task gives it, by name, for `${{ name }}` in its parameters.
         params: parameters that a task may complete or override; what is computed from the world is in `values`.
+        draws: which values its parameters and inputs can take, where a generator chooses them.
         deployer: under whose name it is done.
         family: the kind of cause, where it is not that of the mechanism's data sheet.
         kinds: kinds of objects it is meant for, of those that the mechanism takes; all of them if empty.
@@ -100,6 +102,7 @@ class FaultSpec(Piece):
     mechanism: str
     inputs: dict[str, Input] = Field(default_factory=dict)
     params: dict[str, Any] = Field(default_factory=dict)
+    draws: dict[str, Draw] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
     family: str = ""
     kinds: tuple[str, ...] = ()
