@@ -178,7 +178,13 @@ def put_at(obj: Json, path: str, value: Any) -> None:
             return
         above = [*above, (here, step)] if isinstance(here, dict) else []
         here = below
-    if value is not None:
+    key = next((key for key in _KEYS if isinstance(value, dict) and str(value.get(key)) == last), "")
+    if key and isinstance(here, list):
+        here[:] = [*(item for item in here if str(item.get(key)) != last), value]
+    elif key and not here and above:  # a list of which nothing was left
+        parent, step = above[-1]
+        parent[step] = [value]
+    elif value is not None:
         here[last] = value
     elif here.pop(last, None) is not None:
         for parent, step in reversed(above):

@@ -6,10 +6,10 @@ a machine by whoever stands in front of it. Raises `devices.NoKnob` where nobody
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from simcluster.api.objects import Json
+from simcluster.api.objects import Json, name_of
 from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
@@ -73,6 +73,30 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
             put_at(manifest, path, value)
 
     redeploy(target, ADMIN, place.namespace, ObjectRef(kind=place.kind, name=place.name), edit)
+    for pod in _readers_at_start(target, place):
+        client.delete("pods", place.namespace, pod)
+
+
+def _readers_at_start(target: FaultTarget, place: Place) -> list[str]:
+    """Pods that have read a ConfigMap or Secret when they started, and do not look again: by environment or subPath."""
+    refs = {"ConfigMap": ("configMapRef", "configMapKeyRef"), "Secret": ("secretRef", "secretKeyRef")}.get(place.kind)
+    found = []
+    for pod in target.api.store.objects("pods", place.namespace) if refs else ():
+        holders = [one for one in pod["spec"].get("volumes") or () if _names(one, place)]
+        mounts = {one["name"] for one in holders}
+        for container in pod["spec"]["containers"]:
+            env = [one.get("valueFrom") or {} for one in container.get("env") or ()]
+            said = [one.get(key) or {} for one in (*env, *(container.get("envFrom") or ())) for key in refs or ()]
+            parts = [one for one in container.get("volumeMounts") or () if one.get("subPath") and one["name"] in mounts]
+            if parts or any(one.get("name") == place.name for one in said):
+                found.append(name_of(pod))
+                break
+    return found
+
+
+def _names(volume: Mapping[str, Any], place: Place) -> bool:
+    source = (volume.get("configMap") or {}).get("name") if place.kind == "ConfigMap" else None
+    return place.name in (source, (volume.get("secret") or {}).get("secretName") if place.kind == "Secret" else None)
 
 
 def manifest_of(place: Place, api_version: str, found: Json) -> Json:
