@@ -99,6 +99,7 @@ class Incident:
         reasons = [
             mechanism.knowing(self.record.get(index, ())).still_present(self.target)
             for index, mechanism in self.mechanisms.items()
+            if not self.steps[index].harmless
         ]
         return [reason for reason in reasons if reason]
 
@@ -127,8 +128,9 @@ class Incident:
         before = survey(self.target)
         self.mechanisms[index].inject(self.target)
         self._note(index, before)
-        if not self.record[index]:  # what it set going begins within this instant
-            self.target.sim.after(0, self._note, index, before)
+        settles_ns = self.mechanisms[index].settles_ns
+        if settles_ns or not self.record[index]:  # what it set going begins within this instant
+            self.target.sim.after(settles_ns, self._note, index, before)
 
     def _note(self, index: int, before: Survey) -> None:
         self.record[index] = changes(before, survey(self.target))

@@ -61,6 +61,10 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     live = target.api.store.get(entry.storage, place.namespace, place.name)
     if "" in values:
         if live is not None:
+            if live["metadata"].get("finalizers"):  # nobody waits for who holds it
+                client.patch(
+                    entry.storage, place.namespace, place.name, {"metadata": {"finalizers": None}}, kind="merge"
+                )
             client.delete(entry.storage, place.namespace, place.name)
         if values[""] is not None:
             client.create(entry.storage, place.namespace, manifest_of(place, entry.api_version, values[""]))
@@ -77,7 +81,8 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
 
 def manifest_of(place: Place, api_version: str, found: Json) -> Json:
     """An object as it is created: what was decided about it, with its name."""
-    meta = {**(found.get("metadata") or {}), "name": place.name}
+    kept = {key: value for key, value in (found.get("metadata") or {}).items() if key != "finalizers"}
+    meta = {**kept, "name": place.name}
     if place.namespace:
         meta["namespace"] = place.namespace
     return {"apiVersion": api_version, "kind": place.kind, **found, "metadata": meta}
