@@ -196,7 +196,7 @@ def _user(scene: Scene) -> str:
 def _claim(scene: Scene) -> str:
     """The claim that the volume is bound to."""
     volume = scene.ref.find(scene.target.api, scene.namespace)
-    claim = ((volume or {}).get("spec") or {}).get("claimRef") or {}
+    claim = value_at(volume or {}, "spec.claimRef") or {}
     if claim.get("namespace") != scene.namespace:
         raise ImpossibleTarget(f"{scene.ref} is bound to no claim of {scene.namespace}")
     return str(claim["name"])
@@ -209,7 +209,7 @@ def _namespace(scene: Scene) -> str:
 def _volume(scene: Scene) -> str:
     """The volume to which the claim is bound, if somebody made it by hand."""
     claim = scene.ref.find(scene.target.api, scene.namespace)
-    name = str(((claim or {}).get("spec") or {}).get("volumeName") or "")
+    name = str(value_at(claim or {}, "spec.volumeName") or "")
     volume = scene.target.api.store.get("persistentvolumes", "", name)
     if volume is None or _PROVISIONED in (volume["metadata"].get("annotations") or {}):
         raise ImpossibleTarget(f"{scene.ref} is bound to no volume that somebody made by hand")
