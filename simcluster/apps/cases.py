@@ -18,8 +18,8 @@ from simcluster.models.apps.folder import AppFolder
 class Users(Content):
     """Who uses an application: `rps` requests a second to the Service `entry`.
 
-    They come `after` the application has become available: one that is cold is not given its whole load at once. They ask
-    for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress.
+    They come `after` the application has become available: one that is cold is not given its whole load at once. They
+    ask for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress.
     """
 
     entry: str

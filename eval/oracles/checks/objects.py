@@ -69,3 +69,21 @@ class JobsEnd(Check):
         if not any(now - parse_rfc3339(one) <= self.args.within for one in ended):
             return f"no Job of CronJob {name} has completed lately"
         return ""
+
+
+class ObjectArgs(Content):
+    """An object of the application's namespace, `Kind/name`."""
+
+    object: str
+
+
+class ObjectGone(Check):
+    """There is no such object any more."""
+
+    Args = ObjectArgs
+    args: ObjectArgs
+
+    def why_not(self, ctx: Context) -> str:
+        """Look for it."""
+        found = ObjectRef.parse(self.args.object).find(ctx.world.api, ctx.namespace)
+        return "" if found is None else f"{self.args.object} is still there"
