@@ -1,1 +1,0 @@
-"""System calls that fail for processes which have done nothing wrong."""
