@@ -205,7 +205,7 @@ def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> 
     first = ""
     for index, step in enumerate(task.incident):
         try:
-            found = step.each(target, task.namespace)
+            found = step.each(target, task.namespace, library)
         except ImpossibleTarget as error:
             error.step = index
             raise

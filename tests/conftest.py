@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.pins import Pins
+
+#: The same examples in every run, however slow the machine is.
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 #: Without `--whole`, every so many-th case of a slow test runs (or as `slow(every=N)` says), and the first always.
 SAMPLE = 5

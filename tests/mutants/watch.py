@@ -23,7 +23,8 @@ TEST = "SIMCLUSTER_MUTANTS_TEST"
 _FOLDER = tempfile.TemporaryDirectory(prefix="reach-")
 _CONFIGURATION = Path(_FOLDER.name) / "coveragerc"
 _CONFIGURATION.write_text(
-    f"[run]\nparallel = true\ndata_file = {_FOLDER.name}/lines\ncontext = ${{{TEST}-}}\npatch = _exit\ninclude =\n"
+    f"[run]\nparallel = true\ndata_file = {_FOLDER.name}/lines\ncontext = ${{{TEST}-}}\npatch = _exit\n"
+    "disable_warnings = no-data-collected\ninclude =\n"
     + "".join(f"    {Path.cwd() / name}\n" for name in os.environ[FILES].splitlines())
 )
 os.environ[TEST] = ""
