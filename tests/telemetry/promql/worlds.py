@@ -3,8 +3,8 @@
     python -m tests.telemetry.promql.worlds PROMETHEUS [TASK...]
 
 Each task is played until its page, five minutes on, through its first reference fix, and five minutes more. What its
-Prometheus has scraped and recorded by then goes to the real one by remote write, markers of staleness included; both are
-asked the expressions of the cluster's rules and forms over drawn families, at instants and over ranges that meet no
+Prometheus has scraped and recorded by then goes to the real one by remote write, markers of staleness included. Both
+are asked the expressions of the cluster's rules and forms over drawn families, at instants and over ranges that meet no
 scrape.
 """
 
