@@ -206,8 +206,8 @@ def depth(final: Record, committed: str, protects: Sequence[str]) -> str:
 def probe(records: Sequence[Record]) -> str:
     """V_probe: neither the verifier's own requests nor an operator's looks did harm. Why it fails, or an empty text.
 
-    What fails after the verifier's request is charged to it; after an operator's look what he looked into. A request, and
-    a tool that somebody runs inside of a container, must not take longer than `PROBE_STALL_MS`.
+    What fails after the verifier's request is charged to it; after an operator's look what he looked into. A
+    request, and a tool that somebody runs inside of a container, must not take longer than `PROBE_STALL_MS`.
     """
     for index, record in enumerate(records):
         if not record["d3"] and not record.get("probes"):
