@@ -39,12 +39,12 @@ _CLASS = "k8s.io/ingress-nginx"
 
 
 class _Ended(NamedTuple):
-    """Requests that end at an instant: what they print, with which status, how long they take."""
+    """Requests that end at an instant: what they print, with which status, how many, how long they take."""
 
     t_ns: int
     log: tuple[LogTemplate, ...]
     status: int
-    count: int
+    requests: int
     took: Latency | Durations
 
 
@@ -90,15 +90,15 @@ class IngressMeter:
         self._pending = [each for each in self._pending if each.t_ns > t_ns]
 
     def _take(self, each: _Ended) -> None:
-        self._all += each.count
+        self._all += each.requests
         where = self._places.get(each.log)
         if where is None:
             return
         own = tuple(sorted((*where, ("status", str(each.status)))))
-        self._counts[own] = self._counts.get(own, 0) + each.count
+        self._counts[own] = self._counts.get(own, 0) + each.requests
         took = each.took
         part = _DURATION.part(took.mean, took.variance) if isinstance(took, Latency) else _DURATION.measured(took)
-        self._durations.add(own, each.count, part)
+        self._durations.add(own, each.requests, part)
 
     def samples(self, container: Container) -> Samples:
         """All of it."""
