@@ -141,7 +141,7 @@ def test_its_metrics_count_what_the_log_tells(world):
     mix = {"shop.example.com/": 3, "shop.example.com/nobody": 1, "elsewhere.org/": 1}
     world.add_users("ingress-nginx", "ingress-nginx-controller", 50, mix=mix)
     world.run_for(20 * SECOND)
-    told, seen = logs(world), counted(world)
+    written, seen = logs(world), counted(world)
     by_ingress = {
         key: float(value) for key, value in seen.items() if key.startswith("nginx_ingress_controller_requests")
     }
@@ -151,7 +151,7 @@ def test_its_metrics_count_what_the_log_tells(world):
             f'host="shop.example.com",ingress="shop",method="GET",namespace="default",path="{path}",service="{service}"'
         )
         (count,) = [value for key, value in by_ingress.items() if wanted in key and f'status="{status}"' in key]
-        lines = len(re.findall(rf'"GET {path} HTTP/1.1" {status} ', told))
+        lines = len(re.findall(rf'"GET {path} HTTP/1.1" {status} ', written))
         assert abs(count - lines) < 30
         assert lines > 100
     whole = [float(v) for k, v in seen.items() if "duration_seconds_bucket" in k and 'le="+Inf"' in k]

@@ -24,7 +24,7 @@ def test_a_thread_that_ends_shows_its_stack() -> None:
     assert all(line.startswith("\tat java.base/") for line in written[1:])
 
 
-def test_an_accept_that_fails_is_told_by_the_server_library() -> None:
+def test_an_accept_that_fails_is_worded_by_the_server_library() -> None:
     tomcat = accept_failed(behaviour("inventory"), 8080, "EMFILE", 10**18).split("\n")
     assert tomcat[2:4] == [
         "java.io.IOException: Too many open files",
