@@ -41,7 +41,7 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
         return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
     namespace = folder.behaviour.namespace
     try:
-        place = Place(case.app, namespace, app_case(folder).users, beside=manifests(case.beside))
+        place = Place(case.app, namespace, app_case(folder).users, observed=False, beside=manifests(case.beside))
         world = HEALTHY.deployed(place, seed, library)
         mechanism = _aimed(spec, case.target, case.params, world, namespace)
         mechanism.check(world)

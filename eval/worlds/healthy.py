@@ -18,7 +18,6 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import WORKERS, Task
 from simcluster.world import World
-from simcluster.world.pager import REQUESTS_MIN
 
 #: How long an application may take from `kubectl apply` to healthy users.
 HEALTHY_LIMIT_NS = 600 * SECOND
@@ -26,6 +25,8 @@ HEALTHY_LIMIT_NS = 600 * SECOND
 WARM_UP_NS = 60 * SECOND
 STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
+#: Too few requests say nothing about a ratio.
+REQUESTS_MIN = 20
 
 
 #: What one fault changed.
@@ -42,7 +43,7 @@ class Place(NamedTuple):
     app: str
     namespace: str
     users: Users | None = None
-    telemetry: bool = False
+    observed: bool = True
     read_only: bool = False
     age: int = 0
     workers: int = WORKERS
@@ -52,10 +53,9 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
-        reads = task.operator == "reader"
-        beside = manifests(task.beside)
-        watch = task.telemetry, reads, task.age, task.workers
-        return cls(task.app, task.namespace, task.users, *watch, beside, task.also)
+        reads, watched = task.operator == "reader", task.ticket is None
+        who = watched, reads, task.age, task.workers
+        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also)
 
 
 def manifests(objects: Sequence[Json]) -> str:
@@ -117,10 +117,10 @@ def _healthy_world(
     incident.plant()
     if place.read_only:
         reader.grant(world)
-    if place.telemetry and not place.age:
+    if place.observed and not place.age:
         world.observe()
     world.deploy(place.app, namespace, place.age)
-    if place.telemetry and place.age:
+    if place.observed and place.age:
         world.observe()  # what it would have collected in skipped time is not there
     for app in place.also:
         world.deploy(app, app)
