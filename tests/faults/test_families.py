@@ -20,6 +20,7 @@ SAID = [
 ]
 
 
+@pytest.mark.slow(sample=8)
 @pytest.mark.parametrize("fault_id", registry.ids())
 def test_the_case_of_every_fault_holds(fault_id: str) -> None:
     findings = case_findings(fault_id)
