@@ -23,6 +23,8 @@ IMAGE, LOAD = "Image", "Load"
 _KEYS = ("name", "mountPath", "containerPort", "port", "key", "ip", "uid")
 #: Annotations in which programs keep copies and counters of what stands elsewhere.
 _COPIES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
+#: What the volume controller writes into a claim and a volume that it binds (pkg/controller/volume/persistentvolume).
+_BOUND, _BINDER, _BINDING = "pv.kubernetes.io/bound-by-controller", "pv.kubernetes.io/", ("claimRef", "volumeName")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _SEGMENT = re.compile(r"\.?([A-Za-z0-9_-]+)|\[([^\]]*)\]")
 
@@ -83,6 +85,9 @@ def essence(obj: Mapping[str, Any]) -> Json:
     meta = obj["metadata"]
     notes = {key: value for key, value in (meta.get("annotations") or {}).items() if key not in _COPIES}
     kept = {"labels": meta.get("labels"), "annotations": notes, "finalizers": meta.get("finalizers")}
+    if isinstance(found.get("spec"), Mapping) and _BOUND in notes:
+        found["spec"] = {key: value for key, value in found["spec"].items() if key not in _BINDING}
+        kept["annotations"] = {key: value for key, value in notes.items() if not key.startswith(_BINDER)}
     return {"metadata": {key: value for key, value in kept.items() if value}, **found}
 
 

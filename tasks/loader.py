@@ -18,8 +18,7 @@ from simcluster.engine.content import (
     read_document,
 )
 from simcluster.faults import registry
-from simcluster.faults.expressions import is_open
-from simcluster.faults.steps import Aim, IncidentStep, mechanism_of
+from simcluster.faults.steps import Aim, completed, mechanism_of
 from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.beyond import impossible, is_impossible
 from simcluster.tasks.model import Task
@@ -57,21 +56,13 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)
-    task = task.model_copy(update={"incident": tuple(_complete(step, library) for step in task.incident)})
+    task = task.model_copy(update={"incident": tuple(completed(step, library) for step in task.incident)})
     try:
         truth = task.stated or derived(task, library)
     except ValueError as error:
         raise ContentError(document.path, document.line(("incident",)), str(error)) from None
     check_kind(task, document, ("truth", "component"), truth.ref.kind, library)
     return task.model_copy(update={"stated": truth})
-
-
-def _complete(step: IncidentStep, library: Library | None) -> IncidentStep:
-    """A step with all parameters of its fault, where some are computed."""
-    spec = registry.load(step.fault, library) if step.fault else None
-    if spec is None or not (spec.inputs or is_open(spec.params)):
-        return step
-    return step.model_copy(update={"params": spec.complete(step.params)})
 
 
 def _check_faults(task: Task, document: Document, library: Library | None) -> None:
@@ -81,7 +72,7 @@ def _check_faults(task: Task, document: Document, library: Library | None) -> No
             continue
         line = document.line(("incident", index, "fault"))
         known = registry.ids(library)
-        if step.fault not in known:
+        if step.fault not in known and step.fault not in registry.aliases(library):
             close = ", ".join(nearest(step.fault, known))
             offer = f"did you mean {close}?" if close else "see simcluster list faults"
             raise ContentError(document.path, line, f"unknown fault {step.fault!r}; {offer}")

@@ -106,7 +106,8 @@ class Task(Piece):
         namespace: where the application is deployed.
         workers: how many nodes the cluster has beside its control plane.
         users: who uses it.
-        ticket: what pages the operator, where no signal does or should.
+        ticket: what pages the operator, where no signal does or should; nothing watches such a cluster. All others have
+            Prometheus, Alertmanager, Loki and Jaeger (`World.observe`), and what fires there pages.
         counts: whose pods count as available (D1): the application's, or all of the cluster.
         prober: `NAMESPACE/POD` from which the verifiers make their requests (D3); by default a node asks.
         incident: what happens.
@@ -123,8 +124,6 @@ class Task(Piece):
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
-        telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
-            come from what they notify; without, from what users meet (`world.pager`).
         age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
             some minutes.
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
@@ -155,7 +154,6 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
-    telemetry: bool = False
     age: Age = 0
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
@@ -207,7 +205,7 @@ def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> 
     first = ""
     for index, step in enumerate(task.incident):
         try:
-            found = step.each(target, task.namespace)
+            found = step.each(target, task.namespace, library)
         except ImpossibleTarget as error:
             error.step = index
             raise

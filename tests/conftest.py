@@ -7,11 +7,15 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.pins import Pins
 
 # To the same bits, and no process of a test waits for a compiler: the tests of the accelerator switch it on themselves.
 os.environ.setdefault("SIMCLUSTER_ACCELERATOR", "off")
+#: The same examples in every run, however slow the machine is.
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _kept(item: pytest.Item) -> int:
     slow = item.get_closest_marker("slow")
     assert slow is not None
+    assert not slow.args
+    assert {*slow.kwargs} <= {"sample"}, f"{item.nodeid}: slow(sample=N)"
     return int(slow.kwargs.get("sample", 1))
 
 

@@ -41,7 +41,7 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
         return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
     namespace = folder.behaviour.namespace
     try:
-        world = HEALTHY.deployed(Place(case.app, namespace, app_case(folder).users), seed, library)
+        world = HEALTHY.deployed(Place(case.app, namespace, app_case(folder).users, observed=False), seed, library)
         mechanism = _aimed(spec, case.target, case.params, world, namespace)
         mechanism.check(world)
     except (ImpossibleTarget, NotAnIncident, ValueError) as error:

@@ -14,7 +14,6 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import WORKERS, Task
 from simcluster.world import World
-from simcluster.world.pager import REQUESTS_MIN
 
 #: How long an application may take from `kubectl apply` to healthy users.
 HEALTHY_LIMIT_NS = 600 * SECOND
@@ -22,6 +21,8 @@ HEALTHY_LIMIT_NS = 600 * SECOND
 WARM_UP_NS = 60 * SECOND
 STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
+#: Too few requests say nothing about a ratio.
+REQUESTS_MIN = 20
 
 
 #: What one fault changed.
@@ -33,12 +34,12 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, age."""
+    """An application in a namespace, its users, whether it is observed, whether its operator only looks, its age."""
 
     app: str
     namespace: str
     users: Users | None = None
-    telemetry: bool = False
+    observed: bool = True
     read_only: bool = False
     age: int = 0
     workers: int = WORKERS
@@ -46,8 +47,8 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
-        reads = task.operator == "reader"
-        return cls(task.app, task.namespace, task.users, task.telemetry, reads, task.age, task.workers)
+        reads, watched = task.operator == "reader", task.ticket is None
+        return cls(task.app, task.namespace, task.users, watched, reads, task.age, task.workers)
 
 
 class Healthy:
@@ -104,10 +105,10 @@ def _healthy_world(
     incident.plant()
     if place.read_only:
         reader.grant(world)
-    if place.telemetry and not place.age:
+    if place.observed and not place.age:
         world.observe()
     world.deploy(place.app, namespace, place.age)
-    if place.telemetry and place.age:
+    if place.observed and place.age:
         world.observe()  # what it would have collected in skipped time is not there
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:

@@ -23,7 +23,7 @@ TASK = "cpu_limit_too_low_online_boutique@outage"
 @pytest.mark.parametrize("name", ["noop", "restart_all"])
 def test_nothing_that_is_done_helps(name: str) -> None:
     episode = start(TASK, 3)
-    assert "EntrySuccessLow" in episode.alert
+    assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule
     assert not attempt(name, episode.world, episode.task)
     verdict = Mitigation().judge(episode.world, episode.task, episode.baseline)
     assert not verdict.passed
