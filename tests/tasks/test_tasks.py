@@ -39,9 +39,10 @@ def test_every_task_loads_with_checks_that_exist(task_id: str) -> None:
     assert task.app.replace("-", "_") in task_id
 
 
-def test_there_is_a_task_for_every_fault_and_for_every_check() -> None:
+def test_there_is_a_task_for_every_mechanism_and_for_every_check() -> None:
     loaded = [tasks.load(task_id) for task_id in tasks.ids()]
-    assert sorted({step.fault for task in loaded for step in task.incident if step.fault}) == registry.ids()
+    faults = {step.fault for task in loaded for step in task.incident if step.fault}
+    assert {registry.load(fault).mechanism for fault in faults} == set(registry.mechanisms())
     used = {spec.check for task in loaded for spec in task.accepted_when}
     assert set(checks()) - used <= {"deployment_available", "service_reachable"}  # for other tasks to come
 
