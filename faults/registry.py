@@ -108,7 +108,7 @@ class FaultSpec(Piece):
         mechanism: a key of `mechanisms()`.
         inputs: values that a task gives it, by name, for `${{ name }}` in its parameters.
         params: parameters that a task may complete or override; what is computed from the world is in `values`.
-        draws: which values its parameters and inputs can take, where a generator chooses them.
+        draws: how bad it can be: parameters and inputs that are numbers, from the mildest to the worst.
         deployer: under whose name it is done.
         family: the kind of cause, where it is not that of the mechanism's data sheet.
         kinds: kinds of objects it is meant for, of those that the mechanism takes; all of them if empty.

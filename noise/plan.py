@@ -20,6 +20,9 @@ from simcluster.noise.spared import Spared
 
 PROFILES = Path(__file__).parent / "profiles"
 
+#: What says that there is to be no noise, also where a task has some.
+NONE = "none"
+
 #: No disturbance may last longer.
 DURATION_LIMIT_NS = 120 * SECOND
 

@@ -120,13 +120,15 @@ class Task(Piece):
         sustained_by: what keeps the incident going, where what triggered it is over.
         accepted_when: checks that must hold together.
         acceptance: when they are judged.
-        reference_fixes: several right solutions, each a list of steps.
+        reference_fixes: several right solutions, each a list of steps; none of an incident that nobody wrote: then what
+            its record says mends it.
         shallow_fixes: repairs after which pods are ready and the task is not solved.
         costs: number of a reference fix (from 1) -> verifier of the way that it does not pass -> the reason.
         reference_diagnoses: answers with which the judge is held to account.
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
+        noise: the profile of disturbances under which it happens, if nobody says another.
         age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
             some minutes.
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
@@ -152,7 +154,7 @@ class Task(Piece):
     sustained_by: tuple[Weakness, ...] = ()
     accepted_when: tuple[CheckSpec, ...] = Field(min_length=1)
     acceptance: Acceptance = Acceptance()
-    reference_fixes: tuple[tuple[Step, ...], ...] = Field(min_length=1)
+    reference_fixes: tuple[tuple[Step, ...], ...]
     shallow_fixes: tuple[tuple[Step, ...], ...] = ()
     costs: dict[int, dict[Verifier, str]] = Field(default_factory=dict)
     reference_diagnoses: Diagnoses
@@ -160,6 +162,7 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
+    noise: str = ""
     age: Age = 0
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
@@ -220,11 +223,7 @@ def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> 
         steps += found
     own = task.stated is not None and task.stated != derived(task, library)
     data = task.model_dump(by_alias=True) | {"incident": [step.model_dump() for step in steps]}
-    if not task.reference_fixes:  # nobody has written one, as of a pair of fault and component
-        data["reference_fixes"] = [[{"wait": "1s"}]]
-    made = Task.model_validate(_replace(data, first)).model_copy(
-        update={} if task.reference_fixes else {"reference_fixes": ()}
-    )
+    made = Task.model_validate(_replace(data, first))
     return made if own else made.model_copy(update={"stated": derived(made, library)})
 
 

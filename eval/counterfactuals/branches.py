@@ -112,7 +112,7 @@ class _Branching:
             left: the world if nobody does anything from now on.
         """
         hand = Live(self._live.world.fork(), self._paged.task.clock)
-        for step in self._paged.task.reference_fixes[0]:
+        for step in next(iter(self._paged.task.reference_fixes), ()):
             perform(hand, step)
         return min(left.lost, self._lived(hand.world).lost)
 

@@ -24,7 +24,7 @@ from simcluster.eval.trajectory.recorder import Recorder
 from simcluster.eval.trajectory.verifiers import Verdict, charged, verify
 from simcluster.eval.worlds.reader import READER
 from simcluster.faults.incident import Incident
-from simcluster.noise.plan import NoisePlan, Profile
+from simcluster.noise.plan import NONE, NoisePlan, Profile
 from simcluster.noise.spared import Spared
 from simcluster.session.kinds import Effect, Request
 from simcluster.session.live import Live
@@ -153,7 +153,8 @@ class Episode(Live):
     def log_header(self) -> dict[str, Any]:
         """The header of the replay log."""
         lived = {"age": f"{self.task.age}ns"} if self.task.age else {}
-        return {"task": self.task.id, "seed": self.seed, "noise": self.noise_name, **lived, **super().log_header()}
+        noise = self.noise_name or (NONE if self.task.noise else None)
+        return {"task": self.task.id, "seed": self.seed, "noise": noise, **lived, **super().log_header()}
 
     def guide(self) -> dict[str, Any]:
         """The header of the transcript: what measures of the work need besides it."""

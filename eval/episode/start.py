@@ -43,7 +43,7 @@ class Starts:
         Args:
             task: an id of `simcluster list tasks`, a path of a task file, or a loaded task.
             seed: from which everything random follows.
-            noise: a profile of `simcluster list noises`, or None.
+            noise: a profile of `simcluster list noises`; None is that of the task, `none` is no noise.
             age: for how long the cluster has lived, such as `74d`; by default as the task says.
 
         Raises:
@@ -56,6 +56,7 @@ class Starts:
         loaded = task if isinstance(task, Task) else tasks.load(str(task), library)
         if age is not None:
             loaded = loaded.model_copy(update={"age": world_age(age)})
+        noise = loaded.noise if noise is None else noise
         key = (loaded.model_dump_json(), seed, noise, library)
         if key not in self._paged:
             self._remember(self._paged, key, Snapshot(self._run(loaded, seed, noise, library)))
@@ -65,8 +66,8 @@ class Starts:
         """A world before the incident, in which what is latent in it may be: see `Healthy.of`."""
         return self.worlds.of(task, seed, library)
 
-    def _run(self, task: Task, seed: int, noise: str | None, library: Library | None) -> Episode:
-        profile = plan.load(noise, library) if noise else None
+    def _run(self, task: Task, seed: int, noise: str, library: Library | None) -> Episode:
+        profile = plan.load(noise, library) if noise and noise != plan.NONE else None
         world = self.healthy(task, seed, library)
         found = resolve(task, world, library)
         if found is not task and any(step.latent for step in found.incident):

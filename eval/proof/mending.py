@@ -26,9 +26,10 @@ from simcluster.eval.proof.deeds import filled
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.worlds.steps import Hand, perform
 from simcluster.faults.deployer import merge_patch
+from simcluster.faults.devices import NoKnob
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
 from simcluster.faults.incident import Incident
-from simcluster.faults.restore import manifest_of
+from simcluster.faults.restore import manifest_of, restore
 from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.model import Step, Task
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 FILE = Path(__file__).parent / "repairs" / "repairs.yaml"
 #: How many repairs are tried on a task, drawn by the seed.
 REPAIRS = 3
+#: What a world mended by its record may need: a restart after the longest back-off.
+MENDED = "240s"
 #: What a cluster adds to an object by itself.
 _OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences")
 #: Parts of a node that its pods need and that it can do without.
@@ -231,3 +234,15 @@ def _of_nodes(world: World, facts: tuple[ChangedFact, ...]) -> dict[str, dict[st
         elif place.part.partition("/")[0] in _HARDWARE and node is not None and ready_status(node) == "True":
             found.setdefault("node", {"node": place.name})
     return found
+
+
+def restored(fork: Mended) -> Finding:
+    """Mended by the record alone: what was changed is as it was, and nothing else is touched."""
+    name = "what its record says mends it"
+    try:
+        restore(fork.world, [fact for fact in fork.incident.facts() if fact.place.kind != IMAGE])
+    except NoKnob as error:
+        return Finding(name, True, f"it cannot be mended by anybody: {error}")
+    fork.wait(MENDED)
+    verdict = fork.examined()
+    return Finding(name, verdict.passed, verdict.why_not)

@@ -20,13 +20,12 @@ from simcluster.eval.episode.episode import Episode
 from simcluster.eval.episode.start import start
 from simcluster.eval.proof.attacks import attacked
 from simcluster.eval.proof.findings import Finding, ProofReport
+from simcluster.eval.proof.mending import restored
 from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
 from simcluster.faults import registry
 from simcluster.faults.cases import case_of
-from simcluster.faults.devices import NoKnob
-from simcluster.faults.facts import IMAGE
+from simcluster.faults.draws import LEVELS, magnitudes
 from simcluster.faults.registry import FaultSpec
-from simcluster.faults.restore import restore
 from simcluster.faults.steps import Aim, IncidentStep, completed, mechanism_of
 from simcluster.faults.target import ImpossibleTarget, ObjectRef, resource_of
 from simcluster.models.apps.folder import AppFolder
@@ -42,8 +41,6 @@ PASSING = ("Pod", "ReplicaSet")
 DNS_NAME = "DNS name"
 #: What is in every namespace without anybody's decision.
 GIVEN = ("kube-root-ca.crt",)
-#: What a mended world may need: a restart after the longest back-off.
-MENDED = "240s"
 FIRST_AT = "60s"
 #: What is said of a pair that hurts nobody who would say so: it is a circumstance, and no incident.
 UNNOTICED = "nobody notices it: no incident"
@@ -213,22 +210,35 @@ def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
             "committed_depth": "D3",
             "protects": [users.entry],
             "accepted_when": [{"check": "users_succeed", "args": {"entry": users.entry, "ratio": 0.99, "for": "60s"}}],
-            "reference_fixes": [[{"wait": "1s"}]],
+            "reference_fixes": [],
             "reference_diagnoses": {"right": [str(pair.ref)], "plausible_but_wrong": ["nothing is wrong"]},
         }
     )
-    return made.model_copy(update={"stated": derived(made, library), "reference_fixes": ()})
+    return made.model_copy(update={"stated": derived(made, library)})
 
 
 def check_pair(app: str, pair: Pair, seed: int = 0, library: Library | None = None) -> ProofReport:
     """Prove a pair. Raises UnknownName, ValueError."""
-    try:
-        episode = start(task_of(app, pair, library), seed, library=library)
-    except NotAnIncident as error:
-        return ProofReport("pair", pair.id, seed, (Finding(UNNOTICED, True, str(error)),))
-    except ImpossibleTarget as error:
-        return ProofReport("pair", pair.id, seed, (Finding("the incident is possible", False, str(error)),))
-    return ProofReport("pair", pair.id, seed, tuple(_findings(episode, seed)))
+    why = ""
+    for one in (pair, *worse(pair, LEVELS // 2, library)):
+        try:
+            episode = start(task_of(app, one, library), seed, library=library)
+        except NotAnIncident as error:
+            why = str(error)
+        except ImpossibleTarget as error:
+            if why:  # so bad it cannot be
+                break
+            return ProofReport("pair", pair.id, seed, (Finding("the incident is possible", False, str(error)),))
+        else:
+            return ProofReport("pair", pair.id, seed, tuple(_findings(episode, seed)))
+    return ProofReport("pair", pair.id, seed, (Finding(UNNOTICED, True, why),))
+
+
+def worse(pair: Pair, level: int, library: Library | None = None) -> list[Pair]:
+    """A pair at the magnitudes of its fault from one on, the worst last; none if it has none."""
+    draws = registry.load(pair.fault, library).draws
+    levels = range(level, LEVELS) if draws else ()
+    return [pair._replace(params={**pair.params, **magnitudes(draws, one)}) for one in levels]
 
 
 def drawn_proof(fault: str, seed: int, library: Library | None = None) -> tuple[Finding, ...]:
@@ -248,16 +258,4 @@ def _findings(episode: Episode, seed: int) -> Iterator[Finding]:
     verdict = episode.fork().examined()
     yield Finding("noop is refused", not verdict.passed, verdict.why_not)
     yield from attacked(episode, seed, 1)
-    yield _restored(episode.fork())
-
-
-def _restored(fork: Episode) -> Finding:
-    """Mended by the record: what was changed is as it was, and nothing else is touched."""
-    name = "what its record says mends it"
-    try:
-        restore(fork.world, [fact for fact in fork.incident.facts() if fact.place.kind != IMAGE])
-    except NoKnob as error:
-        return Finding(name, True, f"it cannot be mended by anybody: {error}")
-    fork.wait(MENDED)
-    verdict = fork.examined()
-    return Finding(name, verdict.passed, verdict.why_not)
+    yield restored(episode.fork())

@@ -27,7 +27,7 @@ from simcluster.eval.proof.attempts import REACTION_NS, attempt
 from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
-from simcluster.eval.proof.mending import REPAIRS, mended
+from simcluster.eval.proof.mending import REPAIRS, mended, restored
 from simcluster.eval.proof.pairs import drawn_proof
 from simcluster.eval.trajectory import Recorder, Verdict
 from simcluster.eval.worlds.healthy import NotAnIncident
@@ -214,6 +214,8 @@ def _findings(episode: Provable, library: Library | None, seed: int, tries: tupl
         yield _too_shallow(index, steps, episode.fork())
     for index, steps in enumerate(task.reference_fixes):
         yield from _accepted(index, steps, episode.fork())
+    if not task.reference_fixes:
+        yield restored(episode.fork())
     yield from attacked(episode, seed, tries[0])
     yield from mended(episode, seed, tries[1])
     for wanted, answers in (

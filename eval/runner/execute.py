@@ -87,8 +87,8 @@ def agent_for(name: str, episode: Episode) -> Agent:
 
 
 def reference_steps(episode: Episode) -> tuple[ReferenceStep, ...]:
-    """The first reference fix of the episode's task."""
-    steps = episode.task.reference_fixes[0]
+    """The first reference fix of the episode's task; nothing if there is none."""
+    steps = next(iter(episode.task.reference_fixes), ())
     return tuple(ReferenceStep(step.kubectl, step.stdin, step.node, step.sh, step.wait) for step in steps)
 
 

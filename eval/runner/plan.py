@@ -103,7 +103,7 @@ class Plan:
             location = registry.location(agent)
             if location and (lack := missing(location)):
                 raise PlanError(f"agent {agent}: {lack}")
-        if self.noise is not None:
+        if self.noise not in (None, noise_profiles.NONE):
             noise_profiles.load(self.noise, self.library)
 
     @property

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from rich.markup import escape
 from simcluster import tasks
 from simcluster.cli.exits import CheckFailed
 from simcluster.cli.output import console, print_json
+from simcluster.cli.suites import members
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
 from simcluster.eval.proof.pairs import UNNOTICED, Pair, check_pair, fits, sampled
@@ -27,7 +29,7 @@ Named = str | tuple[str, Pair]
 
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
 @click.argument("names", metavar="[APP|TASK|FAULT|NOISE|FILE]...", nargs=-1)
-@click.option("--suite", default=None, help="Every task of a suite.")
+@click.option("--suite", default=None, help="Every task of a suite, or of `fresh:SEED:N`.")
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
@@ -49,13 +51,14 @@ def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, fol
         pairs = sampled(every, seed, sample or len(every))
         _report(_checked([(app, pair) for pair in pairs], seed, folders, jobs), f"{len(pairs)} pairs", as_json)
         return
-    wanted = list(names) + (tasks.suite(suite, library) if suite else [])
-    wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
-    known = known_ids(library)
-    for name in wanted:
-        if not name.endswith((".yaml", ".yml")) and name not in known:
-            raise UnknownName("app, task, fault or noise", name, list(known))
-    _report(_checked(wanted, seed, folders, jobs), ", ".join(wanted), as_json)
+    with TemporaryDirectory(prefix="simcluster-") as made:
+        wanted = list(names) + (list(members(suite, Path(made), jobs, library)) if suite else [])
+        wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
+        known = known_ids(library)
+        for name in wanted:
+            if not name.endswith((".yaml", ".yml")) and name not in known:
+                raise UnknownName("app, task, fault or noise", name, list(known))
+        _report(_checked(wanted, seed, folders, jobs), ", ".join(wanted), as_json)
 
 
 def _report(found: Iterator[Result], what: str, as_json: bool) -> None:

@@ -13,12 +13,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from simcluster import tasks
 from simcluster.cli.age import age_option
 from simcluster.cli.exits import DONE, FAILED, INTERNAL
 from simcluster.cli.judging import judge_of, judge_options
 from simcluster.cli.output import console, print_json
 from simcluster.cli.processtitle import hide_arguments
+from simcluster.cli.suites import fresh_of, members
 from simcluster.eval.isolation.ending import HARNESS_ERROR
 from simcluster.eval.report import evaluation_object, scoreboard
 from simcluster.eval.runner import Plan, RunDirectory, RunDirectoryError, evaluate
@@ -31,7 +31,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
 
 @click.command("eval", short_help="Run agents on tasks and show a scoreboard.")
 @click.argument("task_ids", metavar="[TASK]...", nargs=-1)
-@click.option("--suite", "suites", multiple=True, help="A suite of tasks (repeatable); `all` has every task.")
+@click.option("--suite", "suites", multiple=True, help="A suite of tasks (repeatable), or fresh:SEED:N.")
 @click.option(
     "--agent",
     "agents",
@@ -39,7 +39,7 @@ DEFAULT_AGENTS = ("expert", "runbook", "restarter", "noop")
     help="An agent, module:Class, or 'cmd: COMMAND' (repeatable). Default: all four.",
 )
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Seeds 0 to N-1.")
-@click.option("--noise", default=None, help="A noise profile.")
+@click.option("--noise", default=None, help="A noise profile; `none`: also where a task has some.")
 @age_option
 @click.option(
     "--impossible",
@@ -65,7 +65,10 @@ def command(**given: Any) -> int:
     options = Options(**given)
     if options.resume and options.out is None:
         raise click.UsageError("--resume needs --out: the run directory to go on with")
-    wanted = _chosen_tasks(options.task_ids, options.suites, options.folders)
+    folder = options.out
+    if any(list(map(fresh_of, options.suites))):  # they stand in the run directory
+        folder = folder or next_folder(Path("runs"))
+    wanted = _chosen_tasks(options, folder or Path())
     plan = Plan(
         (*wanted, *chosen(wanted, 0, options.impossible)),
         tuple(dict.fromkeys(options.agents)) or DEFAULT_AGENTS,
@@ -82,7 +85,7 @@ def command(**given: Any) -> int:
     if any(is_command(agent) for agent in plan.agents):
         hide_arguments("simcluster eval")
     remarks = console(stderr=True)
-    folder = options.out or next_folder(Path("runs"))
+    folder = folder or next_folder(Path("runs"))
     with _ended_by_signals(), RunDirectory(folder, plan, resume=options.resume) as directory:
         records = _evaluate(plan, directory, options.jobs, remarks)
         unwritten = directory.write()
@@ -134,11 +137,12 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _chosen_tasks(task_ids: tuple[str, ...], suites: tuple[str, ...], folders: tuple[str, ...]) -> tuple[str, ...]:
-    library = Plan((), (), content=folders).library
-    wanted = list(task_ids)
-    for suite in suites or (() if task_ids else ("lite",)):
-        wanted += tasks.suite(suite, library)
+def _chosen_tasks(options: Options, folder: Path) -> tuple[str, ...]:
+    """Ids, and files of generated incidents, which stand in the run directory."""
+    library = Plan((), (), content=options.folders).library
+    wanted = list(options.task_ids)
+    for suite in options.suites or (() if options.task_ids else ("lite",)):
+        wanted += members(suite, folder / "tasks", options.jobs, library)
     return tuple(dict.fromkeys(wanted))
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
 from simcluster.cli.output import console, print_json
 from simcluster.engine.content import Library, UnknownName
+
+if TYPE_CHECKING:
+    from simcluster.tasks.model import Task
 
 KINDS = ("agents", "apps", "checks", "families", "faults", "lessons", "noises", "suites", "tasks")
 Row = dict[str, Any]
@@ -19,9 +24,10 @@ Row = dict[str, Any]
 @click.command("list", short_help="List apps, faults, causes, noises, tasks, checks, suites, agents or lessons.")
 @click.argument("kind")
 @click.option("--targets", "app", default="", help="Of faults: which components of an application each fits.")
+@click.option("--suite", default="", help="Of tasks: those of a suite, or of fresh:SEED:N.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def command(kind: str, app: str, folders: tuple[str, ...], as_json: bool) -> None:
+def command(kind: str, app: str, suite: str, folders: tuple[str, ...], as_json: bool) -> None:
     """List what there is of a KIND: agents, apps, checks, families, faults, lessons, noises, suites or tasks.
 
     Families are the kinds of causes that a diagnosis may name. With --json faults have the data sheets of their
@@ -31,8 +37,13 @@ def command(kind: str, app: str, folders: tuple[str, ...], as_json: bool) -> Non
         raise UnknownName("kind", kind, KINDS)
     if app and kind != "faults":
         raise click.UsageError("--targets is for faults")
+    if suite and kind != "tasks":
+        raise click.UsageError("--suite is for tasks")
     library = Library(tuple(Path(folder) for folder in folders))
-    rows = _targets(app, library, counted=not as_json) if app else rows_of(kind, library)
+    if suite:
+        rows = _members(suite, library)
+    else:
+        rows = _targets(app, library, counted=not as_json) if app else rows_of(kind, library)
     if as_json:
         rows = [*map(_with_sheet, rows)] if kind == "faults" and not app else rows
         print_json(rows)
@@ -149,8 +160,18 @@ def _suites(library: Library) -> list[Row]:
 def _tasks(library: Library) -> list[Row]:
     from simcluster import tasks
 
-    rows = []
-    for task_id in tasks.ids(library):
-        task = tasks.load(task_id, library)
-        rows.append({"id": task.id, "app": task.app, "suites": list(task.suites), "title": task.title})
-    return rows
+    return [_task(tasks.load(task_id, library)) for task_id in tasks.ids(library)]
+
+
+def _members(suite: str, library: Library) -> list[Row]:
+    """The tasks of a suite, or of a set of generated incidents."""
+    from simcluster import tasks
+    from simcluster.cli.suites import members
+
+    with TemporaryDirectory(prefix="simcluster-") as made:
+        ids = members(suite, Path(made), os.cpu_count() or 1, library)
+        return [_task(tasks.load(task_id, library)) for task_id in ids]
+
+
+def _task(task: Task) -> Row:
+    return {"id": task.id, "app": task.app, "suites": list(task.suites), "title": task.title}

@@ -1,0 +1,162 @@
+"""One incident, drawn: an application, one or two faults on components of it, how bad, under which noise, how old.
+
+What nobody notices becomes worse until somebody does, as far as its fault says how (`draws`); what hurts nobody even
+then is replaced. Two faults are taken together only if each alone is noticed. Truth derives from what was changed, and
+the fix from the record of it, where it can be written as a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from simcluster.apps.cases import case_of as app_case
+from simcluster.apps.history import YOUNGEST_NS
+from simcluster.apps.registry import applications
+from simcluster.engine.clock import DAY
+from simcluster.engine.content import Library
+from simcluster.engine.streams import Stream, Streams
+from simcluster.eval.episode.episode import Episode
+from simcluster.eval.episode.start import Starts
+from simcluster.eval.proof.deeds import filled
+from simcluster.eval.proof.mending import marks_by_kind, repairs
+from simcluster.eval.proof.pairs import Pair, fit, task_of, worse
+from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident
+from simcluster.faults import registry
+from simcluster.faults.draws import LEVELS
+from simcluster.faults.target import ImpossibleTarget
+from simcluster.tasks.model import Step, Task
+from simcluster.tasks.truth import derived
+
+#: Under which noise an incident happens, by equal chances; none twice as often.
+NOISES = ("none", "none", "light", "default", "heavy", "sregym")
+#: Days that a cluster has lived, by equal chances.
+AGES_D = (1, 3, 9, 21, 47, 90, 150, 240)
+#: Of so many incidents one has two causes.
+COMPOSED_ONE_IN = 4
+#: The second of two faults comes so long after the first.
+APART_NS = 20_000_000_000
+#: The first repair of `eval/proof/repairs` that fits what was changed is the reference fix.
+FIXES = ("merged", "made_again", "taken_away", "enabled_and_started")
+#: The world in which magnitudes are tried.
+WORLD_SEED = 0
+
+
+class Member(NamedTuple):
+    """One incident of a set. `key` is the same for two that nobody should have to solve both."""
+
+    key: str
+    task: Task
+
+
+def member(seed: int, index: int, taken: Collection[str] = (), library: Library | None = None) -> Member:
+    """The incident of this number under a seed, whose key is none of `taken`.
+
+    Raises:
+        NotAnIncident: nothing that is drawn is noticed.
+    """
+    stream = Streams(seed).stream("fresh", index)
+    for app, pair in _candidates(seed, index, stream, library):
+        key = f"{app} {pair.id}"
+        if key in taken:
+            continue
+        level = stream.integer(0, LEVELS)
+        age = DAY * stream.choice(list(AGES_D))
+        noise = stream.choice(list(NOISES))
+        found = _bitten(app, pair, level, age, library)
+        if found is None:
+            continue
+        if stream.integer(0, COMPOSED_ONE_IN) == 0:
+            found = _composed(found, app, seed, index, stream, library)
+        name = f"fresh-{seed}-{index:03d}"
+        return Member(key, _told(found, library).model_copy(update={"id": name, "noise": noise}))
+    raise NotAnIncident(f"incident {index} of seed {seed}: nothing that was drawn is noticed")
+
+
+def _candidates(seed: int, index: int, stream: Stream, library: Library | None) -> Iterator[tuple[str, Pair]]:
+    """Pairs in the order in which they are tried: the faults in turn over a set, applications and components drawn."""
+    faults = list(registry.ids(library))
+    Streams(seed).stream("fresh", "faults").shuffle(faults)
+    for fault in (*faults[index % len(faults) :], *faults[: index % len(faults)]):
+        if not registry.mechanisms()[registry.load(fault, library).mechanism].lasting:
+            continue
+        apps = used_applications(library)
+        stream.shuffle(apps)
+        for app in apps:
+            pairs = list(fit(fault, app, WORLD_SEED, library).pairs)
+            if pairs:
+                yield app, pairs[stream.choice(list(range(len(pairs))))]
+                break
+
+
+def used_applications(library: Library | None = None) -> list[str]:
+    """Applications that have users, sorted."""
+    return sorted(one.behaviour.application for one in applications(library) if app_case(one).users is not None)
+
+
+def _bitten(app: str, pair: Pair, level: int, age_ns: int, library: Library | None) -> Episode | None:
+    """The paged episode of a fault, at the drawn magnitude or the first worse one that is noticed; None: none is."""
+    for one in worse(pair, level, library) or [pair]:
+        try:
+            task = task_of(app, one, library)
+        except ValueError:  # nothing of it lasts, or its parameters take no such value
+            continue
+        episode = _paged(task.model_copy(update={"age": max(age_ns, YOUNGEST_NS)}), library)
+        if episode is not None:
+            return episode
+    return None
+
+
+def _paged(task: Task, library: Library | None) -> Episode | None:
+    """The episode of a task at its page, without noise; None if it is impossible, or nobody is paged."""
+    try:
+        return Starts(1, HEALTHY).start(task, WORLD_SEED, library=library)
+    except (ImpossibleTarget, NotAnIncident):
+        return None
+
+
+def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, library: Library | None) -> Episode:
+    """Two incidents as one, if another is found that is noticed alone and goes together with the first."""
+    count, task = len(registry.ids(library)), first.task
+    for other, pair in _candidates(seed, (index + 1 + stream.integer(0, count)) % count, stream, library):
+        if other != app:
+            continue
+        second = _bitten(app, pair, LEVELS - 1, task.age, library)
+        if second is None:
+            return first
+        late = [step.model_copy(update={"at": step.at + APART_NS}) for step in second.task.incident]
+        both = task.model_copy(update={"incident": (*task.incident, *late), "stated": None})
+        both = both.model_copy(update={"title": f"{task.title}, and {second.task.title}"})
+        try:
+            both = both.model_copy(update={"stated": derived(both, library)})
+        except ValueError:
+            return first
+        return _paged(both, library) or first
+    return first
+
+
+def _told(episode: Episode, library: Library | None) -> Task:
+    """The task of a paged episode: with the fix and the diagnosis that follow from what was changed."""
+    task, truth = episode.task, episode.task.truth
+    claims = [
+        {"component": place.component, "mechanism": truth.mechanism or truth.family, "details": dict(truth.details)}
+        for place in list(dict.fromkeys(fact.place for fact in episode.incident.facts()))[:1]
+    ]
+    data = task.model_dump(by_alias=True, exclude={"stated"})
+    data["reference_fixes"] = [[step.model_dump() for step in fix] for fix in _fixes(episode)]
+    if claims:
+        data["reference_diagnoses"] = {"right": claims, "plausible_but_wrong": ["nothing is wrong"]}
+    made = Task.model_validate(data)
+    return made.model_copy(update={"stated": derived(made, library)})
+
+
+def _fixes(episode: Episode) -> list[list[Step]]:
+    """What gives everything that was changed the value it had, as commands; nothing if no generic repair does."""
+    marks = marks_by_kind(episode.world, episode.task, episode.incident.facts())
+    for repair in (repairs()[name] for name in FIXES):
+        if repair.of in marks:
+            steps = [filled(step, one) for step in repair.steps for one in marks[repair.of]]
+            where = f" -n {episode.task.namespace}"
+            named = [one.model_copy(update={"kubectl": one.kubectl + where}) if one.kubectl else one for one in steps]
+            return [[*dict.fromkeys(named), Step(wait="90s")]]
+    return []
