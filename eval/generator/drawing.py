@@ -24,6 +24,7 @@ from simcluster.eval.proof.pairs import Pair, fit, task_of, worse
 from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident
 from simcluster.faults import registry
 from simcluster.faults.draws import LEVELS
+from simcluster.faults.families import meanings
 from simcluster.faults.target import ImpossibleTarget
 from simcluster.tasks.model import Step, Task
 from simcluster.tasks.truth import derived
@@ -137,15 +138,15 @@ def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, l
 
 def _told(episode: Episode, library: Library | None) -> Task:
     """The task of a paged episode: with the fix and the diagnosis that follow from what was changed."""
-    task, truth = episode.task, episode.task.truth
+    task, means = episode.task, meanings()
+    causes = [one for one in episode.incident.mechanisms.values() if one.lasting]
     claims = [
-        {"component": place.component, "mechanism": truth.mechanism or truth.family, "details": dict(truth.details)}
-        for place in list(dict.fromkeys(fact.place for fact in episode.incident.facts()))[:1]
+        {"component": str(one.ref), "mechanism": means.get(one.family, one.family), "details": one.details}
+        for one in causes
     ]
     data = task.model_dump(by_alias=True, exclude={"stated"})
     data["reference_fixes"] = [[step.model_dump() for step in fix] for fix in _fixes(episode)]
-    if claims:
-        data["reference_diagnoses"] = {"right": claims, "plausible_but_wrong": ["nothing is wrong"]}
+    data["reference_diagnoses"] = {"right": [{"claims": claims}], "plausible_but_wrong": ["nothing is wrong"]}
     made = Task.model_validate(data)
     return made.model_copy(update={"stated": derived(made, library)})
 
