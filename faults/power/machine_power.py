@@ -8,14 +8,17 @@ from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.drives.stored_data import place_of
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
+from simcluster.models.machine.machine import Machine
 
 
 class PowerParams(Content):
-    """Nothing to say: it is off."""
+    """Whether its kernel has crashed; otherwise it has no power."""
+
+    crash: bool = False
 
 
 class PowerLoss(Mechanism):
-    """A node's machine goes off in an instant (fail-stop), and nobody switches it on.
+    """A node's machine goes off in an instant (fail-stop), or its kernel crashes, and nobody switches it on.
 
     Symptoms: no address of it answers; its lease is not renewed, after the grace period the node is NotReady
     (Unknown), after 300 s its pods are evicted, which it never confirms; pods whose volumes are
@@ -36,6 +39,7 @@ class PowerLoss(Mechanism):
         source="Kubernetes, node controller",
     )
     Params = PowerParams
+    params: PowerParams
     kinds = ("Node",)
 
     @property
@@ -52,7 +56,11 @@ class PowerLoss(Mechanism):
 
     def inject(self, target: FaultTarget) -> None:
         """Off."""
-        target.machines[self.ref.name].power.cut()
+        machine = target.machines[self.ref.name]
+        if self.params.crash and isinstance(machine, Machine):
+            machine.panic("Fatal exception in interrupt")
+        else:
+            machine.power.cut()
 
     def contradiction(self, other: Mechanism) -> str:
         """Nothing else can go wrong on a machine that is off."""
