@@ -143,7 +143,7 @@ def test_a_filter_with_state_cuts_what_one_side_opens() -> None:
 
 
 def test_a_link_that_flaps_is_up_as_long_as_it_says_on_average_and_the_driver_tells() -> None:
-    network, node, _ = pair()
+    _, node, _ = pair()
     nic, up_ns = node.nics["eth0"], 0
     nic.flap(30 * SECOND, 10 * SECOND)
     for _ in range(4_000):
