@@ -8,17 +8,14 @@ from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.drives.stored_data import place_of
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.target import FaultTarget, ImpossibleTarget
-from simcluster.models.machine.machine import Machine
 
 
 class PowerParams(Content):
-    """Whether its kernel has crashed; otherwise it has no power."""
-
-    crash: bool = False
+    """Nothing to say: it is off."""
 
 
 class PowerLoss(Mechanism):
-    """A node's machine goes off in an instant (fail-stop), or its kernel crashes, and nobody switches it on.
+    """A node's machine goes off in an instant (fail-stop), and nobody switches it on.
 
     Symptoms: no address of it answers; its lease is not renewed, after the grace period the node is NotReady
     (Unknown), after 300 s its pods are evicted, which it never confirms; pods whose volumes are
@@ -39,7 +36,6 @@ class PowerLoss(Mechanism):
         source="Kubernetes, node controller",
     )
     Params = PowerParams
-    params: PowerParams
     kinds = ("Node",)
 
     @property
@@ -56,11 +52,7 @@ class PowerLoss(Mechanism):
 
     def inject(self, target: FaultTarget) -> None:
         """Off."""
-        machine = target.machines[self.ref.name]
-        if self.params.crash and isinstance(machine, Machine):
-            machine.panic("Fatal exception in interrupt")
-        else:
-            machine.power.cut()
+        target.machines[self.ref.name].power.cut()
 
     def contradiction(self, other: Mechanism) -> str:
         """Nothing else can go wrong on a machine that is off."""
