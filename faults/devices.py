@@ -44,6 +44,7 @@ def facts_of(machine: Machine) -> dict[str, Values]:
             "wrong": abs(offset_ns) > _CLOCK_NS,
         },
         "sysctl": machine.os.sysctls.writable(),
+        "syscalls": {str(number): str(rule) for number, rule in machine.os.syscalls.rules.items()},
         "file": {f"/{path}": text for path, text in machine.files.below("/") if not f"/{path}".startswith(_OWN_FILES)},
     }
     for name, nic in machine.nics.items():
@@ -124,6 +125,9 @@ def put(machine: Machine, part: str, values: Mapping[str, Any]) -> None:
         _set_clock(machine, values)
     elif kind == "sysctl":
         _set_sysctls(machine, values)
+    elif kind == "syscalls":
+        for number in values:
+            machine.os.syscalls.remove(int(number))
     elif kind == "file":
         _write_files(machine, values)
     elif kind == "nic":
