@@ -47,7 +47,7 @@ class Machine(Host):
         self.os = Kernel(self)
         self.log.clock = self.os.clock
         self.nics = {"eth0": Nic(sim, "eth0", spec.address, network.links.changed)}
-        self.nics["eth0"].told = self._link
+        self.nics["eth0"].driver = self._link
         network.links.nics[spec.name] = self.nics["eth0"]
         network.attach(spec.address, self, node=True)
         self.power = Power(self, self.runtime, self.nics["eth0"])

@@ -49,7 +49,7 @@ class Nic:
         self._since_ns = sim.now
         self.carrier_changes = 1
         self.flaps = (0, 0)
-        self.told: Callable[[bool], None] | None = None  # the driver, when the link comes or goes
+        self.driver: Callable[[bool], None] | None = None  # the driver, when the link comes or goes
         self._flapping: Timer | None = None
         self._flows()
 
@@ -130,8 +130,8 @@ class Nic:
         self.carrier_changes += 1
         self._flows()
         self._changed()
-        if self.told is not None:
-            self.told(self.carrier)
+        if self.driver is not None:
+            self.driver(self.carrier)
         mean = self.flaps[1 if was else 0]
         stream = self.sim.stream("flap", self.address, self.name, str(self.carrier_changes))
         self._flapping = self.sim.after(max(1, int(stream.exponential(float(mean)))), self._turn)
