@@ -70,7 +70,7 @@ def member(seed: int, index: int, taken: Collection[str] = (), library: Library 
         if stream.integer(0, COMPOSED_ONE_IN) == 0:
             found = _composed(found, app, seed, index, stream, library)
         name = f"fresh-{seed}-{index:03d}"
-        return Member(key, _told(found, library).model_copy(update={"id": name, "noise": noise}))
+        return Member(key, _task_of(found, library).model_copy(update={"id": name, "noise": noise}))
     raise NotAnIncident(f"incident {index} of seed {seed}: nothing that was drawn is noticed")
 
 
@@ -136,7 +136,7 @@ def _composed(first: Episode, app: str, seed: int, index: int, stream: Stream, l
     return first
 
 
-def _told(episode: Episode, library: Library | None) -> Task:
+def _task_of(episode: Episode, library: Library | None) -> Task:
     """The task of a paged episode: with the fix and the diagnosis that follow from what was changed."""
     task, means = episode.task, meanings()
     causes = [one for one in episode.incident.mechanisms.values() if one.lasting]
