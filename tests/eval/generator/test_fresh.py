@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from simcluster import tasks
-from simcluster.eval.episode.start import STARTS
-from simcluster.eval.generator.drawing import member
+from simcluster.engine.clock import DAY
 from simcluster.eval.generator.suite import Fresh, text_of
+from simcluster.eval.proof.pairs import Pair, task_of, worse
+from simcluster.faults.target import ObjectRef
 
 
 @pytest.mark.parametrize(
@@ -26,12 +27,18 @@ def test_a_set_that_cannot_be_is_refused_with_the_nearest_that_can(text: str, sa
         Fresh.parse(text)
 
 
-def test_an_incident_is_the_same_for_a_seed_another_if_it_is_taken_and_pages_as_its_file_says(tmp_path: Path) -> None:
-    first = member(7, 0)
-    assert first == member(7, 0)
-    path = tmp_path / f"{first.task.id}.yaml"
-    path.write_text(text_of(first.task))
+def test_an_incident_without_a_written_fix_is_told_by_its_file_alone(tmp_path: Path) -> None:
+    pair = Pair("resource_request_too_large", ObjectRef(kind="Deployment", name="catalog"), {})
+    made = task_of("storefront", pair).model_copy(update={"id": "fresh-7-000", "noise": "light", "age": 30 * DAY})
+    path = tmp_path / f"{made.id}.yaml"
+    path.write_text(text_of(made))
     loaded = tasks.load(str(path))
-    assert loaded.truth == first.task.truth
-    assert (loaded.age, loaded.noise, loaded.incident) == (first.task.age, first.task.noise, first.task.incident)
-    assert STARTS.start(loaded, 0).alert
+    assert (loaded.truth, loaded.age, loaded.noise) == (made.truth, 30 * DAY, "light")
+    assert (loaded.incident, loaded.reference_fixes) == (made.incident, ())
+
+
+def test_a_pair_becomes_worse_as_its_fault_says_and_others_do_not() -> None:
+    ref = ObjectRef(kind="Deployment", name="catalog")
+    limits = [one.params["limit"] for one in worse(Pair("cpu_limit_too_low", ref, {"limit": "90m"}), 2)]
+    assert limits == ["22m", "9.4m", "4m"]
+    assert worse(Pair("missing_service", ref, {}), 2) == []
