@@ -50,9 +50,12 @@ class Incident:
 
     def check(self) -> None:
         """Refuse the incident if a step is impossible in this world. Raises ImpossibleTarget."""
+        made: list[ObjectRef] = []  # by then
         for index, mechanism in self.mechanisms.items():
-            if not self.steps[index].latent:
+            if not self.steps[index].latent and mechanism.ref not in made:
                 self._possible(index, mechanism)
+            if mechanism.makes_target:
+                made.append(mechanism.ref)
         causes = [(index, one) for index, one in self.mechanisms.items() if not self.steps[index].harmless]
         for (_, one), (index, other) in combinations(causes, 2):
             reason = one.contradiction(other) or other.contradiction(one)

@@ -17,6 +17,7 @@ from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
 from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, essence, put_at
+from simcluster.faults.readers import readers_at_start
 from simcluster.faults.target import FaultTarget, ObjectRef, resource_of
 from simcluster.models.machine.machine import Machine
 
@@ -82,6 +83,8 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
         made = thaw(essence(live))  # what cannot be changed is made anew
         edit(made)
         _replace(client, entry, place, live, made)
+    for pod in readers_at_start(target.api.store, place):
+        client.delete("pods", place.namespace, pod)
 
 
 def _replace(client: Client, entry: Resource, place: Place, live: ApiObject | None, wanted: Json | None) -> None:

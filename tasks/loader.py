@@ -36,12 +36,30 @@ def ids(library: Library | None = None) -> list[str]:
 
 
 def path_of(id_or_path: str, library: Library | None = None) -> Path:
-    """The file of a task: of this id, or the path itself if it ends in `.yaml`.
+    """The file of a task: of this id, of what others call it, or the path itself if it ends in `.yaml`.
 
     Raises:
         UnknownName: there is no such task; the nearest are listed.
     """
-    return (library or Library()).path_of("task", id_or_path, "tasks", CATALOG)
+    library = library or Library()
+    try:
+        return library.path_of("task", id_or_path, "tasks", CATALOG)
+    except UnknownName:
+        called = names(library).get(id_or_path)
+        if called is None:
+            raise
+        return library.path_of("task", called, "tasks", CATALOG)
+
+
+@functools.cache
+def names(library: Library) -> dict[str, str]:
+    """What other collections of problems call tasks -> their ids here."""
+    found = {}
+    for task_id, path in library.files("tasks", CATALOG).items():
+        data = read_document(path).data if "\nknown_as:" in path.read_text() else None
+        if isinstance(data, dict) and isinstance(data.get("known_as"), dict):
+            found.update({str(name): task_id for name in data["known_as"].values()})
+    return found
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
@@ -106,10 +124,11 @@ def check_kind(task: Task, document: Document, where: Where, kind: str, library:
 
 
 def suites(library: Library | None = None) -> dict[str, list[str]]:
-    """Suite -> ids of its tasks, sorted; `all` has every task."""
+    """Suite -> ids of its tasks, sorted; `all` has every task, and one of another collection those that it knows."""
     found: dict[str, list[str]] = {ALL: []}
     for task_id in ids(library):
-        for name in (ALL, *load(task_id, library).suites):
+        task = load(task_id, library)
+        for name in (ALL, *task.suites, *task.known_as):
             members = found.setdefault(name, [])
             if task_id not in members:
                 members.append(task_id)

@@ -102,8 +102,11 @@ class Task(Piece):
         id: stable: a change that can change results makes a new version.
         title: a few words for people who choose tasks; tells the truth, so not for agents.
         suites: names of the suites it belongs to; every task belongs to `all`.
+        known_as: collection of problems -> what this one is called there; its tasks are a suite of that name.
         app: id of the application.
         namespace: where the application is deployed.
+        beside: manifests of what runs beside it, applied with it: other programs, policies, routes of its team.
+        also: other applications of the cluster, each in the namespace of its name: `ingress-nginx`.
         workers: how many nodes the cluster has beside its control plane.
         users: who uses it.
         ticket: what pages the operator, where no signal does or should; nothing watches such a cluster. All others have
@@ -132,8 +135,11 @@ class Task(Piece):
 
     title: str
     suites: tuple[str, ...] = ()
+    known_as: dict[str, str] = Field(default_factory=dict)
     app: str
     namespace: str
+    beside: tuple[dict[str, Any], ...] = ()
+    also: tuple[str, ...] = ()
     workers: int = Field(default=WORKERS, ge=1, le=100)
     users: Users
     ticket: Ticket | None = None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import yaml
+
+from simcluster.api.objects import Json
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
@@ -34,7 +38,7 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, whether it is observed, whether its operator only looks, its age."""
+    """An application in a namespace, its users, who watches and works, its age, and manifests of what is beside it."""
 
     app: str
     namespace: str
@@ -43,12 +47,20 @@ class Place(NamedTuple):
     read_only: bool = False
     age: int = 0
     workers: int = WORKERS
+    beside: str = ""
+    also: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
         reads, watched = task.operator == "reader", task.ticket is None
-        return cls(task.app, task.namespace, task.users, watched, reads, task.age, task.workers)
+        who = watched, reads, task.age, task.workers
+        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also)
+
+
+def manifests(objects: Sequence[Json]) -> str:
+    """Objects as YAML documents, as they are applied."""
+    return yaml.safe_dump_all(objects, sort_keys=False) if objects else ""
 
 
 class Healthy:
@@ -110,13 +122,19 @@ def _healthy_world(
     world.deploy(place.app, namespace, place.age)
     if place.observed and place.age:
         world.observe()  # what it would have collected in skipped time is not there
+    for app in place.also:
+        world.deploy(app, app)
+    if place.beside:
+        world.apply(place.beside, namespace=namespace)
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:
         while not world.available(namespace) and world.sim.now < limit:
             world.run_for(STEP_NS)
     if crowd is not None:
         world.run_for(crowd.after)
-    users = world.add_users(namespace, crowd.entry, crowd.rps) if crowd is not None else None
+    users = None
+    if crowd is not None:
+        users = world.add_users(namespace, crowd.entry, crowd.rps, mix=dict(crowd.mix) or None)
     healthy_since: int | None = None
     while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:
         world.run_for(STEP_NS)

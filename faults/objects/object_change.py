@@ -164,7 +164,10 @@ class ObjectChange(Mechanism):
             raise ImpossibleTarget(f"{self.ref} has {self.params.scale} replicas already")
         if self.params.set or self.params.patch is not None:
             wanted = thaw(found)
-            self._edit_of(target)(wanted)
+            try:
+                self._edit_of(target)(wanted)
+            except ApiError as error:
+                raise ImpossibleTarget(f"{self.ref}: {error.message}") from None
             if essence(self._tried(target, wanted)) == essence(found):
                 raise ImpossibleTarget(f"{self.ref} is so already")
 

@@ -23,7 +23,7 @@ SAID = [
 CASES = [fault for family in FAMILIES for fault in cases_of(family).faults]
 
 
-@pytest.mark.slow(every=3)
+@pytest.mark.slow(sample=8)
 @pytest.mark.parametrize("fault_id", CASES)
 def test_cases_hold(fault_id: str) -> None:
     findings = case_findings(fault_id)

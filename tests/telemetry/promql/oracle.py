@@ -144,7 +144,7 @@ class Server:
         command += [f"--web.listen-address=127.0.0.1:{self.port}", "--web.enable-remote-write-receiver"]
         command += ["--storage.tsdb.retention.time=100y", "--log.level=error"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while self.get("/-/ready", "")[0] != 200:
             assert time.monotonic() < deadline, "Prometheus does not start"
             time.sleep(0.1)
