@@ -181,11 +181,9 @@ def test_how_often_a_wait_grows_beyond_a_timeout() -> None:
     assert found.pod(64) == 0
 
 
-@pytest.mark.slow
-def test_tips_by_itself_as_often_as_requests_do(request: pytest.FixtureRequest) -> None:
+@pytest.mark.slow(sample=0)  # 16 runs of 600 s
+def test_tips_by_itself_as_often_as_requests_do() -> None:
     """Single requests collapse within 600 s with probability 0.04 at rho 0.5 and 1 at 0.7; a fluid never does."""
-    if not request.config.getoption("--whole"):
-        pytest.skip("16 runs of 600 s: with --whole")
     counts = []
     for rho in (0.5, 0.7):
         collapsed = 0
