@@ -88,5 +88,5 @@ class Excursions:
     def pod(self, tick: int) -> int:
         """Whose queue it is that grows at this tick."""
         sums = np.cumsum(self.rate)
-        at = np.searchsorted(sums, uniform_at(self._key, 2 * tick + 1) * float(sums[-1]), side="right")
-        return int(min(at, len(sums) - 1))
+        at = int(np.searchsorted(sums, uniform_at(self._key, 2 * tick + 1) * float(sums[-1]), side="right"))
+        return min(at, len(sums) - 1)
