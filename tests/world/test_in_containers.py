@@ -18,7 +18,7 @@ spec:
       command:
         - sh
         - -c
-        - kubectl get configmap kube-root-ca.crt -o name; kubectl get nodes; kubectl wait pod/no --for=delete; sleep 9999
+        - kubectl get configmap kube-root-ca.crt -o name; kubectl get nodes; kubectl wait pod/no --for=delete; sleep 999
 ---
 apiVersion: v1
 kind: Pod
