@@ -62,6 +62,6 @@ def _condition(obj: dict[str, Any], kind: str) -> str:
 
 def _workload(pod: dict[str, Any]) -> str:
     """The Deployment that a pod is of; empty for others, and for pods that have ended."""
-    owner = next(iter(pod["metadata"].get("ownerReferences") or ()), {})
+    owner: dict[str, Any] = next(iter(pod["metadata"].get("ownerReferences") or ()), {})
     done = (pod.get("status") or {}).get("phase") == "Succeeded"
     return "" if done or owner.get("kind") != "ReplicaSet" else str(owner["name"]).rpartition("-")[0]

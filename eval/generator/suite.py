@@ -27,7 +27,7 @@ class Fresh(NamedTuple):
     """A set: its seed, and how many incidents it has."""
 
     seed: int
-    count: int
+    size: int
 
     @classmethod
     def parse(cls, text: str) -> Fresh | None:
@@ -37,7 +37,7 @@ class Fresh(NamedTuple):
             ValueError: it is one, and wrong; tells the nearest that is right.
 
         >>> Fresh.parse("fresh:7:20"), Fresh.parse("lite")
-        (Fresh(seed=7, count=20), None)
+        (Fresh(seed=7, size=20), None)
         """
         if not text.startswith(PREFIX):
             return None
@@ -65,17 +65,17 @@ def generated(wanted: Fresh, jobs: int = 1, library: Library | None = None) -> I
 
 def _drawn(wanted: Fresh, jobs: int, library: Library | None) -> Iterator[Member]:
     """Each by itself, whatever the others are."""
-    if min(jobs, wanted.count) <= 1:
-        yield from (member(wanted.seed, index, (), library) for index in range(wanted.count))
+    if min(jobs, wanted.size) <= 1:
+        yield from (member(wanted.seed, index, (), library) for index in range(wanted.size))
         return
-    with ProcessPoolExecutor(min(jobs, wanted.count), multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(member, wanted.seed, index, (), library) for index in range(wanted.count)]
+    with ProcessPoolExecutor(min(jobs, wanted.size), multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(member, wanted.seed, index, (), library) for index in range(wanted.size)]
         yield from (future.result() for future in futures)
 
 
 def written(wanted: Fresh, folder: Path, jobs: int = 1, library: Library | None = None) -> list[str]:
     """Paths of task files of a set in a folder; those that are there already stay as they are. Raises NotAnIncident."""
-    paths = [folder / f"fresh-{wanted.seed}-{index:03d}.yaml" for index in range(wanted.count)]
+    paths = [folder / f"fresh-{wanted.seed}-{index:03d}.yaml" for index in range(wanted.size)]
     if not all(path.is_file() for path in paths):
         folder.mkdir(parents=True, exist_ok=True)
         for path, task in zip(paths, generated(wanted, jobs, library), strict=True):

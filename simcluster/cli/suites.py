@@ -31,5 +31,5 @@ def members(suite: str, folder: Path, jobs: int, library: Library) -> list[str]:
     wanted = fresh_of(suite)
     if wanted is None:
         return tasks.suite(suite, library)
-    with console(stderr=True).status(f"making {wanted.count} incidents"):
+    with console(stderr=True).status(f"making {wanted.size} incidents"):
         return written(wanted, folder, jobs, library)
