@@ -25,9 +25,10 @@ from simcluster.faults import registry
 from simcluster.faults.cases import case_of
 from simcluster.faults.devices import NoKnob
 from simcluster.faults.facts import IMAGE
+from simcluster.faults.incident import Incident
 from simcluster.faults.registry import FaultSpec
 from simcluster.faults.restore import restore
-from simcluster.faults.steps import Aim, IncidentStep, completed, mechanism_of
+from simcluster.faults.steps import Aim, IncidentStep, completed
 from simcluster.faults.target import ImpossibleTarget, ObjectRef, resource_of
 from simcluster.models.apps.folder import AppFolder
 from simcluster.tasks.model import Task
@@ -136,9 +137,8 @@ def _fit(fault: str, namespace: str, world: World, library: Library | None) -> F
 
 def _check(spec: FaultSpec, pair: Pair, where: str, namespace: str, world: World, library: Library | None) -> None:
     """Refuse a pair that is impossible, with what comes with it. Raises ImpossibleTarget, ValueError."""
-    for step in _step(pair, library).each(world, namespace, library):
-        if step.fault:
-            mechanism_of(step, namespace, library).check(world)
+    steps = tuple(_step(pair, library).each(world, namespace, library))
+    Incident(world, namespace, steps, library).check()
 
 
 def _drawn(
