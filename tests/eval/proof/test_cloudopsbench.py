@@ -67,7 +67,7 @@ def test_every_type_fits_what_it_can_fit(every: dict[str, list[Pair]]) -> None:
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.slow(sample=4)
+@pytest.mark.slow(sample=2)
 @pytest.mark.parametrize("number", range(SAMPLE))
 def test_pairs_of_a_sample_are_proved(every: dict[str, list[Pair]], number: int) -> None:
     mine = [pair for label in TYPES for pair in every[registry.load(label).id]]
