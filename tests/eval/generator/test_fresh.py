@@ -27,7 +27,7 @@ def test_a_set_that_cannot_be_is_refused_with_the_nearest_that_can(text: str, sa
         Fresh.parse(text)
 
 
-def test_an_incident_without_a_written_fix_is_told_by_its_file_alone(tmp_path: Path) -> None:
+def test_an_incident_without_a_written_fix_stands_in_its_file_alone(tmp_path: Path) -> None:
     pair = Pair("resource_request_too_large", ObjectRef(kind="Deployment", name="catalog"), {})
     made = task_of("storefront", pair).model_copy(update={"id": "fresh-7-000", "noise": "light", "age": 30 * DAY})
     path = tmp_path / f"{made.id}.yaml"
