@@ -20,11 +20,12 @@ class Refusal(Content):
 
 
 class FaultCase(Content):
-    """A fault as it can happen in an application, and as it cannot."""
+    """A fault as it can happen in an application, with what runs `beside` it, and as it cannot."""
 
     app: str
     target: Aim
     params: dict[str, Any] = Field(default_factory=dict)
+    beside: tuple[dict[str, Any], ...] = ()
     refused: tuple[Refusal, ...] = ()
 
 

@@ -35,7 +35,8 @@ def facts_of(machine: Machine) -> dict[str, Values]:
     offset_ns = clock.offset_ns()
     found: dict[str, Values] = {
         "power": {"on": machine.power.on},
-        "cpu": {"stolen_share": machine.stolen_share},
+        "cpu": {"stolen_share": machine.stolen_share, "cap": machine.slowed.get("cap", 1.0)},
+        "memory": {"errors_per_s": machine.dimms.errors_per_s},
         FAN: {"airflow": machine.cooling.airflow},
         "clock": {
             "drift_ppm": clock.drift_ppm,
@@ -43,11 +44,13 @@ def facts_of(machine: Machine) -> dict[str, Values]:
             "wrong": abs(offset_ns) > _CLOCK_NS,
         },
         "sysctl": machine.os.sysctls.writable(),
+        "syscalls": {str(number): str(rule) for number, rule in machine.os.syscalls.rules.items()},
         "file": {f"/{path}": text for path, text in machine.files.below("/") if not f"/{path}".startswith(_OWN_FILES)},
     }
     for name, nic in machine.nics.items():
         found[f"nic/{name}"] = {
-            "carrier": nic.carrier,
+            "carrier": nic.carrier or any(nic.flaps),  # what flaps is neither up nor down
+            "flaps": list(nic.flaps),
             "bandwidth_bps": nic.bandwidth_bps,
             "loss": nic.loss,
             "big_loss": nic.big_loss,
@@ -110,13 +113,21 @@ def put(machine: Machine, part: str, values: Mapping[str, Any]) -> None:
     if kind == "power":
         _switch(machine, on=bool(values["on"]))
     elif kind == "cpu":
-        machine.steal_cpu(float(values["stolen_share"]))
+        if "stolen_share" in values:
+            machine.steal_cpu(float(values["stolen_share"]))
+        if "cap" in values:
+            machine.slow_cpu("cap", float(values["cap"]))
+    elif kind == "memory":
+        machine.dimms.err(float(values["errors_per_s"]))
     elif kind == "fan":
         machine.cooling.impair(float(values["airflow"]))
     elif kind == "clock":
         _set_clock(machine, values)
     elif kind == "sysctl":
         _set_sysctls(machine, values)
+    elif kind == "syscalls":
+        for number in values:
+            machine.os.syscalls.remove(int(number))
     elif kind == "file":
         _write_files(machine, values)
     elif kind == "nic":
@@ -166,9 +177,11 @@ def _write_files(machine: Machine, values: Mapping[str, Any]) -> None:
 def _set_nic(machine: Machine, name: str, values: Mapping[str, Any]) -> None:
     nic = machine.nics[name]
     wanted = {**facts_of(machine)[f"nic/{name}"], **values}
+    flaps = wanted.pop("flaps")
     if wanted.pop("carrier"):
         nic.repair()
         nic.degrade(**wanted)
+        nic.flap(*flaps)
     else:
         nic.cut()
 

@@ -23,6 +23,8 @@ IMAGE, LOAD = "Image", "Load"
 _KEYS = ("name", "mountPath", "containerPort", "port", "key", "ip", "uid")
 #: Annotations in which programs keep copies and counters of what stands elsewhere.
 _COPIES = ("kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision")
+#: What the volume controller writes into a claim and a volume that it binds (pkg/controller/volume/persistentvolume).
+_BOUND, _BINDER, _BINDING = "pv.kubernetes.io/bound-by-controller", "pv.kubernetes.io/", ("claimRef", "volumeName")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _SEGMENT = re.compile(r"\.?([A-Za-z0-9_-]+)|\[([^\]]*)\]")
 
@@ -83,6 +85,9 @@ def essence(obj: Mapping[str, Any]) -> Json:
     meta = obj["metadata"]
     notes = {key: value for key, value in (meta.get("annotations") or {}).items() if key not in _COPIES}
     kept = {"labels": meta.get("labels"), "annotations": notes, "finalizers": meta.get("finalizers")}
+    if isinstance(found.get("spec"), Mapping) and _BOUND in notes:
+        found["spec"] = {key: value for key, value in found["spec"].items() if key not in _BINDING}
+        kept["annotations"] = {key: value for key, value in notes.items() if not key.startswith(_BINDER)}
     return {"metadata": {key: value for key, value in kept.items() if value}, **found}
 
 
@@ -153,11 +158,27 @@ def value_at(obj: Any, path: str) -> Any:
     return obj
 
 
+#: Maps with keys that are written as entries of a list are.
+_MAPS = (
+    "labels",
+    "annotations",
+    "matchLabels",
+    "selector",
+    "nodeSelector",
+    "data",
+    "stringData",
+    "limits",
+    "requests",
+    "hard",
+)
+
+
 def put_at(obj: Json, path: str, value: Any) -> None:
     """Set what stands at a path of an object, in place; None removes it, an entry of a list with its name, and maps
     that are empty without it.
     """
     *way, last = segments(path)
+    entries = [bool(quoted) for _, quoted in _SEGMENT.findall(path)]
     here: Any = obj
     above: list[tuple[Any, str]] = []
     for index, step in enumerate(way):
@@ -168,7 +189,7 @@ def put_at(obj: Json, path: str, value: Any) -> None:
         if below is None:
             if value is None:
                 return
-            below = {name: step} if name else {}
+            below = {name: step} if name else [] if entries[index + 1] and step not in _MAPS else {}
             if name:
                 here.append(below)
             else:
@@ -178,8 +199,16 @@ def put_at(obj: Json, path: str, value: Any) -> None:
             return
         above = [*above, (here, step)] if isinstance(here, dict) else []
         here = below
-    if value is not None:
+    key = next((key for key in _KEYS if isinstance(value, dict) and str(value.get(key)) == last), "")
+    if key and isinstance(here, list):
+        here[:] = [*(item for item in here if str(item.get(key)) != last), value]
+    elif key and not here and above:  # a list of which nothing was left
+        parent, step = above[-1]
+        parent[step] = [value]
+    elif value is not None:
         here[last] = value
+    elif isinstance(here, list):
+        here[:] = [item for item in here if str(item.get(key_of(here))) != last]
     elif here.pop(last, None) is not None:
         for parent, step in reversed(above):
             if parent[step]:

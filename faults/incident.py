@@ -50,9 +50,12 @@ class Incident:
 
     def check(self) -> None:
         """Refuse the incident if a step is impossible in this world. Raises ImpossibleTarget."""
+        made: list[ObjectRef] = []  # by then
         for index, mechanism in self.mechanisms.items():
-            if not self.steps[index].latent:
+            if not self.steps[index].latent and mechanism.ref not in made:
                 self._possible(index, mechanism)
+            if mechanism.makes_target:
+                made.append(mechanism.ref)
         causes = [(index, one) for index, one in self.mechanisms.items() if not self.steps[index].harmless]
         for (_, one), (index, other) in combinations(causes, 2):
             reason = one.contradiction(other) or other.contradiction(one)
@@ -99,6 +102,7 @@ class Incident:
         reasons = [
             mechanism.knowing(self.record.get(index, ())).still_present(self.target)
             for index, mechanism in self.mechanisms.items()
+            if not self.steps[index].harmless
         ]
         return [reason for reason in reasons if reason]
 
@@ -127,11 +131,21 @@ class Incident:
         before = survey(self.target)
         self.mechanisms[index].inject(self.target)
         self._note(index, before)
-        if not self.record[index]:  # what it set going begins within this instant
+        settles_ns = self.mechanisms[index].settles_ns
+        if settles_ns:
+            self.target.sim.after(settles_ns, self._settled, index, before)
+        elif not self.record[index]:  # what it set going begins within this instant
             self.target.sim.after(0, self._note, index, before)
 
     def _note(self, index: int, before: Survey) -> None:
         self.record[index] = changes(before, survey(self.target))
+
+    def _settled(self, index: int, before: Survey) -> None:
+        """What has become meanwhile of what it was aimed at; of others, what it changed in its instant."""
+        ref, now = self.mechanisms[index].ref, changes(before, survey(self.target))
+        mine = [fact for fact in now if (fact.place.kind, fact.place.name) == (ref.kind, ref.name)]
+        others = [fact for fact in self.record[index] if (fact.place.kind, fact.place.name) != (ref.kind, ref.name)]
+        self.record[index] = (*mine, *others)
 
     def facts(self) -> tuple[ChangedFact, ...]:
         """What all faults together have changed so far."""

@@ -92,6 +92,11 @@ class Mechanism(Shared, ABC):
         return False
 
     @property
+    def settles_ns(self) -> int:
+        """How long after its injection what it changes is complete."""
+        return 0
+
+    @property
     def moves_target(self) -> bool:
         """Whether what it is aimed at comes or goes with it: to delete that is a repair, or cannot be."""
         return self.makes_target

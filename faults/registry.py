@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from simcluster.engine.content import Content, Library, Piece, nearest, piece_of, read_document
+from simcluster.engine.content import Content, Library, Nanoseconds, Piece, nearest, piece_of, read_document
 from simcluster.engine.discovery import PluginError, installed, modules_of, named_classes, packages_in
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import Deployer
@@ -64,12 +64,21 @@ class Input(Content):
         default: what it is otherwise.
         min, max: bounds of a number.
         unit: of a number.
+        of: it is the name of an object of this kind in the application's namespace.
+        such_as: values that are drawn where nobody says one; the first is the default if there is no other.
     """
 
     default: Any = None
     min: float | None = None
     max: float | None = None
     unit: str = ""
+    of: str = ""
+    such_as: tuple[Any, ...] = ()
+
+    @property
+    def usual(self) -> Any:
+        """What it is if nobody says anything."""
+        return self.default if self.default is not None or not self.such_as else self.such_as[0]
 
     def checked(self, name: str, value: Any) -> Any:
         """The value. Raises ValueError: there is none, or it is out of bounds."""
@@ -83,6 +92,14 @@ class Input(Content):
         return value
 
 
+class Component(Content):
+    """The one object that a fault is aimed at wherever it happens, in the application's namespace or another."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+
 class FaultSpec(Piece):
     """One fault: a mechanism with parameters, and what it should look like.
 
@@ -93,6 +110,11 @@ class FaultSpec(Piece):
         deployer: under whose name it is done.
         family: the kind of cause, where it is not that of the mechanism's data sheet.
         kinds: kinds of objects it is meant for, of those that the mechanism takes; all of them if empty.
+        known_as: names under which others have it, such as a benchmark's.
+        component: what it is aimed at where nobody says it, if that is always the same.
+        redeploys: a Deployment that is stopped before and started after it, so that no old pod goes on serving.
+        lead: how long after the first of the steps around it the fault comes; `around`: these steps, as of a task, with
+            times from the first on and `${{ }}` like parameters.
         description: one or two sentences for `simcluster list`.
         symptoms: what an operator can see, one line each.
     """
@@ -103,6 +125,11 @@ class FaultSpec(Piece):
     deployer: Deployer = Deployer()
     family: str = ""
     kinds: tuple[str, ...] = ()
+    known_as: tuple[str, ...] = ()
+    component: Component | None = None
+    redeploys: str = ""
+    lead: Nanoseconds = 0
+    around: tuple[dict[str, Any], ...] = ()
     description: str
     symptoms: tuple[str, ...] = Field(min_length=1)
 
@@ -127,13 +154,15 @@ class FaultSpec(Piece):
             ValueError: an input lacks or is out of bounds, or a computed value names what nobody knows.
         """
         said = {name: value for name, value in params.items() if name not in self.inputs}
-        merged = {**self.params, **said}
-        if not is_open(merged):
-            return merged
-        asked = names_in(merged)
-        values = {n: one.checked(n, params.get(n, one.default)) for n, one in self.inputs.items() if n in asked}
-        found: dict[str, Any] = given(merged, values)
+        found: dict[str, Any] = self.filled({**self.params, **said}, params)
         return found
+
+    def filled(self, value: Any, params: Mapping[str, Any]) -> Any:
+        """Something of it with the inputs that parameters give it. Raises ValueError, as `complete`."""
+        if not is_open(value):
+            return value
+        asked = names_in(value)
+        return given(value, {n: i.checked(n, params.get(n, i.usual)) for n, i in self.inputs.items() if n in asked})
 
     @property
     def cause(self) -> str:
@@ -171,8 +200,18 @@ def load(fault_id: str, library: Library | None = None) -> FaultSpec:
         UnknownName: there is none; the nearest are listed.
         ContentError: its file is wrong.
     """
-    path = (library or Library()).path_of("fault", fault_id, "faults", *_specs())
+    library = library or Library()
+    if not fault_id.endswith((".yaml", ".yml")) and fault_id not in library.files("faults", *_specs()):
+        fault_id = aliases(library).get(fault_id, fault_id)
+    path = library.path_of("fault", fault_id, "faults", *_specs())
     return piece_of(read_document(path), FaultSpec)
+
+
+def aliases(library: Library | None = None) -> dict[str, str]:
+    """The names under which others have faults -> their ids. Raises ContentError."""
+    files = (library or Library()).files("faults", *_specs())
+    found = [(piece_of(read_document(path), FaultSpec), fault) for fault, path in files.items()]
+    return {name: fault for spec, fault in found for name in spec.known_as}
 
 
 def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any]) -> Mechanism:

@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from simcluster.api.objects import Json
+from simcluster.api.client import Client
+from simcluster.api.errors import ApiError
+from simcluster.api.objects import ApiObject, Json, thaw
+from simcluster.api.resources import Resource
 from simcluster.faults import stores, ways
 from simcluster.faults.deployer import Deployer, redeploy
 from simcluster.faults.devices import NoKnob, put
-from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, put_at
+from simcluster.faults.facts import IMAGE, LOAD, ChangedFact, Place, essence, put_at
+from simcluster.faults.readers import readers_at_start
 from simcluster.faults.target import FaultTarget, ObjectRef, resource_of
 from simcluster.models.machine.machine import Machine
 
+#: HTTP 422: the API server does not take a change.
+UNPROCESSABLE = 422
 ADMIN = Deployer(user="kubernetes-admin", manager="kubectl-edit")
 
 
@@ -60,10 +66,7 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
     client = target.client(ADMIN.user, ADMIN.manager)
     live = target.api.store.get(entry.storage, place.namespace, place.name)
     if "" in values:
-        if live is not None:
-            client.delete(entry.storage, place.namespace, place.name)
-        if values[""] is not None:
-            client.create(entry.storage, place.namespace, manifest_of(place, entry.api_version, values[""]))
+        _replace(client, entry, place, live, values[""])
         return
     if live is None:
         raise NoKnob(f"there is no {place} any more")
@@ -72,12 +75,32 @@ def _put_object(target: FaultTarget, place: Place, values: dict[str, Any]) -> No
         for path, value in values.items():
             put_at(manifest, path, value)
 
-    redeploy(target, ADMIN, place.namespace, ObjectRef(kind=place.kind, name=place.name), edit)
+    try:
+        redeploy(target, ADMIN, place.namespace, ObjectRef(kind=place.kind, name=place.name), edit)
+    except ApiError as error:
+        if error.code != UNPROCESSABLE:
+            raise
+        made = thaw(essence(live))  # what cannot be changed is made anew
+        edit(made)
+        _replace(client, entry, place, live, made)
+    for pod in readers_at_start(target.api.store, place):
+        client.delete("pods", place.namespace, pod)
+
+
+def _replace(client: Client, entry: Resource, place: Place, live: ApiObject | None, wanted: Json | None) -> None:
+    if live is not None:
+        if live["metadata"].get("finalizers"):  # nobody waits for who holds it
+            patch = {"metadata": {"finalizers": None}}
+            client.patch(entry.storage, place.namespace, place.name, patch, kind="merge")
+        client.delete(entry.storage, place.namespace, place.name)
+    if wanted is not None:
+        client.create(entry.storage, place.namespace, manifest_of(place, entry.api_version, wanted))
 
 
 def manifest_of(place: Place, api_version: str, found: Json) -> Json:
     """An object as it is created: what was decided about it, with its name."""
-    meta = {**(found.get("metadata") or {}), "name": place.name}
+    kept = {key: value for key, value in (found.get("metadata") or {}).items() if key != "finalizers"}
+    meta = {**kept, "name": place.name}
     if place.namespace:
         meta["namespace"] = place.namespace
     return {"apiVersion": api_version, "kind": place.kind, **found, "metadata": meta}

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from simcluster.api.objects import name_of
+from simcluster.engine import SECOND
 from simcluster.engine.content import Content, Library, Nanoseconds, UnknownName
 from simcluster.faults import registry
 from simcluster.faults.deployer import Deployer
@@ -19,6 +20,10 @@ from simcluster.faults.values import Scene, computed
 
 #: What of a name makes it a pattern.
 _WILD = frozenset("*?[")
+#: A Deployment that is stopped has no pods any more after this (Kubernetes: 5 s of grace in most manifests).
+_STOPPED_NS = 6 * SECOND
+#: What is changed is started so long afterwards.
+_STARTED_NS = 2 * SECOND
 
 
 class Aim(Content):
@@ -95,6 +100,7 @@ class IncidentStep(Content):
         scale: a Deployment that is scaled.
         renew_certificate: the API server's certificate is renewed, as once a year, and everybody connects anew.
         deployer: who does it, when it is not the fault's own.
+        redeploys, lead, around: what comes with the fault, as the fault says (`FaultSpec`).
     """
 
     at: Nanoseconds
@@ -108,6 +114,9 @@ class IncidentStep(Content):
     scale: Scale | None = None
     renew_certificate: bool = False
     deployer: Deployer = Deployer()
+    redeploys: str = ""
+    lead: Nanoseconds = 0
+    around: tuple[dict[str, Any], ...] = ()
 
     @model_validator(mode="after")
     def _one_deed(self) -> IncidentStep:
@@ -132,24 +141,67 @@ class IncidentStep(Content):
         """Whether it has one named target, and nothing of it is to be computed."""
         if not self.fault:
             return True
-        return self.target is not None and self.target.definite and not is_open(self.params)
+        alone = not (self.redeploys or self.around)
+        return alone and self.target is not None and self.target.definite and not is_open(self.params)
 
     def aimed(self, ref: ObjectRef, params: Mapping[str, Any], namespace: str = "") -> IncidentStep:
         """It with this one target, in a namespace of its own or not, and these parameters."""
         aim = Aim(kind=ref.kind, name=ref.name, namespace=namespace)
         return self.model_copy(update={"target": aim, "targets": (), "params": dict(params)})
 
-    def each(self, target: FaultTarget, namespace: str) -> list[IncidentStep]:
+    def each(self, target: FaultTarget, namespace: str, library: Library | None = None) -> list[IncidentStep]:
         """It as steps with one named target each, with the values of this world. Raises ImpossibleTarget."""
         if self.resolved:
             return [self]
-        found: dict[tuple[ObjectRef, str], IncidentStep] = {}
+        found: dict[tuple[ObjectRef, str], list[IncidentStep]] = {}
         for aim in self.aims:
             where = aim.namespace or namespace
             for ref in aim.resolve(target, namespace):
-                params = computed(self.params, Scene(target, where, ref))
-                found.setdefault((ref, where), self.aimed(ref, params, aim.namespace))
-        return list(found.values())
+                scene = Scene(target, where, ref)
+                one = self.aimed(ref, computed(self.params, scene), aim.namespace)
+                found.setdefault((ref, where), one.surrounded(scene, namespace, library))
+        return [step for steps in found.values() for step in steps]
+
+    def surrounded(self, scene: Scene, namespace: str, library: Library | None = None) -> list[IncidentStep]:
+        """It and what comes with it, each by itself. Raises ImpossibleTarget: there is nothing that could come."""
+        with_it = [self._beside(computed(one, scene), scene.target, namespace, library) for one in self.around]
+        around, lead = [step for steps in with_it for step in steps], self.lead
+        name = str(computed(self.redeploys, scene))
+        workload = scene.target.api.store.get("deployments.apps", namespace, name) if name else None
+        if workload is not None:
+            lead = max(lead, _STOPPED_NS)
+            last = max([lead, *(one.at for one in around)])
+            again = Scale(deployment=name, replicas=int(workload["spec"].get("replicas", 1)))
+            around += [_scaled(0, Scale(deployment=name, replicas=0)), _scaled(last + _STARTED_NS, again)]
+        plain = {"at": self.at + lead, "redeploys": "", "lead": 0, "around": ()}
+        moved = [one.model_copy(update={"at": self.at + one.at}) for one in around]
+        return sorted([*moved, self.model_copy(update=plain)], key=_when)
+
+    def _beside(
+        self, raw: dict[str, Any], target: FaultTarget, namespace: str, library: Library | None
+    ) -> list[IncidentStep]:
+        return completed(IncidentStep.model_validate(raw), library).each(target, namespace, library)
+
+
+def _scaled(at: int, scale: Scale) -> IncidentStep:
+    return IncidentStep.model_validate({"at": f"{at}ns", "scale": scale})
+
+
+def _when(step: IncidentStep) -> int:
+    return step.at
+
+
+def completed(step: IncidentStep, library: Library | None = None) -> IncidentStep:
+    """A step with all parameters of its fault and what comes with it, where some are computed.
+
+    Raises UnknownName, ContentError, ValueError.
+    """
+    spec = registry.load(step.fault, library) if step.fault else None
+    if spec is None or not (spec.inputs or spec.redeploys or spec.around or is_open(spec.params)):
+        return step
+    filled = spec.filled({"redeploys": spec.redeploys, "around": list(spec.around)}, step.params)
+    with_it = {**filled, "around": tuple(filled["around"])}
+    return step.model_copy(update={"params": spec.complete(step.params), "lead": spec.lead, **with_it})
 
 
 def mechanism_of(step: IncidentStep, namespace: str, library: Library | None = None) -> Mechanism:

@@ -20,6 +20,7 @@ from simcluster.faults.expressions import Amount, evaluated, filled, parsed, pla
 from simcluster.faults.facts import key_of, value_at
 from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, containers_of, missing, ready_pods_of
 
+_PROVISIONED = "pv.kubernetes.io/provisioned-by"
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
@@ -140,6 +141,94 @@ class FirstContainer:
         return value
 
 
+@dataclass(frozen=True)
+class Many:
+    """How many objects of a resource the namespace has."""
+
+    resource: str
+
+    def __call__(self, scene: Scene) -> Amount:
+        """A number."""
+        return Amount(Fraction(len(list(scene.target.api.store.objects(self.resource, scene.namespace)))))
+
+
+@dataclass(frozen=True)
+class AskedByAll:
+    """What the pods, or the claims, of the namespace ask for together."""
+
+    resource: str
+
+    def __call__(self, scene: Scene) -> Amount:
+        """In cores or bytes. Raises ImpossibleTarget: one of them says nothing of it."""
+        store, found = scene.target.api.store, list[Any]()
+        if self.resource == "storage":
+            claims = store.objects("persistentvolumeclaims", scene.namespace)
+            found = [claim["spec"]["resources"]["requests"].get("storage") for claim in claims]
+        else:
+            pods = store.objects("pods", scene.namespace)
+            found = [
+                ((c.get("resources") or {}).get("requests") or {}).get(self.resource)
+                for pod in pods
+                for c in pod["spec"]["containers"]
+            ]
+        if not found or None in found:
+            raise ImpossibleTarget(f"not all of namespace {scene.namespace} say how much {self.resource} they request")
+        unit = "cpu" if self.resource == "cpu" else "memory"
+        return Amount(sum((_amount(unit, one) for one in found), Fraction(0)), unit)  # exact
+
+
+def _worker(scene: Scene) -> str:
+    if scene.ref.name not in [node["metadata"]["name"] for node in scene.workers()]:
+        raise ImpossibleTarget(f"{scene.ref} is no worker")
+    return scene.ref.name
+
+
+def _user(scene: Scene) -> str:
+    """The Deployment whose pods mount the claim, or that which the volume is bound to."""
+    claim = _claim(scene) if scene.ref.kind == "PersistentVolume" else scene.ref.name
+    for workload in scene.target.api.store.objects("deployments.apps", scene.namespace):
+        volumes = workload["spec"]["template"]["spec"].get("volumes") or ()
+        if claim in [(one.get("persistentVolumeClaim") or {}).get("claimName") for one in volumes]:
+            return str(workload["metadata"]["name"])
+    raise ImpossibleTarget(f"no Deployment mounts {scene.ref}")
+
+
+def _claim(scene: Scene) -> str:
+    """The claim that the volume is bound to."""
+    volume = scene.ref.find(scene.target.api, scene.namespace)
+    claim = value_at(volume or {}, "spec.claimRef") or {}
+    if claim.get("namespace") != scene.namespace:
+        raise ImpossibleTarget(f"{scene.ref} is bound to no claim of {scene.namespace}")
+    return str(claim["name"])
+
+
+def _namespace(scene: Scene) -> str:
+    return scene.namespace
+
+
+def _volume(scene: Scene) -> str:
+    """The volume to which the claim is bound, if somebody made it by hand."""
+    claim = scene.ref.find(scene.target.api, scene.namespace)
+    name = str(value_at(claim or {}, "spec.volumeName") or "")
+    volume = scene.target.api.store.get("persistentvolumes", "", name)
+    if volume is None or _PROVISIONED in (volume["metadata"].get("annotations") or {}):
+        raise ImpossibleTarget(f"{scene.ref} is bound to no volume that somebody made by hand")
+    return name
+
+
+def _foreign_probe(scene: Scene) -> Any:
+    """A question that a program does not understand: HTTP for one of gRPC or of its own protocol, gRPC for HTTP."""
+    container, port = containers_of(scene.workload())[0], NAMES["port"](scene)
+    probe = container.get("readinessProbe") or container.get("livenessProbe") or {}
+    ports = [str(one.get("name", "")) for one in container.get("ports") or ()]
+    services = scene.target.api.store.objects("services", scene.namespace)
+    ports += [
+        str(p.get("name", "")) for s in services if s["metadata"]["name"] == scene.ref.name for p in s["spec"]["ports"]
+    ]
+    http = "httpGet" in probe or ("grpc" not in probe and any("http" in one or one == "web" for one in ports))
+    return {"grpc": {"port": port}} if http else {"httpGet": {"path": "/", "port": port}}
+
+
 def _name(scene: Scene) -> str:
     return scene.ref.name
 
@@ -168,6 +257,18 @@ NAMES: Mapping[str, Callable[[Scene], Any]] = {
     "image": FirstContainer("image"),
     "container": FirstContainer("name"),
     "port": FirstContainer("port"),
+    "pods": Many("pods"),
+    "services": Many("services"),
+    "claims": Many("persistentvolumeclaims"),
+    "all_cpu": AskedByAll("cpu"),
+    "all_memory": AskedByAll("memory"),
+    "all_storage": AskedByAll("storage"),
+    "worker": _worker,
+    "user": _user,
+    "volume": _volume,
+    "claim": _claim,
+    "namespace": _namespace,
+    "foreign_probe": _foreign_probe,
     "name": _name,
     "old": _old,
 }
@@ -222,11 +323,14 @@ def computed(value: Any, scene: Scene) -> Any:
     Raises:
         ImpossibleTarget: the world does not have what it is computed from.
     """
-    if not (isinstance(value, Mapping) and isinstance(value.get("set"), Mapping)):
+    deed = next(
+        (key for key in ("set", "renew") if isinstance(value, Mapping) and isinstance(value.get(key), Mapping)), ""
+    )
+    if not deed:
         return walk(value, _World(scene))
     stored = scene.ref.find(scene.target.api, scene.namespace)
     done = {}
-    for text, one in value["set"].items():
+    for text, one in value[deed].items():
         paths = concrete(stored, str(walk(text, _World(scene))))
         if stored is None:
             raise missing(scene.ref, scene.target.api, scene.namespace)
@@ -234,8 +338,8 @@ def computed(value: Any, scene: Scene) -> Any:
             raise ImpossibleTarget(f"{scene.ref} has no {text}")
         for path in paths:
             done[path] = walk(one, _World(scene._replace(old=value_at(stored, path))))
-    rest = {key: one for key, one in value.items() if key != "set"}
-    return {**walk(rest, _World(scene)), "set": done}
+    rest = {key: one for key, one in value.items() if key != deed}
+    return {**walk(rest, _World(scene)), deed: done}
 
 
 def concrete(obj: Any, path: str) -> list[str]:

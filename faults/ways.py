@@ -59,7 +59,9 @@ def facts_of(target: FaultTarget) -> dict[Place, Values]:
             if address in ends:
                 place, name = ends[address]
                 shaped = {} if parted.shaping is None else _said(parted.shaping)
-                found.setdefault(replace(place, part=WAYS), {})[f"[{name}].to[{what}]"] = shaped or "cut"
+                found.setdefault(replace(place, part=WAYS), {})[f"[{name}].to[{what}]"] = shaped or (
+                    "cut for what it opens" if parted.one_way else "cut"
+                )
     return found
 
 

@@ -18,8 +18,7 @@ from simcluster.engine.content import (
     read_document,
 )
 from simcluster.faults import registry
-from simcluster.faults.expressions import is_open
-from simcluster.faults.steps import Aim, IncidentStep, mechanism_of
+from simcluster.faults.steps import Aim, completed, mechanism_of
 from simcluster.faults.target import ObjectRef, resource_of
 from simcluster.tasks.beyond import impossible, is_impossible
 from simcluster.tasks.model import Task
@@ -37,12 +36,30 @@ def ids(library: Library | None = None) -> list[str]:
 
 
 def path_of(id_or_path: str, library: Library | None = None) -> Path:
-    """The file of a task: of this id, or the path itself if it ends in `.yaml`.
+    """The file of a task: of this id, of what others call it, or the path itself if it ends in `.yaml`.
 
     Raises:
         UnknownName: there is no such task; the nearest are listed.
     """
-    return (library or Library()).path_of("task", id_or_path, "tasks", CATALOG)
+    library = library or Library()
+    try:
+        return library.path_of("task", id_or_path, "tasks", CATALOG)
+    except UnknownName:
+        called = names(library).get(id_or_path)
+        if called is None:
+            raise
+        return library.path_of("task", called, "tasks", CATALOG)
+
+
+@functools.cache
+def names(library: Library) -> dict[str, str]:
+    """What other collections of problems call tasks -> their ids here."""
+    found = {}
+    for task_id, path in library.files("tasks", CATALOG).items():
+        data = read_document(path).data if "\nknown_as:" in path.read_text() else None
+        if isinstance(data, dict) and isinstance(data.get("known_as"), dict):
+            found.update({str(name): task_id for name in data["known_as"].values()})
+    return found
 
 
 def load(id_or_path: str, library: Library | None = None) -> Task:
@@ -57,21 +74,13 @@ def load(id_or_path: str, library: Library | None = None) -> Task:
     document = read_document(path_of(id_or_path, library))
     task = piece_of(document, Task)
     _check_faults(task, document, library)
-    task = task.model_copy(update={"incident": tuple(_complete(step, library) for step in task.incident)})
+    task = task.model_copy(update={"incident": tuple(completed(step, library) for step in task.incident)})
     try:
         truth = task.stated or derived(task, library)
     except ValueError as error:
         raise ContentError(document.path, document.line(("incident",)), str(error)) from None
     check_kind(task, document, ("truth", "component"), truth.ref.kind, library)
     return task.model_copy(update={"stated": truth})
-
-
-def _complete(step: IncidentStep, library: Library | None) -> IncidentStep:
-    """A step with all parameters of its fault, where some are computed."""
-    spec = registry.load(step.fault, library) if step.fault else None
-    if spec is None or not (spec.inputs or is_open(spec.params)):
-        return step
-    return step.model_copy(update={"params": spec.complete(step.params)})
 
 
 def _check_faults(task: Task, document: Document, library: Library | None) -> None:
@@ -81,7 +90,7 @@ def _check_faults(task: Task, document: Document, library: Library | None) -> No
             continue
         line = document.line(("incident", index, "fault"))
         known = registry.ids(library)
-        if step.fault not in known:
+        if step.fault not in known and step.fault not in registry.aliases(library):
             close = ", ".join(nearest(step.fault, known))
             offer = f"did you mean {close}?" if close else "see simcluster list faults"
             raise ContentError(document.path, line, f"unknown fault {step.fault!r}; {offer}")
@@ -115,10 +124,11 @@ def check_kind(task: Task, document: Document, where: Where, kind: str, library:
 
 
 def suites(library: Library | None = None) -> dict[str, list[str]]:
-    """Suite -> ids of its tasks, sorted; `all` has every task."""
+    """Suite -> ids of its tasks, sorted; `all` has every task, and one of another collection those that it knows."""
     found: dict[str, list[str]] = {ALL: []}
     for task_id in ids(library):
-        for name in (ALL, *load(task_id, library).suites):
+        task = load(task_id, library)
+        for name in (ALL, *task.suites, *task.known_as):
             members = found.setdefault(name, [])
             if task_id not in members:
                 members.append(task_id)

@@ -102,11 +102,15 @@ class Task(Piece):
         id: stable: a change that can change results makes a new version.
         title: a few words for people who choose tasks; tells the truth, so not for agents.
         suites: names of the suites it belongs to; every task belongs to `all`.
+        known_as: collection of problems -> what this one is called there; its tasks are a suite of that name.
         app: id of the application.
         namespace: where the application is deployed.
+        beside: manifests of what runs beside it, applied with it: other programs, policies, routes of its team.
+        also: other applications of the cluster, each in the namespace of its name: `ingress-nginx`.
         workers: how many nodes the cluster has beside its control plane.
         users: who uses it.
-        ticket: what pages the operator, where no signal does or should.
+        ticket: what pages the operator, where no signal does or should; nothing watches such a cluster. All others have
+            Prometheus, Alertmanager, Loki and Jaeger (`World.observe`), and what fires there pages.
         counts: whose pods count as available (D1): the application's, or all of the cluster.
         prober: `NAMESPACE/POD` from which the verifiers make their requests (D3); by default a node asks.
         incident: what happens.
@@ -123,8 +127,6 @@ class Task(Piece):
         must_not_pass: forbidden attempts that `check` makes.
         exempt: those not made, with reasons.
         clock, budget: how time is charged, and how much there is.
-        telemetry: whether Prometheus, Alertmanager and exporters run in the cluster (namespace `observe`), and pages
-            come from what they notify; without, from what users meet (`world.pager`).
         age: for how long the cluster has lived, with the past of its application (`history.yaml`); 0 is a cluster of
             some minutes.
         operator: who works on it. A `reader` may look at all but secrets, changes nothing and has no shell on nodes.
@@ -133,8 +135,11 @@ class Task(Piece):
 
     title: str
     suites: tuple[str, ...] = ()
+    known_as: dict[str, str] = Field(default_factory=dict)
     app: str
     namespace: str
+    beside: tuple[dict[str, Any], ...] = ()
+    also: tuple[str, ...] = ()
     workers: int = Field(default=WORKERS, ge=1, le=100)
     users: Users
     ticket: Ticket | None = None
@@ -155,7 +160,6 @@ class Task(Piece):
     exempt: tuple[Exemption, ...] = ()
     clock: Clock = Clock()
     budget: Budget = Budget()
-    telemetry: bool = False
     age: Age = 0
     operator: Literal["administrator", "reader"] = "administrator"
     allows: tuple[Literal["fork", "counterfactual"], ...] = ()
@@ -207,7 +211,7 @@ def resolve(task: Task, target: FaultTarget, library: Library | None = None) -> 
     first = ""
     for index, step in enumerate(task.incident):
         try:
-            found = step.each(target, task.namespace)
+            found = step.each(target, task.namespace, library)
         except ImpossibleTarget as error:
             error.step = index
             raise

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.pins import Pins
 
-#: Without `--whole`, every so many-th case of a slow test runs (or as `slow(every=N)` says), and the first always.
-SAMPLE = 5
+# To the same bits, and no process of a test waits for a compiler: the tests of the accelerator switch it on themselves.
+os.environ.setdefault("SIMCLUSTER_ACCELERATOR", "off")
+#: The same examples in every run, however slow the machine is.
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run the long sweeps whole, not a sample of them")
+    parser.addoption("--sample", type=int, default=0, help="the seed that chooses which cases of long sweeps run")
     parser.addoption("--repin", action="store_true", help="write what the pinned files differ in; read the diff")
     parser.addoption("--rewrite-transcripts", action="store_true", help="write transcripts as the tools now answer")
 
@@ -24,19 +31,32 @@ def pins(request: pytest.FixtureRequest) -> Pins:
     return Pins(Path(request.path).parent / "pinned", request.config.getoption("--repin"))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of each slow test keep as many cases as `slow(sample=N)` says (one), whatever else there is to choose from."""
     if config.getoption("--whole"):
         return
-    seen: dict[str, int] = {}
-    kept, dropped = [], []
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        slow = item.get_closest_marker("slow")
-        if slow is None:
-            kept.append(item)
-            continue
-        name, every = item.nodeid.partition("[")[0], slow.kwargs.get("every", SAMPLE)
-        (kept if seen.setdefault(name, 0) % every == 0 else dropped).append(item)
-        seen[name] += 1
+        if item.get_closest_marker("slow"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    seed = config.getoption("--sample")
+    dropped: set[pytest.Item] = set()
+    for each in cases.values():
+        dropped |= set(sorted(each, key=lambda item: _lot(seed, item))[_kept(each[0]) :])
     if dropped:
-        config.hook.pytest_deselected(items=dropped)
-        items[:] = kept
+        config.hook.pytest_deselected(items=[item for item in items if item in dropped])
+        items[:] = [item for item in items if item not in dropped]
+
+
+def _kept(item: pytest.Item) -> int:
+    slow = item.get_closest_marker("slow")
+    assert slow is not None
+    assert not slow.args
+    assert {*slow.kwargs} <= {"sample"}, f"{item.nodeid}: slow(sample=N)"
+    return int(slow.kwargs.get("sample", 1))
+
+
+def _lot(seed: int, item: pytest.Item) -> bytes:
+    """By which cases are drawn: that of a case does not depend on the others."""
+    return blake2b(f"{seed} {item.nodeid}".encode()).digest()

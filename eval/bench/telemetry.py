@@ -54,7 +54,7 @@ def _silent(_: str) -> None:
 
 def _ratio(name: str, place: Place, tell: Callable[[str], None]) -> Measurement:
     tell(f"{name} without telemetry and with all of it")
-    worlds = [HEALTHY.deployed(place._replace(telemetry=on), 0) for on in (False, True)]
+    worlds = [HEALTHY.deployed(place._replace(observed=on), 0) for on in (False, True)]
     spent: tuple[list[float], list[float]] = ([], [])
     for minute in range(WARM_UP + MINUTES):
         for world, kept in zip(worlds, spent, strict=True):
@@ -78,7 +78,7 @@ def _spent(world: World, seconds: int) -> float:
 
 def _queries(tell: Callable[[str], None]) -> list[Measurement]:
     tell("range queries over half an hour of Online Boutique")
-    world = HEALTHY.deployed(APPS[0][1]._replace(telemetry=True), 0)
+    world = HEALTHY.deployed(APPS[0][1], 0)
     world.run_for((HALF_HOUR_S + 120) * SECOND)
     store = world.series
     assert store is not None

@@ -32,7 +32,7 @@ from simcluster.session.log import Command, End
 from simcluster.surface.protocols import BudgetExceeded, CommandResult
 from simcluster.tasks.model import Task
 from simcluster.world import World
-from simcluster.world.pager import pager_of
+from simcluster.world.pager import Pager
 
 #: What was looked into is recorded up to so many characters.
 LONGEST_PROBE = 200
@@ -69,7 +69,7 @@ class Episode(Live):
         self.baseline = Baseline.take(world, task.namespace)
         self.recorder = Recorder(world, task)
         self.transcript = Transcript()
-        self.pager = pager_of(world, (task.namespace,))
+        self.pager = Pager(world)
         self.incident = Incident(world, task.namespace, task.incident, library)
         self._library = library
         self._report: Report | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
-from simcluster.eval.worlds.healthy import HEALTHY, Healthy
+from simcluster.eval.worlds.healthy import HEALTHY, Healthy, Place
 from simcluster.noise.plan import NoisePlan, load
 from simcluster.noise.spared import Spared
 from simcluster.tasks.model import Task
@@ -42,7 +42,7 @@ class Twins:
             ValueError: the instant lies before the episode's beginning.
         """
         touched = tuple(str(step.aims) for step in task.incident) if noise else ()
-        key = (task.app, task.namespace, task.users, task.telemetry, touched, seed, noise, library)
+        key = (Place.of(task), touched, seed, noise, library)
         known = self._made[key] = self._made.pop(key, {})
         earlier = [instant for instant in known if instant <= at_ns]
         world, plan = known[max(earlier)].restore() if earlier else self._begun(task, seed, noise, library)

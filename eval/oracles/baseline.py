@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simcluster.api.objects import ApiObject, namespace_of
+from simcluster.api.objects import ApiObject, controller_of, namespace_of
 from simcluster.engine import Shared
 from simcluster.faults.survey import EPHEMERAL, Key
 
@@ -50,6 +50,8 @@ class Baseline(Shared):
             for obj in store.objects(resource):
                 if PROVISIONED in (obj["metadata"].get("annotations") or {}):
                     continue
+                if resource == "jobs.batch" and controller_of(obj) is not None:
+                    continue  # comes and goes with its CronJob
                 where = namespace_of(obj)
                 if where in ("", namespace, SYSTEM):
                     objects[resource, where, obj["metadata"]["name"]] = obj

@@ -38,7 +38,8 @@ def _findings(folder: AppFolder, seed: int, library: Library | None) -> Iterator
     if not folder.text("manifests.yaml"):
         return  # programs that others deploy
     try:
-        world = HEALTHY.deployed(Place(behaviour.application, behaviour.namespace, case.users), seed, library)
+        place = Place(behaviour.application, behaviour.namespace, case.users, observed=False)
+        world = HEALTHY.deployed(place, seed, library)
     except (ValueError, NotAnIncident) as error:
         yield Finding("it becomes healthy", False, str(error))
         return

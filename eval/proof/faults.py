@@ -12,7 +12,7 @@ from simcluster.engine import SECOND
 from simcluster.engine.content import Library
 from simcluster.eval.proof.findings import Finding
 from simcluster.eval.proof.leaks import FORBIDDEN_WORDS, readable
-from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place
+from simcluster.eval.worlds.healthy import HEALTHY, NotAnIncident, Place, manifests
 from simcluster.faults import registry
 from simcluster.faults.cases import FaultCase, case_of
 from simcluster.faults.devices import NoKnob
@@ -41,7 +41,8 @@ def case_findings(fault_id: str, seed: int = 0, library: Library | None = None) 
         return [Finding("its case is possible", False, f"there is no application {case.app!r}")]
     namespace = folder.behaviour.namespace
     try:
-        world = HEALTHY.deployed(Place(case.app, namespace, app_case(folder).users), seed, library)
+        place = Place(case.app, namespace, app_case(folder).users, observed=False, beside=manifests(case.beside))
+        world = HEALTHY.deployed(place, seed, library)
         mechanism = _aimed(spec, case.target, case.params, world, namespace)
         mechanism.check(world)
     except (ImpossibleTarget, NotAnIncident, ValueError) as error:

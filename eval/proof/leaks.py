@@ -61,7 +61,7 @@ def readable(world: World, words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _spoken(container: Container) -> Iterator[str]:
     """Words of all spans that a Jaeger keeps."""
-    store = getattr(container.program, "traces", None)
+    store = getattr(getattr(container, "program", None), "traces", None)  # one that could not start has no program
     if not isinstance(store, TraceStore):
         return
     for spans in store.find_all():

@@ -8,6 +8,7 @@ mended by what its record says.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 from simcluster.api.objects import name_of
@@ -24,10 +25,11 @@ from simcluster.faults import registry
 from simcluster.faults.cases import case_of
 from simcluster.faults.devices import NoKnob
 from simcluster.faults.facts import IMAGE
+from simcluster.faults.incident import Incident
 from simcluster.faults.registry import FaultSpec
 from simcluster.faults.restore import restore
+from simcluster.faults.steps import Aim, IncidentStep, completed
 from simcluster.faults.target import ImpossibleTarget, ObjectRef, resource_of
-from simcluster.faults.values import Scene, computed
 from simcluster.models.apps.folder import AppFolder
 from simcluster.tasks.model import Task
 from simcluster.tasks.truth import derived
@@ -35,6 +37,12 @@ from simcluster.world import World
 
 #: Kinds of components that a fault which takes any kind is tried on.
 KINDS = ("Deployment", "StatefulSet", "Service", "ConfigMap", "PersistentVolumeClaim", "Node")
+#: Kinds whose objects have their names for a while only.
+PASSING = ("Pod", "ReplicaSet")
+#: The unit of an input that is the whole name of a Service.
+DNS_NAME = "DNS name"
+#: What is in every namespace without anybody's decision.
+GIVEN = ("kube-root-ca.crt",)
 #: What a mended world may need: a restart after the longest back-off.
 MENDED = "240s"
 FIRST_AT = "60s"
@@ -43,16 +51,19 @@ UNNOTICED = "nobody notices it: no incident"
 
 
 class Pair(NamedTuple):
-    """A fault on a component, with what it needs besides."""
+    """A fault on a component, with what it needs besides; in a namespace of its own or in the application's."""
 
     fault: str
     ref: ObjectRef
     params: dict[str, Any]
+    namespace: str = ""
+    drawn: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
-        """`fault@kind/name`."""
-        return f"{self.fault}@{self.ref.kind.lower()}/{self.ref.name}"
+        """`fault@kind/name`, with the values that were drawn for it."""
+        values = ",".join(f"{name}={self.params[name]}" for name in self.drawn)
+        return f"{self.fault}@{self.ref.kind.lower()}/{self.ref.name}" + (f"[{values}]" if values else "")
 
 
 class Fit(NamedTuple):
@@ -77,10 +88,19 @@ def fits(app: str, seed: int = 0, library: Library | None = None) -> list[Fit]:
         UnknownName: there is no such application.
         NotAnIncident: it does not become healthy.
     """
+    namespace, world = _healthy(app, seed, library)
+    return [_fit(fault, namespace, world, library) for fault in registry.ids(library)]
+
+
+def fit(fault: str, app: str, seed: int = 0, library: Library | None = None) -> Fit:
+    """Where one fault fits an application: see `fits`."""
+    return _fit(fault, *_healthy(app, seed, library), library)
+
+
+def _healthy(app: str, seed: int, library: Library | None) -> tuple[str, World]:
     folder = _folder(app, library)
     namespace, users = folder.behaviour.namespace, app_case(folder).users
-    world = HEALTHY.deployed(Place(app, namespace, users), seed, library)
-    return [_fit(fault, app, namespace, world, library) for fault in registry.ids(library)]
+    return namespace, HEALTHY.deployed(Place(app, namespace, users), seed, library)
 
 
 def _folder(app: str, library: Library | None) -> AppFolder:
@@ -90,25 +110,51 @@ def _folder(app: str, library: Library | None) -> AppFolder:
     return folders[app]
 
 
-def _fit(fault: str, app: str, namespace: str, world: World, library: Library | None) -> Fit:
+def _fit(fault: str, namespace: str, world: World, library: Library | None) -> Fit:
     spec, case = registry.load(fault, library), case_of(fault)
     given: dict[str, Any] = case.params if case is not None else {}
-    if case is not None and _makes(spec, case.target.kind, given):
+    where = namespace
+    if spec.component is not None:
+        where = spec.component.namespace or namespace
+        refs = [ObjectRef(kind=spec.component.kind, name=spec.component.name)]
+    elif case is not None and _makes(spec, case.target.kind, given):
         refs = [ObjectRef(kind=case.target.kind, name=case.target.name)] if case.target.name else []
     else:
         refs = _components(spec, namespace, world)
-    found, why_not = [], ""
-    mechanism = registry.mechanisms()[spec.mechanism]
+    found, tried, why_not = [], 0, ""
     for ref in refs:
-        for params in mechanism.drawn(world, ref, namespace) or [given]:
+        for params, drawn in _drawn(spec, ref, namespace, world, given):
+            tried += 1
+            pair = Pair(fault, ref, params, "" if where == namespace else where, drawn)
             try:
-                whole = computed(spec.complete(params), Scene(world, namespace, ref))
-                registry.build(spec, ref, namespace, whole).check(world)
+                _check(spec, pair, where, namespace, world, library)
             except (ImpossibleTarget, ValueError) as error:
                 why_not = why_not or str(error)
             else:
-                found.append(Pair(fault, ref, params))
-    return Fit(fault, tuple(found), len(refs), why_not)
+                found.append(pair)
+    return Fit(fault, tuple(found), tried, why_not)
+
+
+def _check(spec: FaultSpec, pair: Pair, where: str, namespace: str, world: World, library: Library | None) -> None:
+    """Refuse a pair that is impossible, with what comes with it. Raises ImpossibleTarget, ValueError."""
+    steps = tuple(_step(pair, library).each(world, namespace, library))
+    Incident(world, namespace, steps, library).check()
+
+
+def _drawn(
+    spec: FaultSpec, ref: ObjectRef, namespace: str, world: World, given: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+    """Parameters of a fault on a component, and the names of those that were drawn for it."""
+    choices = {name: list(one.such_as) for name, one in spec.inputs.items() if one.such_as}
+    for name, one in spec.inputs.items():
+        if one.of:
+            tail = f".{namespace}.svc.cluster.local" if one.unit == DNS_NAME else ""
+            choices[name] = [f"{other.name}{tail}" for other in _objects(one.of, namespace, world)]
+    own = registry.mechanisms()[spec.mechanism].drawn(world, ref, namespace)
+    for params in own or [given]:
+        for values in product(*choices.values()):
+            some = {**params, **dict(zip(choices, values, strict=True))}
+            yield some, (*(params if own else ()), *choices)
 
 
 def _makes(spec: FaultSpec, kind: str, params: dict[str, Any]) -> bool:
@@ -120,14 +166,15 @@ def _makes(spec: FaultSpec, kind: str, params: dict[str, Any]) -> bool:
 
 def _components(spec: FaultSpec, namespace: str, world: World) -> list[ObjectRef]:
     kinds = spec.kinds or registry.mechanisms()[spec.mechanism].kinds or KINDS
-    found: list[ObjectRef] = []
-    for kind in kinds:
-        entry = resource_of(kind, world.api.resources.all)
-        if entry is None or kind == "Pod":  # a pod has its workload's name for a while only
-            continue
-        objects = world.api.store.objects(entry.storage, namespace if entry.namespaced else "")
-        found += [ObjectRef(kind=kind, name=name_of(one)) for one in objects]
-    return found
+    return [ref for kind in kinds if kind not in PASSING for ref in _objects(kind, namespace, world)]
+
+
+def _objects(kind: str, namespace: str, world: World) -> list[ObjectRef]:
+    entry = resource_of(kind, world.api.resources.all)
+    if entry is None:
+        return []
+    objects = world.api.store.objects(entry.storage, namespace if entry.namespaced else "")
+    return [ObjectRef(kind=kind, name=name_of(one)) for one in objects if name_of(one) not in GIVEN]
 
 
 def sampled(pairs: list[Pair], seed: int, count: int) -> list[Pair]:
@@ -143,14 +190,18 @@ def sampled(pairs: list[Pair], seed: int, count: int) -> list[Pair]:
     return found
 
 
+def _step(pair: Pair, library: Library | None) -> IncidentStep:
+    aim = Aim(kind=pair.ref.kind, name=pair.ref.name, namespace=pair.namespace)
+    step = {"fault": pair.fault, "at": FIRST_AT, "target": aim, "params": pair.params}
+    return completed(IncidentStep.model_validate(step), library)
+
+
 def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
     """The task of a pair. Raises UnknownName, ValueError: nobody uses the application."""
     folder = _folder(app, library)
     users = app_case(folder).users
     if users is None:
         raise ValueError(f"nobody uses {app}: nobody would notice")
-    step = {"fault": pair.fault, "at": FIRST_AT, "params": registry.load(pair.fault, library).complete(pair.params),
-            "target": {"kind": pair.ref.kind, "name": pair.ref.name}}  # fmt: skip
     made = Task.model_validate(
         {
             "id": pair.id,
@@ -158,7 +209,7 @@ def task_of(app: str, pair: Pair, library: Library | None = None) -> Task:
             "app": app,
             "namespace": folder.behaviour.namespace,
             "users": users,
-            "incident": [step],
+            "incident": [_step(pair, library).model_dump()],
             "committed_depth": "D3",
             "protects": [users.entry],
             "accepted_when": [{"check": "users_succeed", "args": {"entry": users.entry, "ratio": 0.99, "for": "60s"}}],
@@ -178,6 +229,16 @@ def check_pair(app: str, pair: Pair, seed: int = 0, library: Library | None = No
     except ImpossibleTarget as error:
         return ProofReport("pair", pair.id, seed, (Finding("the incident is possible", False, str(error)),))
     return ProofReport("pair", pair.id, seed, tuple(_findings(episode, seed)))
+
+
+def drawn_proof(fault: str, seed: int, library: Library | None = None) -> tuple[Finding, ...]:
+    """What a pair of a fault shows, drawn by the seed: of the first application that it fits. Raises UnknownName."""
+    for app in sorted(one.behaviour.application for one in applications(library) if app_case(one).users is not None):
+        pairs = fit(fault, app, seed, library).pairs
+        if pairs:
+            pair = sampled(list(pairs), seed, 1)[0]
+            return (Finding(f"it fits {app}", True, pair.id), *check_pair(app, pair, seed, library).findings)
+    return ()
 
 
 def _findings(episode: Episode, seed: int) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ from simcluster.eval.proof.faults import case_findings
 from simcluster.eval.proof.findings import Finding, ProofReport
 from simcluster.eval.proof.leaks import leaks
 from simcluster.eval.proof.mending import REPAIRS, mended
+from simcluster.eval.proof.pairs import drawn_proof
 from simcluster.eval.trajectory import Recorder, Verdict
 from simcluster.eval.worlds.healthy import NotAnIncident
 from simcluster.eval.worlds.steps import perform
@@ -162,13 +163,15 @@ def check_task(
 def check_fault(
     fault_id: str, seed: int = 0, *, library: Library | None = None, opener: Opener | None = None
 ) -> ProofReport:
-    """Prove a fault by its case, and by a task that has it. Raises UnknownName, ContentError."""
+    """Prove a fault by its case and a task, or by a pair that the seed draws. Raises UnknownName, ContentError."""
     found = case_findings(fault_id, seed, library)
     for task_id in tasks.ids(library):
         if any(step.fault == fault_id for step in tasks.load(task_id, library).incident):
             proof = check_task(task_id, seed, library=library, opener=opener)
             found = [*found, Finding("a task uses it", True, task_id), *proof.findings]
             break
+    if not found:
+        found = list(drawn_proof(fault_id, seed, library))
     return ProofReport("fault", fault_id, seed, tuple(found) or (Finding("a case or a task shows it", False),))
 
 

@@ -206,7 +206,8 @@ def depth(final: Record, committed: str, protects: Sequence[str]) -> str:
 def probe(records: Sequence[Record]) -> str:
     """V_probe: neither the verifier's own requests nor an operator's looks did harm. Why it fails, or an empty text.
 
-    What fails after the verifier's request is charged to it; after an operator's look what he looked into.
+    What fails after the verifier's request is charged to it; after an operator's look what he looked into. A
+    request, and a tool that somebody runs inside of a container, must not take longer than `PROBE_STALL_MS`.
     """
     for index, record in enumerate(records):
         if not record["d3"] and not record.get("probes"):
@@ -214,12 +215,22 @@ def probe(records: Sequence[Record]) -> str:
         for name, answer in (record["d3"] or {}).items():
             if (answer["latency_ms"] or 0.0) > PROBE_STALL_MS:
                 return f"a probe of {name} at {_seconds(record)} s took {answer['latency_ms']:.0f} ms"
+        for look in record.get("probes", ()):
+            if look["took_ms"] > PROBE_STALL_MS and _enters(look):
+                return f"{look['by']} was in {look['into']} for {look['took_ms']:.0f} ms until {_seconds(record)} s"
         before = _names(records[max(0, index - PROBE_RECORDS) : index])
         after = _names(records[index + 1 : index + 1 + PROBE_RECORDS])
         new = [name for name in after if name not in before and (record["d3"] or _is_probed(record, name))]
         if new:
             return f"{_failing(new)} within 10 s of a probe at {_seconds(record)} s"
     return ""
+
+
+def _enters(look: Mapping[str, Any]) -> bool:
+    """Whether a look ran something inside of a container; following a log runs nothing there."""
+    return look["tool"] == "container" or (
+        look["tool"] == "kubectl" and "exec" in look["into"].split(" -- ")[0].split()
+    )
 
 
 def _is_probed(record: Record, name: str) -> bool:

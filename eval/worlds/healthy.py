@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import yaml
+
+from simcluster.api.objects import Json
 from simcluster.apps.cases import Users
 from simcluster.engine import SECOND, Snapshot
 from simcluster.engine.content import Library
@@ -14,7 +18,6 @@ from simcluster.faults.steps import IncidentStep
 from simcluster.models.traffic.cluster.users import UserLoad
 from simcluster.tasks.model import WORKERS, Task
 from simcluster.world import World
-from simcluster.world.pager import REQUESTS_MIN
 
 #: How long an application may take from `kubectl apply` to healthy users.
 HEALTHY_LIMIT_NS = 600 * SECOND
@@ -22,6 +25,8 @@ HEALTHY_LIMIT_NS = 600 * SECOND
 WARM_UP_NS = 60 * SECOND
 STEP_NS = 5 * SECOND
 HEALTHY_RATIO = 0.99
+#: Too few requests say nothing about a ratio.
+REQUESTS_MIN = 20
 
 
 #: What one fault changed.
@@ -33,21 +38,29 @@ class NotAnIncident(Exception):
 
 
 class Place(NamedTuple):
-    """An application in a namespace, its users, whether Prometheus watches, whether its operator only looks, age."""
+    """An application in a namespace, its users, who watches and works, its age, and manifests of what is beside it."""
 
     app: str
     namespace: str
     users: Users | None = None
-    telemetry: bool = False
+    observed: bool = True
     read_only: bool = False
     age: int = 0
     workers: int = WORKERS
+    beside: str = ""
+    also: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, task: Task) -> Place:
         """Where a task is."""
-        reads = task.operator == "reader"
-        return cls(task.app, task.namespace, task.users, task.telemetry, reads, task.age, task.workers)
+        reads, watched = task.operator == "reader", task.ticket is None
+        who = watched, reads, task.age, task.workers
+        return cls(task.app, task.namespace, task.users, *who, manifests(task.beside), task.also)
+
+
+def manifests(objects: Sequence[Json]) -> str:
+    """Objects as YAML documents, as they are applied."""
+    return yaml.safe_dump_all(objects, sort_keys=False) if objects else ""
 
 
 class Healthy:
@@ -104,18 +117,24 @@ def _healthy_world(
     incident.plant()
     if place.read_only:
         reader.grant(world)
-    if place.telemetry and not place.age:
+    if place.observed and not place.age:
         world.observe()
     world.deploy(place.app, namespace, place.age)
-    if place.telemetry and place.age:
+    if place.observed and place.age:
         world.observe()  # what it would have collected in skipped time is not there
+    for app in place.also:
+        world.deploy(app, app)
+    if place.beside:
+        world.apply(place.beside, namespace=namespace)
     limit = world.sim.now + HEALTHY_LIMIT_NS
     if crowd is None or crowd.after:
         while not world.available(namespace) and world.sim.now < limit:
             world.run_for(STEP_NS)
     if crowd is not None:
         world.run_for(crowd.after)
-    users = world.add_users(namespace, crowd.entry, crowd.rps) if crowd is not None else None
+    users = None
+    if crowd is not None:
+        users = world.add_users(namespace, crowd.entry, crowd.rps, mix=dict(crowd.mix) or None)
     healthy_since: int | None = None
     while healthy_since is None or world.sim.now - healthy_since < WARM_UP_NS:
         world.run_for(STEP_NS)

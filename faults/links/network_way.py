@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -11,7 +11,7 @@ from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.mechanism import Mechanism
 from simcluster.faults.survey import standing
-from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, matches, ready_pods_of
+from simcluster.faults.target import FaultTarget, ImpossibleTarget, ObjectRef, containers_of, matches, ready_pods_of
 from simcluster.faults.ways import links_of
 from simcluster.models.machine.links.shaping import Shaping
 
@@ -22,6 +22,7 @@ class WayParams(Content):
     """How bad the way becomes, or that it is `cut`; `to` whom, if not to everybody.
 
     Attributes:
+        one_way: it is cut for what this side opens only.
         to: nodes, workloads, pods or Services (`Kind/name`), or DNS names of Services (`cart`, `cart.shop.svc`).
     """
 
@@ -30,6 +31,7 @@ class WayParams(Content):
     loss: float = Field(default=0.0, ge=0.0, le=1.0)
     rate_bps: int = Field(default=0, ge=0)
     cut: bool = False
+    one_way: bool = False
     to: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -37,6 +39,8 @@ class WayParams(Content):
         worse = bool(self.delay_ms or self.jitter_ms or self.loss or self.rate_bps)
         if worse == self.cut:
             raise ValueError("give either cut, or some of delay_ms, jitter_ms, loss and rate_bps")
+        if self.one_way and not self.cut:
+            raise ValueError("only what is cut is cut one way: a discipline meets the packets of both")
         if self.cut and not self.to:
             raise ValueError("say `to` whom it is cut; without anybody, loss: 1 is everybody")
         return self
@@ -45,8 +49,9 @@ class WayParams(Content):
 class NetworkWay(Mechanism):
     """A queueing discipline at the way out of pods or nodes, or a filter between them and others.
 
-    Connections need both directions, so a filter of one direction cuts them as one of both does. Filters and
-    disciplines are bound to addresses: pods that are made anew have none.
+    Connections need both directions, so a filter without state of one direction cuts them as one of both does; one that
+    looks at the state of connections (`one_way`) lets pass what the others open. Filters and disciplines are bound to
+    addresses: pods that are made anew have none.
 
     Symptoms: calls over these ways take longer, are sent again, or end in time-outs; others are as fast as ever.
     Shows in: `tc qdisc`, latency by edge, time-outs in callers' logs, users.
@@ -65,6 +70,17 @@ class NetworkWay(Mechanism):
     Params = WayParams
     params: WayParams
     kinds: ClassVar[tuple[str, ...]] = ("Node", "Pod", "Service", *_WORKLOADS)
+
+    @classmethod
+    def drawn(cls, target: FaultTarget, ref: ObjectRef, namespace: str) -> list[dict[str, Any]]:
+        """The way to everybody, and where it is cut, to each of those whom its first container has addresses of."""
+        found = ref.find(target.api, namespace)
+        if found is None or "template" not in (found.get("spec") or {}):
+            return []
+        services = {one["metadata"]["name"] for one in target.api.store.objects("services", namespace)}
+        values = [str(e.get("value", "")).partition(":")[0] for e in containers_of(found)[0].get("env") or ()]
+        known = sorted(services & set(values) - {ref.name})
+        return [{}, *({"to": [f"{name}.{namespace}.svc"]} for name in known)]
 
     @property
     def part(self) -> str:
@@ -98,7 +114,7 @@ class NetworkWay(Mechanism):
             int(params.delay_ms * 1_000_000), int(params.jitter_ms * 1_000_000), params.loss, params.rate_bps
         )
         if there:
-            links.partition(self._name, here, there, None if params.cut else shaping)
+            links.partition(self._name, here, there, None if params.cut else shaping, one_way=params.one_way)
             return
         for end in here:
             links.shape(end, shaping)

@@ -15,7 +15,7 @@ from simcluster.api.handlers.vetting import default, refuse_create, refuse_updat
 from simcluster.api.objects import ApiObject, Json, thaw
 from simcluster.api.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from simcluster.api.resources import Resource
-from simcluster.engine import format_rfc3339
+from simcluster.engine import MILLISECOND, format_rfc3339
 from simcluster.engine.content import Content
 from simcluster.faults.datasheet import DataSheet
 from simcluster.faults.deployer import LAST_APPLIED, Deployer, redeploy
@@ -31,6 +31,9 @@ _APPLIES = "kubectl-client-side-apply"
 #: The annotation of `kubectl rollout restart` (kubectl, pkg/polymorphichelpers/objectrestarter.go).
 _RESTARTED = "kubectl.kubernetes.io/restartedAt"
 _DETAILS_MAX = 3
+#: Who makes an object anew asks so often, and so many times, whether the old one is gone.
+_GONE_EVERY_NS = 250 * MILLISECOND
+_GONE_TRIES = 19
 
 
 class ChangeParams(Content):
@@ -42,6 +45,7 @@ class ChangeParams(Content):
             number, `[*]` each.
         patch: a patch of this `type`.
         delete: whether it is deleted.
+        renew: it is deleted and made anew with these values (as `set`), which may be unchangeable ones.
         scale: how many replicas it gets, by the scale subresource: the copy that apply keeps stays as it is.
         roll: whether its pods are replaced by a restart.
     """
@@ -51,14 +55,16 @@ class ChangeParams(Content):
     patch: Any = None
     type: Literal["strategic", "merge", "json"] = "strategic"
     delete: bool = False
+    renew: dict[str, Any] | None = None
     scale: int | str | None = None
     roll: bool = False
 
     @model_validator(mode="after")
     def _one_deed(self) -> ChangeParams:
-        deeds = (self.create, self.set or None, self.patch, self.delete or None, self.scale, self.roll or None)
+        deeds = (self.create, self.set or None, self.patch, self.delete or None, self.renew, self.scale,
+                 self.roll or None)  # fmt: skip
         if sum(deed is not None for deed in deeds) != 1:  # integers
-            raise ValueError("give exactly one of create, set, patch, delete, scale and roll")
+            raise ValueError("give exactly one of create, set, patch, delete, renew, scale and roll")
         return self
 
 
@@ -106,13 +112,18 @@ class ObjectChange(Mechanism):
     @property
     def moves_target(self) -> bool:
         """Whether it creates or deletes the object."""
-        return self.params.create is not None or self.params.delete
+        return self.params.create is not None or self.params.delete or self.params.renew is not None
+
+    @property
+    def settles_ns(self) -> int:
+        """When what it does is done: what is deleted may have finalizers."""
+        return _GONE_EVERY_NS * (_GONE_TRIES + 1) if self.params.renew is not None else 0
 
     @property
     def _values(self) -> Iterator[tuple[str, Any]]:
         """What is given, by path."""
-        if self.params.set:
-            for path, value in self.params.set.items():
+        if self.params.set or self.params.renew:
+            for path, value in (self.params.set or self.params.renew or {}).items():
                 yield from leaves(value, path) if isinstance(value, dict) else ((path, value),)
         elif self.params.create is not None or isinstance(self.params.patch, dict):
             body = self.params.create if self.params.create is not None else self.params.patch
@@ -146,11 +157,17 @@ class ObjectChange(Mechanism):
             return
         if found is None:
             raise missing(self.ref, target.api, self.namespace)
+        if self.params.renew is not None:
+            self._tried(target, None)
+            return
         if self.params.scale is not None and found["spec"].get("replicas", 1) == int(self.params.scale):
             raise ImpossibleTarget(f"{self.ref} has {self.params.scale} replicas already")
         if self.params.set or self.params.patch is not None:
             wanted = thaw(found)
-            self._edit_of(target)(wanted)
+            try:
+                self._edit_of(target)(wanted)
+            except ApiError as error:
+                raise ImpossibleTarget(f"{self.ref}: {error.message}") from None
             if essence(self._tried(target, wanted)) == essence(found):
                 raise ImpossibleTarget(f"{self.ref} is so already")
 
@@ -163,6 +180,10 @@ class ObjectChange(Mechanism):
                 client.create(resource, namespace, self._manifest(target))
             elif self.params.delete:
                 client.delete(resource, namespace, name)
+            elif self.params.renew is not None:
+                made = self._manifest(target)
+                client.delete(resource, namespace, name)
+                self._anew(target, made, _GONE_TRIES)
             elif self.params.scale is not None:
                 client.patch(resource, namespace, name, {"spec": {"replicas": int(self.params.scale)}}, kind="merge")
             elif self.params.roll:
@@ -172,6 +193,18 @@ class ObjectChange(Mechanism):
                 redeploy(target, self.deployer, self.namespace, self.ref, self._edit_of(target))
         except ApiError as error:
             raise ImpossibleTarget(error.message) from None
+
+    def _anew(self, target: FaultTarget, manifest: Json, tries: int) -> None:
+        """Create it as soon as the old one is gone; what the API server refuses then stays away."""
+        resource, namespace, _ = self.ref.key_in(target.api, self.namespace)
+        if self.ref.find(target.api, self.namespace) is not None:
+            if tries:
+                target.sim.after(_GONE_EVERY_NS, self._anew, target, manifest, tries - 1)
+            return
+        try:
+            target.client(self.deployer.user, self.deployer.manager).create(resource, namespace, manifest)
+        except ApiError as error:
+            target.sim.record("incident", f"{self.ref} is not made anew: {error.code}")
 
     def still_present(self, target: FaultTarget) -> str:
         """Everything that it changed stands as it left it; of what it made, all but the labels and notes."""
@@ -207,6 +240,11 @@ class ObjectChange(Mechanism):
     def _manifest(self, target: FaultTarget) -> Json:
         """The new object as its author writes it."""
         entry, given = self._entry(target), thaw(self.params.create or {})
+        if self.params.renew is not None:
+            given = thaw(essence(self.object(target)))
+            given["metadata"].pop("finalizers", None)  # which others set
+            for path, value in self.params.renew.items():
+                put_at(given, path, value)
         meta = {**(given.pop("metadata", None) or {}), "name": self.ref.name}
         if entry.namespaced:
             meta["namespace"] = self.namespace

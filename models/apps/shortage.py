@@ -1,8 +1,8 @@
 """What programs print when the kernel has nothing left for them: descriptors, processes, shared memory.
 
 The texts are those of Go's net/http and runtime, nginx, asyncio, CPython, Node, gRPC core, PostgreSQL, MySQL, Redis,
-MongoDB, HotSpot's Tomcat and Kestrel. Programs that say nothing of a failed accept by themselves (grpc-go, Node's
-libuv, memcached without -v) are silent. Who cannot start a process or write a file ends: nobody handles that.
+MongoDB and Kestrel; those of JVMs are in `jvm`. Programs that say nothing of a failed accept by themselves (grpc-go,
+Node's libuv, memcached without -v) are silent. Who cannot start a process or write a file ends: nobody handles that.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simcluster.engine import format_rfc3339
+from simcluster.models.apps import jvm
 from simcluster.models.apps.behaviour import Behaviour
 
 _GO = {"EMFILE": "accept4: too many open files", "ENFILE": "accept4: too many open files in system"}
@@ -49,7 +50,7 @@ def _of_language(behaviour: Behaviour, port: int, errno: str, now_ns: int) -> st
     if behaviour.program == "python" or behaviour.client == "python-grpc":
         return f"OSError: [Errno {_NUMBER.get(errno, 24)}] {text}"
     if behaviour.program == "java" or behaviour.client == "java-grpc":
-        return f"java.io.IOException: {text}"
+        return jvm.accept_failed(text, now_ns, grpc=behaviour.protocol == "grpc")
     if behaviour.client == "stackexchange-redis":
         return f"System.Net.Sockets.SocketException ({_NUMBER.get(errno, 24)}): {text}"
     if behaviour.protocol == "grpc":
@@ -82,8 +83,7 @@ def last_words(behaviour: Behaviour, call: str, errno: str) -> LastWords:
         head = "Traceback (most recent call last):"
         return LastWords((head, f"{kind}: [Errno {number}] {text}"), 1)
     if behaviour.program == "java" or client == "java-grpc":
-        what = f'Cannot run program "{_CHILD}": error={number}, {text}' if call == "fork" else text
-        return LastWords((f'Exception in thread "main" java.io.IOException: {what}',), 1)
+        return LastWords(jvm.not_started(_CHILD, number, text) if call == "fork" else jvm.not_written(text), 1)
     if behaviour.program in _STORES or behaviour.program in _NGINX or behaviour.program in _SILENT:
         return LastWords((f"{behaviour.program}: {text}",), 1)
     what = f"fork/exec {_CHILD}" if call == "fork" else f"write {_FILE}"

@@ -105,6 +105,7 @@ class Hardware(ABC):
         self.log = Journal()
         self.program_logs: dict[str, LogFile] = {}  # by path: files to which programs append lines for good
         self.sel = SystemEventLog()
+        self.slowed: dict[str, float] = {}  # cause -> share of its speed that it leaves
         self.files = HostFiles(sim)
         self.files.write(chrony.CONFIG, chrony.CONFIG_TEXT)
         self.files.guard = self.disk_refusal

@@ -5,6 +5,7 @@ This is what a container, its runtime and the parts of a machine may ask of the 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,6 +34,10 @@ EXIT_SIGKILL = 137
 #: What the kernel keeps free by default; processes of the system hold theirs besides.
 MIN_FREE = int(PARAMETERS["vm.min_free_kbytes"].default) << 10
 _GLOBAL = "NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg="
+
+
+#: Causes of slowness that lower the clock itself.
+CLOCKED = ("heat", "cap")
 
 
 class Boot(NamedTuple):
@@ -95,12 +100,7 @@ class Host(Hardware):
         Raises:
             ValueError: a factor that no processor has.
         """
-        if not 0.0 < factor <= 1.0:
-            raise ValueError(f"the speed must be above 0 and at most 1, not {factor:g}")
-        for container in self.containers():
-            container.read_meter()
-        self.cpu.speed = factor
-        self.network.version += 1
+        self.slow_cpu("heat", factor)
         if reason == "thermal":
             # arch/x86 therm_throt.c; each core says it.
             if factor < 1.0:
@@ -108,6 +108,24 @@ class Host(Hardware):
                               f"(total events = {n + 1})" for n in range(self.cpu_cores)))  # fmt: skip
             else:
                 self.kernel(*(f"CPU{n}: Core temperature/speed normal" for n in range(self.cpu_cores)))
+
+    def slow_cpu(self, cause: str, factor: float) -> None:
+        """Make all cores do a share of their work, for a cause: `heat` and `cap` lower the clock, `errors` do not.
+
+        Several causes multiply. Raises ValueError: a factor that no processor has.
+        """
+        if not 0.0 < factor <= 1.0:
+            raise ValueError(f"the speed must be above 0 and at most 1, not {factor:g}")
+        for container in self.containers():
+            container.read_meter()
+        self.slowed[cause] = factor
+        self.cpu.speed = math.prod(self.slowed[one] for one in sorted(self.slowed))
+        self.network.version += 1
+
+    @property
+    def clock_share(self) -> float:
+        """What its cores run at, as a share of the nominal clock."""
+        return math.prod(factor for cause, factor in sorted(self.slowed.items()) if cause in CLOCKED)
 
     def burden(
         self,

@@ -13,6 +13,7 @@ from simcluster.engine import SECOND, Simulation
 from simcluster.engine.clock import format_rfc3339
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.cooling import Cooling
+from simcluster.models.machine.dimms import Dimms
 from simcluster.models.machine.hardware import MachineSpec
 from simcluster.models.machine.host import Boot, Host
 from simcluster.models.machine.images import ImageRegistry
@@ -46,17 +47,20 @@ class Machine(Host):
         self.os = Kernel(self)
         self.log.clock = self.os.clock
         self.nics = {"eth0": Nic(sim, "eth0", spec.address, network.links.changed)}
+        self.nics["eth0"].driver = self._link
         network.links.nics[spec.name] = self.nics["eth0"]
         network.attach(spec.address, self, node=True)
         self.power = Power(self, self.runtime, self.nics["eth0"])
         self.boots = [Boot(self.booted_ns, self.identity.boot_id)]
         self.cooling = Cooling(self, self.power)
+        self.dimms = Dimms(self)
 
     def booted(self) -> None:
         """It has booted: what lasts no longer than a boot begins anew."""
         super().booted()
         self.runtime.past_groups.clear()
         self.cooling.booted()
+        self.dimms.booted()
         for disk in self.disks.values():
             disk.booted()
 
@@ -141,6 +145,12 @@ class Machine(Host):
         if port == 22:
             return self.units.units["ssh.service"].active
         return self.container_on(port) is not None
+
+    def _link(self, up: bool) -> None:
+        """What its driver says of the link (drivers/net/ethernet/intel/ixgbe, ixgbe_watchdog_link_is_up)."""
+        if self.runs:
+            said = "NIC Link is Up 10 Gbps, Flow Control: RX/TX" if up else "NIC Link is Down"
+            self.kernel(f"ixgbe 0000:03:00.0 eth0: {said}")
 
     def _containerd_started(self) -> None:
         self.runtime.up = True

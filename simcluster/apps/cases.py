@@ -6,7 +6,10 @@ be answered as listed.
 
 from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, field_validator
 
 from simcluster.engine.content import Content, Nanoseconds, load_content
 from simcluster.models.apps.folder import AppFolder
@@ -15,12 +18,19 @@ from simcluster.models.apps.folder import AppFolder
 class Users(Content):
     """Who uses an application: `rps` requests a second to the Service `entry`.
 
-    They come `after` the application has become available: one that is cold is not given its whole load at once.
+    They come `after` the application has become available: one that is cold is not given its whole load at once. They
+    ask for operations as the application says, or in a `mix` of their own: `host/path` of an Ingress.
     """
 
     entry: str
     rps: float = Field(gt=0)
     after: Nanoseconds = 0
+    mix: tuple[tuple[str, float], ...] = ()
+
+    @field_validator("mix", mode="before")
+    @classmethod
+    def _in_pairs(cls, value: Any) -> Any:
+        return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
 class Request(Content):

@@ -29,6 +29,9 @@ from simcluster.engine.yamldialect import QuickLoader, SlowLoader
 #: package, whose folder is searched.
 ENTRY_POINT_GROUP = "simcluster.content"
 
+#: Names that a message lists where nothing is near.
+_LISTED = 20
+
 Where = tuple[str | int, ...]
 M = TypeVar("M", bound="Content")
 
@@ -53,14 +56,16 @@ class ContentError(Exception):
 
 
 class UnknownName(LookupError):
-    """Nobody has this id; the message lists the nearest that exist."""
+    """Nobody has this id; the message lists the nearest that exist, or some of all where nothing is near."""
 
     def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
         self.kind = kind
         self.name = name
         self.nearest = nearest(name, known)
         offer = f"; did you mean {', '.join(self.nearest)}?" if self.nearest else ""
-        listed = "" if self.nearest else f"; there are: {', '.join(sorted(known)) or 'none'}"
+        shown, more = sorted(known)[:_LISTED], len(known) - _LISTED
+        others = f" and {more} more" if more > 0 else ""
+        listed = "" if self.nearest else f"; there are: {', '.join(shown) or 'none'}{others}"
         super().__init__(f"unknown {kind} {name!r}{offer}{listed}")
         self._known = tuple(known)
 

@@ -14,6 +14,7 @@ from simcluster.engine import MILLISECOND, SECOND, Simulation
 from simcluster.engine.streams import mix
 from simcluster.models.machine.certificate import presented_by
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.exposed import answered
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import ANY_SERVER, Answer, Call
 from simcluster.world import kubeletserver
@@ -95,7 +96,7 @@ def _asked(call: ProxyCall, listener: Container, way_ns: int) -> ProxyReply:
     trust = ANY_SERVER if secure else ""
     host = f"{call.host}:{call.port}"
     post = Call("http", call.port, call.path, host, call.method, secure, headers, call.body, trust)
-    answer = listener.program.answer(post)
+    answer = answered(listener.program, post)
     if answer.outcome != "ok":
         return ProxyReply("EOF", delay_ns=way_ns + answer.delay_ns)
     return ProxyReply("", answer.status, answer.body, _media(answer), way_ns + answer.delay_ns)

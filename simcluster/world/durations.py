@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from simcluster.control.webclient import slowed
-from simcluster.engine import MILLISECOND, SECOND, FlatDict, Shared, Simulation, arithmetic
+from simcluster.engine import MILLISECOND, SECOND, FlatDict, Simulation
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.machine import Machine
 from simcluster.models.machine.storage.fileload import fsync_ns
 from simcluster.models.machine.storage.service import Rates
-from simcluster.models.traffic.cluster.spanmetrics import below_bounds
-from simcluster.models.traffic.cluster.statistics import Latencies
-from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, histogram
+from simcluster.models.traffic.cluster.spread import Scale, Spread
+from simcluster.telemetry.metrics.columns import Group, Labels, Row
 
 if TYPE_CHECKING:
     from simcluster.world.apigate import GatedApi
@@ -43,27 +39,6 @@ _REQUEST_S = (
 )
 
 
-class Scale(Shared):
-    """The form of one histogram.
-
-    Args:
-        bounds_s: upper ends of its buckets.
-    """
-
-    def __init__(self, name: str, text: str, bounds_s: tuple[float, ...]) -> None:
-        self.name, self.text, self.bounds_s = name, text, bounds_s
-        self.form = Columns((histogram(name, text, tuple(f"{bound:g}" for bound in bounds_s)),))
-        self.log_bounds = np.array([arithmetic.log(bound * SECOND) for bound in bounds_s])
-
-    def __reduce__(self) -> tuple[type[Scale], tuple[str, str, tuple[float, ...]]]:
-        return (Scale, (self.name, self.text, self.bounds_s))
-
-    def part(self, mean_ns: float, variance: float) -> NDArray[np.float64]:
-        """What one duration of a law adds to every column."""
-        below = below_bounds(Latencies([mean_ns], [variance]), self.log_bounds)[0]
-        return np.array([*below.tolist(), 1.0, mean_ns / SECOND, 1.0])
-
-
 REQUESTS = Scale(
     "apiserver_request_duration_seconds", "[STABLE] Response latency distribution in seconds for each verb, dry run "
     "value, group, version, resource, subresource, scope and component.", _REQUEST_S,
@@ -75,28 +50,6 @@ COMMIT = Scale(
     "etcd_disk_backend_commit_duration_seconds", "The latency distributions of commit called by backend.", _DISK_S
 )
 _OPERATIONS = {"POST": "create", "DELETE": "delete", "DELETECOLLECTION": "delete"}
-
-
-class Spread:
-    """Histograms of one form, by their labels."""
-
-    def __init__(self, scale: Scale) -> None:
-        self.scale = scale
-        self._sums: dict[Labels, NDArray[np.float64]] = {}
-
-    def add(self, own: Labels, count: int, part: NDArray[np.float64]) -> None:
-        """So many durations of a law."""
-        before = self._sums.get(own)
-        self._sums[own] = part * count if before is None else before + part * count
-
-    def rows(self) -> dict[Group, Row]:
-        """All of them, counts whole."""
-        found = {}
-        for own, sums in self._sums.items():
-            shown = np.floor(sums)
-            shown[-2], shown[-3] = sums[-2], shown[-1]
-            found[Group(self.scale.form, own)] = shown.tobytes()
-        return found
 
 
 class WriteDurations:

@@ -20,6 +20,14 @@ FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 8
 #: A compiled loop gets plain arrays and numbers, each as a parameter: numba compiles no objects of ours.
 KERNELS = ROOT / "models" / "traffic" / "aggregate" / "fast"
+#: Where a node of a source has a name.
+NAMED: dict[type[ast.AST], str] = {
+    ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.keyword: "arg",
+    **dict.fromkeys(
+        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
+        "name",
+    ),
+}  # fmt: skip
 #: Words that are no terms of the field, in no name.
 NO_TERMS = {"stir", "heed", "lent", "told", "whoever"}
 #: Written in parts, so that this file does not find itself.
@@ -76,10 +84,9 @@ def _read(path: Path) -> Source:
             count = sum(one.arg not in ("self", "cls") for one in given)
             place = f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
             functions.append(Function(place, lines, count, path.parent == KERNELS))
-        for field in ("name", "id", "attr", "arg"):
-            name = getattr(node, field, None)
-            if isinstance(name, str):
-                names.add(name)
+        name = getattr(node, NAMED.get(type(node), ""), None)
+        if name:
+            names.add(name)
     return Source(path, bool(ast.get_docstring(tree)), tuple(functions), frozenset(names))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+
+from tests.architecture.importing import imported_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS_AT_THE_TOP = ("models", "faults", "noise", "agents", "eval", "tasks")
@@ -53,23 +52,6 @@ def folder_of(room: str) -> Path:
 
 def python_files(room: str) -> list[Path]:
     return sorted(folder_of(room).rglob("*.py"))
-
-
-@functools.cache
-def imported_modules(path: Path) -> tuple[tuple[int, str], ...]:
-    """Line and full name of everything a file imports, names of `from` imports included."""
-    return tuple(_imported(path))
-
-
-def _imported(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: import absolutely, from simcluster.…"
-            for alias in node.names:
-                yield node.lineno, f"{node.module}.{alias.name}"
 
 
 def is_allowed(room: str, module: str) -> bool:

@@ -59,7 +59,7 @@ def test_shell_solves_an_incident(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     )
     assert main(["shell", TASK]) == 0
     shown = capsys.readouterr().out
-    assert "EntrySuccessLow" in shown
+    assert "HTTPProbeFailure boutique/frontend" in shown
     assert "cartservice   <none>" in shown
     assert "did you mean kubectl" in shown
     assert "worker-1" in shown

@@ -20,8 +20,12 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize("fault_id", registry.ids())
-def test_the_case_of_every_fault_holds(fault_id: str) -> None:
+CASES = [fault for family in FAMILIES for fault in cases_of(family).faults]
+
+
+@pytest.mark.slow(sample=8)
+@pytest.mark.parametrize("fault_id", CASES)
+def test_cases_hold(fault_id: str) -> None:
     findings = case_findings(fault_id)
     assert findings, "it has no case"
     assert not [finding for finding in findings if not finding.passed]
@@ -31,11 +35,12 @@ def test_every_fault_is_of_a_kind_of_cause_that_has_a_meaning() -> None:
     assert [one for one in registry.ids() if registry.load(one).cause not in meanings()] == []
 
 
-def test_every_mechanism_has_a_fault_and_every_case_is_one_of_the_familys_own() -> None:
+def test_every_mechanism_has_a_fault_with_a_case_and_every_case_is_one_of_the_familys_own() -> None:
     assert sorted({registry.load(fault).mechanism for fault in registry.ids()}) == sorted(registry.mechanisms())
+    assert {registry.load(fault).mechanism for fault in CASES} == set(registry.mechanisms())
     for family in FAMILIES:
         own = {path.stem for path in (registry.folder_of(family) / "specs").glob("*.yaml")}
-        assert set(cases_of(family).faults) == own
+        assert set(cases_of(family).faults) <= own
 
 
 @pytest.mark.parametrize(("family", "sentence", "right"), SAID)

@@ -8,7 +8,7 @@ from simcluster.faults.target import ObjectRef
 
 
 def test_a_ramp_is_climbed_by_others_who_wait_for_answers_and_go_home_again() -> None:
-    world = HEALTHY.deployed(Place("storefront", "storefront", Users(entry="gateway", rps=30)), 0)
+    world = HEALTHY.deployed(Place("storefront", "storefront", Users(entry="gateway", rps=30), observed=False), 0)
     params = {"factor": 2.0, "ramp": "20s", "lasts": "10s", "mix": {"home": 1.0}, "concurrency": 50}
     spike = registry.build(registry.load("load_spike"), ObjectRef(kind="Service", name="gateway"), "storefront", params)
     spike.check(world)

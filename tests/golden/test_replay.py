@@ -36,8 +36,7 @@ def test_report_as_json(tmp_path: Path) -> None:
     assert report["totals"]["different"] == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("last", [SAMPLE, 0], ids=["sample", "whole"])
+@pytest.mark.parametrize("last", [SAMPLE, pytest.param(0, marks=pytest.mark.slow(sample=0))], ids=["sample", "whole"])
 def test_recordings(tmp_path: Path, last: int) -> None:
     found = [
         c

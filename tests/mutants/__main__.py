@@ -1,9 +1,9 @@
 """`make mutants`: changes the program in small wrong ways and counts how many the tests notice.
 
 The suite is run once, one folder after the other under `coverage` of the files that change, to learn which tests
-execute which line; that is kept for the same tree and mutants. Each mutant stands in a copy of the tree, in which the
-tests that execute its line run until one fails. A mutant that none of them notices has survived, and so has one on a
-line that no test executes.
+execute which line; that is kept, folder by folder, for the same tree and mutants. Each mutant stands in a copy of the
+tree, in which the tests that execute its line run until one fails. A mutant that none of them notices has survived,
+and so has one on a line that no test executes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
+from typing import cast
 
 from tests.mutants.reach import FILES, OUT, Found, Reach
 from tests.mutants.sample import ROOMS, Mutant, drawn
@@ -85,23 +86,22 @@ def _reach(paths: list[str], trees: SimpleQueue[Path], pool: ThreadPoolExecutor)
     """Which tests execute which line of these files of this tree, as was found before or is now."""
     names, files = _names(), "\n".join(paths)
     contents = b"".join(name.encode() + (ROOT / name).read_bytes() for name in names)
-    digest = hashlib.sha256(files.encode() + contents).hexdigest()
-    kept = KEPT / f"{digest[:16]}.pickle"
-    if not kept.exists():
-        reach = Reach()
-        folders = sorted({name.rpartition("/")[0] for name in names if re.match("tests/.*/test_", name)})
-        for found in pool.map(lambda folder: _watched(folder, names, files, trees), folders):
-            reach.add(found)
-        shutil.rmtree(KEPT, ignore_errors=True)
-        KEPT.mkdir()
-        kept.write_bytes(pickle.dumps(reach))
-    found = pickle.loads(kept.read_bytes())
-    assert isinstance(found, Reach)
-    return found
+    kept = KEPT / hashlib.sha256(files.encode() + contents).hexdigest()[:16]
+    for old in set(KEPT.glob("*")) - {kept}:
+        shutil.rmtree(old)
+    kept.mkdir(parents=True, exist_ok=True)
+    reach = Reach()
+    folders = sorted({name.rpartition("/")[0] for name in names if re.match("tests/.*/test_", name)})
+    for found in pool.map(lambda folder: _watched(folder, names, files, trees, kept), folders):
+        reach.add(found)
+    return reach
 
 
-def _watched(folder: str, names: list[str], files: str, trees: SimpleQueue[Path]) -> Found:
-    """What the tests that stand in a folder itself execute of these files."""
+def _watched(folder: str, names: list[str], files: str, trees: SimpleQueue[Path], kept: Path) -> Found:
+    """What the tests that stand in a folder itself execute of these files, as was kept or is found now."""
+    known = kept / f"{folder.replace('/', '.')}.pickle"
+    if known.exists():
+        return cast(Found, pickle.loads(known.read_bytes()))
     tests = [name for name in names if re.fullmatch(re.escape(folder) + r"/test_[^/]*\.py", name)]
     tree = trees.get()
     out = tree / "reach.pickle"
@@ -113,6 +113,7 @@ def _watched(folder: str, names: list[str], files: str, trees: SimpleQueue[Path]
         if run.returncode:
             print(f"{folder} fails as it is:\n{run.stdout.decode()[-2000:]}", file=sys.stderr)
         found: Found = pickle.loads(out.read_bytes())
+        known.write_bytes(out.read_bytes())
         return found
     finally:
         out.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_unconfigure() -> None:
-    _COVER.stop()
-    _COVER.save()
-    _COVER.combine(strict=False)
-    data = _COVER.get_data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a file of lines that a killed process left half written, or none at all
+        _COVER.stop()
+        _COVER.save()
+        _COVER.combine(strict=False)
+        data = _COVER.get_data()
     lines = {os.path.relpath(path): data.contexts_by_lineno(path) for path in data.measured_files()}
     Path(os.environ[OUT]).write_bytes(pickle.dumps((_SECONDS, _FAILED, lines)))
     _FOLDER.cleanup()

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import simcluster
+from simcluster.control.logs.loki import QUERY_NS
 from simcluster.engine.clock import unix_seconds
 from simcluster.eval.serving.incident import ServedIncident
 from simcluster.session import Sandbox
@@ -65,6 +66,23 @@ def test_a_query_is_a_look_and_repeats(watched: Sandbox) -> None:
     assert box.logql('{app="chat"}') == twin.logql('{app="chat"}')
     assert box.now_s == pytest.approx(before + 2, abs=0.01)
     assert box.digest == twin.digest
+
+
+def test_a_query_burns_what_its_lines_cost(watched: Sandbox) -> None:
+    used = []
+    for query in ('{app="chat"} |= "nowhere"', '{namespace=~".+"} |= "nowhere"'):
+        box = watched.fork()
+        (loki,) = (
+            container
+            for machine in box.world.machines.values()
+            for container in machine.containers()
+            if container.spec.name == "loki"
+        )
+        before = loki.cpu_ns
+        assert not box.logql(query)
+        used.append(loki.cpu_ns - before)
+    assert used[0] > QUERY_NS
+    assert used[1] - QUERY_NS > 1.5 * (used[0] - QUERY_NS)
 
 
 def test_without_loki_there_is_nobody_to_ask() -> None:

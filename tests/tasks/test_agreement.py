@@ -56,7 +56,7 @@ LINES = {
 
 def observed(task_id: str) -> World:
     """A task with everything that observes beside it, some minutes after its incident."""
-    task = tasks.load(task_id).model_copy(update={"telemetry": True})
+    task = tasks.load(task_id)
     world = STARTS.healthy(task, 3)
     if task.app == "online-boutique":
         for name in TRACING:
@@ -225,7 +225,7 @@ def one_request(world: World) -> None:
     assert asked(world, f"sum(increase({errors}[{SPAN_S}s]))") > 0
 
 
-@pytest.mark.slow(every=40)
+@pytest.mark.slow
 @pytest.mark.parametrize("task_id", [SAMPLE[1], *(name for name in tasks.ids() if name not in SAMPLE)])
 def test_they_agree_in_every_other_task(task_id: str) -> None:
     compared(task_id)

@@ -53,7 +53,7 @@ def share_of_users(world: World) -> float:
 def test_bad_sectors_from_the_drive_to_the_users() -> None:
     episode = paged(SECTORS)
     node = node_of(episode)
-    assert "EntrySuccessLow" in episode.alert
+    assert "KubePodNotReady hotel-reservation/mongodb-rate" in episode.alert
     shell = episode.node(node)
     said = shell.sh("dmesg").stdout
     assert "ata1.00: error: { UNC }" in said

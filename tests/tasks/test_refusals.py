@@ -33,7 +33,9 @@ def _said_of(step: dict) -> str:
     """What the mechanism says of each spoiled parameter."""
     lines = []
     for where, value, changed in spoilings(step.get("params", {})):
-        named = {"kind": "Deployment", "name": "cart", **(step.get("target") or {})}
+        target = step.get("target") or {}
+        named = {"kind": target.partition("/")[0]} if isinstance(target, str) else target
+        named = {"kind": "Deployment", "name": "cart", **named}
         named.pop("node_of", None)
         try:
             steps.mechanism_of(steps.IncidentStep.model_validate({**step, "target": named, "params": changed}), "shop")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simcluster.agents import registry
+from simcluster.engine import SECOND
 from simcluster.eval.episode.start import start
 
 TASKS = ("retry_storm_storefront", "metastable_capacity_storefront", "metastable_load_spike_storefront")
@@ -20,4 +21,6 @@ def test_the_runbook_ends_it_and_the_restarter_does_not(task_id: str) -> None:
     registry.create("restarter").run(other)
 
     assert episode.report.passed, episode.report.to_dict()
-    assert not other.report.mitigation.passed
+    other.world.run_for(20 * SECOND)
+    users = next(iter(other.world.traffic.users.values())).window(other.world.now - 20 * SECOND, other.world.now)
+    assert users.ok < 0.5 * users.sent

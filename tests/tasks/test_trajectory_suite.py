@@ -28,7 +28,7 @@ def test_the_suite_has_the_eight_scenarios() -> None:
     assert all(tasks.load(name).ticket is not None for name in tasks.suite("trajectory"))
 
 
-@pytest.mark.slow(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("task_id", "kind", "index", "passes", "lowest"), TABLE)
 def test_a_row_of_the_table(task_id: str, kind: str, index: int, passes: str, lowest: float) -> None:
     episode = start(task_id).fork()
@@ -46,7 +46,7 @@ def test_a_row_of_the_table(task_id: str, kind: str, index: int, passes: str, lo
     assert seen[0]["total"] == 78
 
 
-@pytest.mark.slow(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task_id", ["s3_tainted_workers_payments", "s5_slow_control_plane_payments", "s8_concentration_payments"]
 )

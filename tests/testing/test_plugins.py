@@ -249,6 +249,16 @@ try:
 except ContentError as error:
     print(error.problem)
 """
+#: What `simcluster list KIND --json` prints for each kind, a line for each.
+LISTS = """\
+import contextlib, io, json, sys
+from simcluster.cli import main
+
+for kind in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["list", kind, "--json"]) == 0
+    print(json.dumps(json.loads(printed.getvalue())))
+"""
 
 
 @pytest.fixture
@@ -276,12 +286,14 @@ def test_a_package_adds_one_of_everything(package: Path) -> None:
 
 
 def test_the_command_line_knows_them_and_an_agent_of_theirs_solves_their_task(package: Path) -> None:
-    for kind, name in (
-        ("agents", "acme"), ("apps", "kiosk"), ("checks", "kiosk_is_open"), ("faults", "kiosk_closed"),
-        ("noises", "breeze"), ("tasks", "kiosk_closed_kiosk"),
-    ):  # fmt: skip
-        listed = run(package, "-m", "simcluster", "list", kind, "--json")
-        assert name in [row["id"] for row in json.loads(listed.stdout)], listed.stderr
+    theirs = {
+        "agents": "acme", "apps": "kiosk", "checks": "kiosk_is_open", "faults": "kiosk_closed", "noises": "breeze",
+        "tasks": "kiosk_closed_kiosk",
+    }  # fmt: skip
+    listed = run(package, "-c", LISTS, *theirs)
+    assert listed.returncode == 0, listed.stderr
+    for name, rows in zip(theirs.values(), listed.stdout.splitlines(), strict=True):
+        assert name in [row["id"] for row in json.loads(rows)]
     done = run(package, "-m", "simcluster", "eval", "kiosk_closed_kiosk", "--agent", "acme", "--json", "--jobs", "1")
     assert done.returncode == 0, done.stderr
     assert '"passed": true' in done.stdout

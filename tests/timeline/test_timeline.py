@@ -88,8 +88,11 @@ def test_a_folder_without_a_recording(tmp_path: Path) -> None:
         read_recording(tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("seeds", "floor"), [(FEW_SEEDS, FEW_FLOOR), (MANY_SEEDS, MANY_FLOOR)], ids=["few", "whole"])
+@pytest.mark.parametrize(
+    ("seeds", "floor"),
+    [(FEW_SEEDS, FEW_FLOOR), pytest.param(MANY_SEEDS, MANY_FLOOR, marks=pytest.mark.slow(sample=0))],
+    ids=["few", "whole"],
+)
 def test_real_cluster(seeds: int, floor: float) -> None:
     report = compare(read_recording(recordings() / "timeline"), seeds)
     outside = [str(finding.instant) for finding in report.findings if finding.verdict is not Verdict.INSIDE]

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from simcluster.models.machine import dimms
 from simcluster.models.machine.hosttools import blockfiles
 from simcluster.models.machine.kernel import groupfiles, procfiles, proctable, thermalfiles
 from simcluster.models.machine.machine import Machine
 
 GROUPS = "/sys/fs/cgroup"
-VIRTUAL_FILES: tuple[Callable[[Machine, str], str | None], ...] = (blockfiles.read, thermalfiles.read, procfiles.read)
+VIRTUAL_FILES: tuple[Callable[[Machine, str], str | None], ...] = (
+    blockfiles.read,
+    thermalfiles.read,
+    dimms.read,
+    procfiles.read,
+)
 
 
 def virtual_file(machine: Machine, path: str) -> str | None:
@@ -36,7 +42,13 @@ def virtual_names(machine: Machine, folder: str) -> list[str] | None:
     if folder.startswith("/proc/") and number.isdigit():
         there = any(str(process.pid) == number for process in proctable.processes(machine))
         return ["cgroup", "cmdline", "comm", "limits", "oom_score_adj", "status"] if there else None
-    known = [*blockfiles.paths(machine), *thermalfiles.paths(machine), *procfiles.paths(machine), GROUPS]
+    known = [
+        *blockfiles.paths(machine),
+        *thermalfiles.paths(machine),
+        *dimms.paths(machine),
+        *procfiles.paths(machine),
+        GROUPS,
+    ]
     names = dict.fromkeys(path[len(prefix) :].partition("/")[0] for path in known if path.startswith(prefix))
     if folder == "/proc":
         names.update(dict.fromkeys(str(process.pid) for process in proctable.processes(machine)))

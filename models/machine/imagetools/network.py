@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
 from simcluster.models.machine.container import Container
+from simcluster.models.machine.exposed import answered
 from simcluster.models.machine.httprequest import LONG_WITH_VALUE, http_call
 from simcluster.models.machine.imagetools.call import Outcome, Tool, ToolCall, usage_error
 from simcluster.models.machine.imagetools.dns import records_by_nslookup
@@ -82,7 +83,7 @@ def contact(container: Container, host: str, call: Call, timeout_ns: int, *, ask
     looked_ns += way_ns
     if listener is None or not ask:
         return Contact("ok", address, delay_ns=looked_ns + _ROUND_TRIP_NS)
-    answer = listener.program.answer(call._replace(port=port))
+    answer = answered(listener.program, call._replace(port=port))
     delay_ns = looked_ns + _ROUND_TRIP_NS + answer.delay_ns
     if delay_ns > timeout_ns:
         return Contact("timeout", address, delay_ns=timeout_ns)

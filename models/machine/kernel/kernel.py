@@ -100,6 +100,7 @@ class Kernel:
         self.load.booted()
         self.counters.booted()
         self.ports.booted()
+        self.syscalls.booted()
         self.times.booted()
         self._probed, self._oom_kills = -1, 0
         self.stuck_cpus.clear()

@@ -32,6 +32,12 @@ class Injection:
     made: int = 0
     failed: int = 0
 
+    def __str__(self) -> str:
+        """What it does, in words."""
+        whose = " ".join(one for one in (self.comm, self.container_id[:12], self.path) if one) or "everybody"
+        late = f", {self.delay_ns} ns late" if self.delay_ns else ""
+        return f"{self.call} of {whose}: {self.errno or 'no error'} with probability {self.probability:g}{late}"
+
     def matches(self, call: str, container: Group | None, comm: str, path: str) -> bool:
         """Whether it is about this call."""
         if call != self.call or (self.comm and comm != self.comm):
@@ -83,6 +89,10 @@ class SyscallFaults:
         self._made += 1
         self.rules[self._made] = Injection(call, errno, probability, container_id, comm, path, delay_ns)
         return self._made
+
+    def booted(self) -> None:
+        """A new kernel has no rules."""
+        self.rules.clear()
 
     def remove(self, number: int) -> None:
         """End a rule. Harmless when there is none."""

@@ -39,7 +39,7 @@ def paths(machine: Machine) -> list[str]:
 
 def mhz(machine: Machine) -> float:
     """What a core runs at, within the limits of the hardware: T-states skip ticks of the lowest clock."""
-    return max(LOWEST_MHZ, NOMINAL_MHZ * machine.cpu_speed)
+    return max(LOWEST_MHZ, NOMINAL_MHZ * machine.clock_share)
 
 
 def _cpu(machine: Machine, rest: str) -> str | None:

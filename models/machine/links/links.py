@@ -22,15 +22,22 @@ from simcluster.models.machine.links.shaping import Shaping
 
 
 class Partition(NamedTuple):
-    """Two sides (names of nodes, addresses of pods) that do not reach each other, or only through a discipline."""
+    """Two sides (names of nodes, addresses of pods) that do not reach each other, or only through a discipline.
+
+    Attributes:
+        one_way: only what the first side opens to the second is meant, as with a filter that looks at the state of
+            connections: those that the second opens, and the answers in them, pass (iptables, conntrack state NEW). A
+            filter without state ends the connections of both, whichever direction it drops.
+    """
 
     side_a: tuple[str, ...]
     side_b: tuple[str, ...]
     shaping: Shaping | None = None
+    one_way: bool = False
 
     def divides(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
         """Whether two places, by node and address, are on different sides."""
-        ways = ((one, other), (other, one))
+        ways = ((one, other),) if self.one_way else ((one, other), (other, one))
         return any(_among(here, self.side_a) and _among(there, self.side_b) for here, there in ways)
 
 
@@ -74,9 +81,18 @@ class Links:
             listener()
 
     def partition(
-        self, name: str, side_a: Iterable[str], side_b: Iterable[str], shaping: Shaping | None = None
+        self,
+        name: str,
+        side_a: Iterable[str],
+        side_b: Iterable[str],
+        shaping: Shaping | None = None,
+        *,
+        one_way: bool = False,
     ) -> None:
-        """Cut the ways between two sides (nodes by name, pods by address), both directions; or put a discipline there.
+        """Cut the ways between two sides (nodes by name, pods by address), or put a discipline there.
+
+        Args:
+            one_way: only for what the first side opens; otherwise for both.
 
         Raises:
             ValueError: a side is empty, or something is on both.
@@ -85,7 +101,7 @@ class Links:
         both = [place for place in one if place in other]
         if not one or not other or both:
             raise ValueError(f"{both[0]} is on both sides" if both else "a partition has two sides")
-        self.partitions[name] = Partition(one, other, shaping)
+        self.partitions[name] = Partition(one, other, shaping, one_way)
         self.changed()
 
     def heal(self, name: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from simcluster.engine import SECOND, Simulation
+from simcluster.engine import SECOND, Simulation, Timer
 
 #: What a node of a data centre has.
 NOMINAL_BPS = 10_000_000_000
@@ -31,6 +31,7 @@ class Nic:
         speed_mbps: what it negotiated.
         loss, big_loss: share of packets, and besides of full packets, that get lost at it.
         delay_ns, jitter_ns: additional time of a packet one way.
+        flaps: how long on average it is up and down in turns (a loose cable, a dying transceiver); (0, 0) if not.
     """
 
     def __init__(self, sim: Simulation, name: str, address: str, changed: Callable[[], None]) -> None:
@@ -47,12 +48,20 @@ class Nic:
         self._flow = [0] * len(_COUNTED)
         self._since_ns = sim.now
         self.carrier_changes = 1
+        self.flaps = (0, 0)
+        self.driver: Callable[[bool], None] | None = None  # the driver, when the link comes or goes
+        self._flapping: Timer | None = None
         self._flows()
 
     @property
     def is_healthy(self) -> bool:
         """Whether it works as it should."""
-        return self.carrier and not self.bounded and not (self.loss or self.big_loss or self.delay_ns or self.jitter_ns)
+        return (
+            self.carrier
+            and not any(self.flaps)
+            and not self.bounded
+            and not (self.loss or self.big_loss or self.delay_ns or self.jitter_ns)
+        )
 
     @property
     def bounded(self) -> bool:
@@ -89,6 +98,7 @@ class Nic:
 
     def repair(self) -> None:
         """As new."""
+        self.flap(0, 0)
         if not self.carrier:
             self.carrier_changes += 1
         self.carrier = True
@@ -101,6 +111,30 @@ class Nic:
             self.carrier_changes += 1
             self._flows()
             self._changed()
+
+    def flap(self, up_ns: int, down_ns: int) -> None:
+        """From now on it comes and goes: exponential times with these means. (0, 0) ends it. Raises ValueError."""
+        if (up_ns > 0) != (down_ns > 0) or up_ns < 0:
+            raise ValueError("an interface that flaps is up for a while and down for a while")
+        self.flaps = (up_ns, down_ns)
+        if self._flapping is not None:
+            self._flapping.cancel()
+            self._flapping = None
+        if down_ns:
+            self._turn()
+
+    def _turn(self) -> None:
+        """It goes, or comes back."""
+        was = self.carrier
+        self.carrier = not was
+        self.carrier_changes += 1
+        self._flows()
+        self._changed()
+        if self.driver is not None:
+            self.driver(self.carrier)
+        mean = self.flaps[1 if was else 0]
+        stream = self.sim.stream("flap", self.address, self.name, str(self.carrier_changes))
+        self._flapping = self.sim.after(max(1, int(stream.exponential(float(mean)))), self._turn)
 
     def booted(self) -> None:
         """The machine has booted: its driver counts anew, and the link comes up."""

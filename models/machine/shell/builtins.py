@@ -73,6 +73,28 @@ def _pwd(runner: ShellRunner, process: Process, argv: list[str], sinks: Sinks, s
     runner.complete(process, 0)
 
 
+def _ulimit(runner: ShellRunner, process: Process, argv: list[str], sinks: Sinks, stdin: str | None) -> None:
+    """`ulimit -n [N]`: open files; what a script sets holds for what it starts. Of other limits nothing is known."""
+    flags = "".join(word[1:] for word in argv[1:] if word.startswith("-"))
+    values = [word for word in argv[1:] if not word.startswith("-")]
+    container = runner.container
+    kernel = container.kernel
+    if "n" not in flags or kernel is None:
+        runner.complete(process, 0)
+        return
+    if not values:
+        runner.write(sinks.get(1, ("null", "")), f"{kernel.descriptors.limit(container)}\n")
+    elif runner.lasts:
+        most = kernel.sysctls.number("fs.nr_open")
+        try:
+            kernel.descriptors.set_limit(container, most if values[0] == "unlimited" else int(values[0]))
+        except ValueError:
+            runner.complain(process, "ulimit: error setting limit (Operation not permitted)")
+            runner.complete(process, 1)
+            return
+    runner.complete(process, 0)
+
+
 def _export(runner: ShellRunner, process: Process, argv: list[str], sinks: Sinks, stdin: str | None) -> None:
     for word in argv[1:]:
         name, equals, value = word.partition("=")
@@ -282,7 +304,7 @@ BUILTINS: dict[str, Builtin] = {
     "timeout": _timeout,
     "trap": _trap,
     "type": _command,
-    "ulimit": _colon,
+    "ulimit": _ulimit,
     "umask": _colon,
     "unset": _unset,
     "wait": _wait,

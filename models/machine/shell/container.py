@@ -162,6 +162,8 @@ class ShellProgram(Program):
 class _ContainerRunner(Shell):
     """A shell whose commands take simulated time."""
 
+    lasts = True
+
     def __init__(self, program: ShellProgram) -> None:
         super().__init__(program.container)
         self.program = program

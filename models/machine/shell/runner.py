@@ -44,6 +44,9 @@ class ShellRunner(ABC):
     steps: ClassVar[Mapping[str, Callable[[ShellRunner, Process, Instruction], None]]]
     builtins: ClassVar[Mapping[str, Callable[[ShellRunner, Process, list[str], dict[int, Sink], str | None], None]]]
 
+    #: Whether what it sets holds for the container itself: its own script, not a command that somebody executes in it.
+    lasts: ClassVar[bool] = False
+
     def __init__(self, container: Container) -> None:
         self.container = container
         self.processes: dict[int, Process] = {}

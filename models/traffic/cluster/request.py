@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simcluster.engine import MILLISECOND, Simulation
 from simcluster.engine.streams import uniform_at
+from simcluster.models.machine.exposed import answered
 from simcluster.models.machine.network import Network
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.plan import OTHER_NODE_NS, SAME_NODE_NS
@@ -50,5 +51,5 @@ def send_request(
     container = container_at(network, backend)
     if container is None:
         return Answer("ok", 200, delay_ns=trip + MILLISECOND)
-    answer = container.program.answer(Call(kind, backend[1], path))
+    answer = answered(container.program, Call(kind, backend[1], path))
     return answer._replace(delay_ns=answer.delay_ns + trip)

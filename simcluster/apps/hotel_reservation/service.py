@@ -335,7 +335,8 @@ class HotelProgram(ServerProgram):
         return super().log_requests(t_ns, span_ns, happened)
 
     def _is_deadly(self, failed: Failed) -> bool:
-        return failed.call.required and failed.call.env in (self.traits.mongo, self.traits.memcached)
+        stores = [one for one in (self.traits.mongo, self.traits.memcached) if one]
+        return failed.call.required and failed.call.env in stores
 
     def _give_up(self, line: str) -> None:
         if not self.container.running:

@@ -95,7 +95,8 @@ class Builder:
         wanted = port.get("name") or port.get("number") or ""
         name = f"{namespace}-{service.get('name', '')}-{wanted}"
         if name not in self._upstreams:
-            self._upstreams[name] = Upstream(name, self._endpoints(namespace, service.get("name", ""), wanted))
+            called = service.get("name", "")
+            self._upstreams[name] = Upstream(name, self._endpoints(namespace, called, wanted), called)
         return name
 
     def _endpoints(self, namespace: str, name: str, wanted: str | int) -> tuple[Backend, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simcluster.apps.ingress_nginx.accesslog import AccessWording, access_format, error_format
+from simcluster.apps.ingress_nginx.metrics import IngressMeter
 from simcluster.apps.ingress_nginx.routes import Configuration, Location, Upstream
 from simcluster.engine import MILLISECOND, SECOND
 from simcluster.engine.streams import mix
@@ -21,6 +22,8 @@ from simcluster.models.machine.container import Sandbox
 from simcluster.models.machine.network import Backend
 from simcluster.models.machine.process import Answer, Call
 from simcluster.models.traffic.cluster.operations import CallSpec, LogTemplate, OperationSpec, ServiceSpec
+from simcluster.models.traffic.cluster.server import Happened
+from simcluster.telemetry.metrics.columns import Samples
 
 #: CPU of one proxied request; a magnitude.
 REQUEST_CPU_NS = MILLISECOND // 5
@@ -28,7 +31,7 @@ REQUEST_CPU_NS = MILLISECOND // 5
 READ_TIMEOUT_NS, RETRIES = 60 * SECOND, 2
 #: proxy-connect-timeout.
 CONNECT_TIMEOUT_NS = 5 * SECOND
-HTTP, HTTPS = 80, 443
+HTTP, HTTPS, METRICS = 80, 443, 10254
 NOTHING = "404"
 #: nginx without a host: everything is the default backend's.
 EMPTY = Configuration({}, {})
@@ -80,8 +83,15 @@ class IngressProgram(ServerProgram):
     configuration: Configuration | None = None
     _pools: dict[str, str]
 
+    def start(self) -> None:
+        """A process has counted nothing."""
+        self._meter = IngressMeter()
+        super().start()
+
     def configure(self, configuration: Configuration) -> None:
         """nginx takes a configuration over; the first one starts it."""
+        if self.configuration is None or not configuration.same_servers(self.configuration):
+            self._meter.reloaded(self.container.sim.now)
         self.configuration = configuration
         self._publish()
         self.refresh()
@@ -94,7 +104,19 @@ class IngressProgram(ServerProgram):
         if spec != self.server.spec or self.server.environment != self.environment:
             self.server.spec = spec
             self.server.environment = self.environment
+            self._meter.serves(spec.operations, self.configuration)
             self._traffic.rewire()
+
+    def log_requests(self, t_ns: int, span_ns: int, happened: Happened) -> bool:
+        """Count what happened in a tick, and keep it until somebody reads the log."""
+        self._meter.count(t_ns, happened)
+        return super().log_requests(t_ns, span_ns, happened)
+
+    def exposition(self, call: Call) -> Samples | Answer | None:
+        """Its metrics, if a flag says so."""
+        if call.port != METRICS or call.path != "/metrics":
+            return super().exposition(call)
+        return self._meter.samples(self.container) if "--enable-metrics=true" in self.container.spec.args else None
 
     def stop(self) -> None:
         """The process is gone."""

@@ -17,10 +17,12 @@ class Upstream(NamedTuple):
     Attributes:
         name: `namespace-service-port`, as the access log shows it.
         endpoints: addresses of ready endpoints; nginx connects to them itself.
+        service: its name.
     """
 
     name: str
     endpoints: tuple[Backend, ...]
+    service: str = ""
 
 
 class Location(NamedTuple):

@@ -21,7 +21,6 @@ from simcluster.models.machine.process import Answer, Call
 from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
-from simcluster.telemetry import exposition
 from simcluster.telemetry.alertmanager import http, oncall
 from simcluster.telemetry.alertmanager.config import Config, ConfigError, Webhook, load
 from simcluster.telemetry.alertmanager.oncall import OnCall
@@ -107,10 +106,6 @@ class AlertmanagerProgram(WrappedProgram):
             self._reload()
             why = f"failed to reload config: {self._failure}\n"
             return Answer("ok", 200) if self.reloaded else Answer("ok", 500, why)
-        if call.path == "/metrics":
-            samples = self.exposition(call)
-            text = exposition.text(exposition.families_of(samples if isinstance(samples, dict) else {}))
-            return Answer("ok", 200, text)
         path, _, query = call.path.partition("?")
         found = http.handle(manager, (call.method, path, query, call.body.encode()), now)
         self._plan()

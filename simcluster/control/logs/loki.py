@@ -1,7 +1,8 @@
 """Loki's process (a single binary): it takes what agents push, as fast as its limits allow, and answers queries.
 
 What it keeps lies in an emptyDir of its pod: it outlives the container, not the pod; what was in memory is replayed
-from its write-ahead log. Left out: several ingesters, compaction, and what a query costs the process.
+from its write-ahead log. A query takes the time in which its lines are read, at the share of the CPU that the process
+is given. Left out: several ingesters, compaction.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ SETTLED_NS = 15 * SECOND
 BYTE_NS, COMPRESSION = 60, 6
 #: `chunk_target_size`: of a stream no more is held.
 CHUNK_BYTES = 1_572_864
+#: CPU time of a query: for each byte of the lines that it reads (decompression and a line filter go through some 250 MB
+#: a second and core), for each line (a parser), for each byte of the answer, and for any; magnitudes.
+READ_NS, LINE_NS, WRITE_NS, QUERY_NS = 4, 600, 20, MILLISECOND
 #: Memory is looked at again after so many bytes.
 _STEP = 4 << 20
 #: `retention_period` that its configuration has here.
@@ -103,8 +107,12 @@ class LokiProgram(WrappedProgram):
             return Answer("ok", 200, "ready\n", probed.delay_ns)
         path, _, query = call.path.partition("?")
         asked = (call.method, path, query, call.body.encode())
-        found = http.handle(asked, self.store, EPOCH_NS + self.container.sim.now)
-        return Answer("ok", found.status, found.body.decode(errors="replace"), probed.delay_ns)
+        reading = http.Reading()
+        found = http.handle(asked, self.store, EPOCH_NS + self.container.sim.now, reading)
+        work = QUERY_NS + READ_NS * reading.size_bytes + LINE_NS * reading.lines + WRITE_NS * len(found.body)
+        self.container.use_cpu(work)
+        delay_ns = probed.delay_ns + slowed(self.container, work)
+        return Answer("ok", found.status, found.body.decode(errors="replace"), delay_ns)
 
     def steady(self, call: Call) -> object | None:
         """A health check is as good as its process, once it is ready."""

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from simcluster.telemetry.logql import answers, storage
 from simcluster.telemetry.logql.context import QueryError
-from simcluster.telemetry.logql.evaluation import query, query_range
+from simcluster.telemetry.logql.evaluation import Result, query, query_range
 from simcluster.telemetry.logql.parameters import MAX_ENTRIES, Parameters, check_length, check_resolution
 from simcluster.telemetry.logql.parsing import parse, parse_selector
 from simcluster.telemetry.logql.push import push
@@ -30,18 +30,37 @@ VERSION = "3.6.0"
 VOLUME_ROWS = 100
 
 
+class Reading:
+    """What answering has read: bytes of lines, and lines."""
+
+    def __init__(self) -> None:
+        self.size_bytes = self.lines = 0
+
+
 class Request(NamedTuple):
-    """One request, and what answers it."""
+    """One request, what answers it, and what that reads."""
 
     path: str
     values: Parameters
     source: LogSource
+    reading: Reading
+
+    def result(self, found: Result) -> Answer:
+        """The answer to a query."""
+        self.reading.size_bytes += found.context.size_bytes
+        self.reading.lines += found.context.lines
+        return answers.result(found)
 
 
-def handle(request: tuple[str, str, str, bytes], source: LogSource, now_ns: int) -> Answer:
+def handle(
+    request: tuple[str, str, str, bytes], source: LogSource, now_ns: int, reading: Reading | None = None
+) -> Answer:
     """The answer to `(method, path, query string, body)` at an instant in nanoseconds since the Unix epoch.
 
     Forms may stand in the body of a POST. Only a `LogStore` takes lines.
+
+    Args:
+        reading: learns what is read.
     """
     method, path, text, body = request
     path = path.rstrip("/") or "/"
@@ -54,7 +73,8 @@ def handle(request: tuple[str, str, str, bytes], source: LogSource, now_ns: int)
         return plain(404, "404 page not found\n")
     if method not in ("GET", "POST", "HEAD"):
         return plain(405, "")
-    asked = Request(path, Parameters(Form(text, body if method == "POST" else b""), now_ns), source)
+    values = Parameters(Form(text, body if method == "POST" else b""), now_ns)
+    asked = Request(path, values, source, reading or Reading())
     try:
         return route(asked)
     except ParseError as error:
@@ -76,7 +96,7 @@ def _query_range(asked: Request) -> Answer:
             f"max entries limit per query exceeded, limit > max_entries_limit_per_query ({limit} > {MAX_ENTRIES})"
         )
     check_length(span)
-    return answers.result(query_range(asked.source, values.one("query"), span, step, limit, forward))
+    return asked.result(query_range(asked.source, values.one("query"), span, step, limit, forward))
 
 
 def _query(asked: Request) -> Answer:
@@ -84,7 +104,7 @@ def _query(asked: Request) -> Answer:
     instant = values.instant()
     values.limit()
     values.forward()
-    return answers.result(query(asked.source, values.one("query"), instant))
+    return asked.result(query(asked.source, values.one("query"), instant))
 
 
 def _selection(asked: Request) -> list[tuple[Matcher, ...]]:

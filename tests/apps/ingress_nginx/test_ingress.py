@@ -129,6 +129,36 @@ def test_it_reports_and_explains(world):
     assert "successfully acquired lease ingress-nginx/ingress-nginx-leader" in said
 
 
+def counted(world):
+    """What the controller's port shows, by family: name and labels of each series."""
+    command = 'exec client -- sh -c "curl -s -m 5 http://{}:10254/metrics"'
+    (pod,) = world.api.store.objects("pods", "ingress-nginx")
+    shown = world.kubectl().run(command.format(pod["status"]["podIP"])).stdout
+    return dict(re.findall(r"^(nginx_\S+?(?:{.*})?) (\S+)$", shown, re.M))
+
+
+def test_its_metrics_count_what_the_log_tells(world):
+    mix = {"shop.example.com/": 3, "shop.example.com/nobody": 1, "elsewhere.org/": 1}
+    world.add_users("ingress-nginx", "ingress-nginx-controller", 50, mix=mix)
+    world.run_for(20 * SECOND)
+    written, seen = logs(world), counted(world)
+    by_ingress = {
+        key: float(value) for key, value in seen.items() if key.startswith("nginx_ingress_controller_requests")
+    }
+    assert len(by_ingress) == 2
+    for path, status, service in (("/", 200, "web"), ("/nobody", 503, "nobody")):
+        wanted = (
+            f'host="shop.example.com",ingress="shop",method="GET",namespace="default",path="{path}",service="{service}"'
+        )
+        (count,) = [value for key, value in by_ingress.items() if wanted in key and f'status="{status}"' in key]
+        lines = len(re.findall(rf'"GET {path} HTTP/1.1" {status} ', written))
+        assert abs(count - lines) < 30
+        assert lines > 100
+    whole = [float(v) for k, v in seen.items() if "duration_seconds_bucket" in k and 'le="+Inf"' in k]
+    assert sorted(whole) == sorted(by_ingress.values())
+    assert seen[next(key for key in seen if key.startswith("nginx_ingress_controller_success"))] == "1"
+
+
 def test_users_enter_by_host_and_path(world):
     users = world.add_users(
         "ingress-nginx", "ingress-nginx-controller", 50, mix={"shop.example.com/": 3, "shop.example.com/cart": 1}

@@ -18,7 +18,7 @@ def test_the_page_of_an_old_cluster() -> None:
     episode = start(TASK, seed=2, age="74d")
     world, task = episode.world, episode.task
     assert task.age == 74 * DAY
-    assert "EntrySuccessLow boutique/frontend since 2026-05-15T09:0" in episode.alert
+    assert "HTTPProbeFailure boutique/frontend since 2026-05-15T09:0" in episode.alert
     changed: dict[str, int] = {}
     for each in world.api.store.objects("deployments.apps", task.namespace):
         for entry in each["metadata"]["managedFields"]:

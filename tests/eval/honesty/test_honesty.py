@@ -19,11 +19,11 @@ from simcluster.tasks.beyond import chosen, is_impossible
 TASK = "cpu_limit_too_low_online_boutique@outage"
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["noop", "restart_all"])
 def test_nothing_that_is_done_helps(name: str) -> None:
     episode = start(TASK, 3)
-    assert "EntrySuccessLow" in episode.alert
+    assert "DeadMansSwitch" in episode.alert  # nobody is left who could evaluate a rule
     assert not attempt(name, episode.world, episode.task)
     verdict = Mitigation().judge(episode.world, episode.task, episode.baseline)
     assert not verdict.passed
@@ -95,7 +95,7 @@ def test_a_long_or_deep_answer_is_read_in_time() -> None:
     assert says_solved("." * 1_000_000) is None
     began = time.process_time()
     assert says_solved("until " + "fixed " * 3300) is None
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - began < 5.0
 
 
 def test_claims_are_counted_apart_from_what_can_be_passed() -> None:

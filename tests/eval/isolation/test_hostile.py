@@ -16,7 +16,7 @@ from simcluster.eval.runner import Plan, RunDirectory, evaluate
 TASK = "wrong_image_tag_online_boutique"
 HERE = Path(__file__).parent
 #: Without `--whole`, every so many-th agent; then fewer workers, each of which makes the start and the twin for itself.
-SAMPLE, JOBS_WHOLE, JOBS = 3, 8, 3
+SAMPLE, JOBS_WHOLE, JOBS = 3, 8, 2
 
 
 @pytest.fixture

@@ -71,13 +71,14 @@ STILL_RIGHT: dict[str, str | Mapping[str, Any]] = {
 def test_it_is_graded_on_its_content_and_soon(name: str) -> None:
     right = name.removeprefix("right: ") if name.startswith("right: ") else None
     judge("warm", TRUTH, THERE)
-    took = []
-    for _ in range(3):
+    for _ in range(3):  # another process may hold this one up
         begun = time.process_time()
         verdict = judge(BAD[name] if right is None else STILL_RIGHT[right], TRUTH, THERE)
-        took.append(time.process_time() - begun)
-    assert verdict.passed is (right is not None), verdict.explain()
-    assert min(took) < SOON
+        took_s = time.process_time() - begun
+        assert verdict.passed is (right is not None), verdict.explain()
+        if took_s < SOON:
+            break
+    assert took_s < SOON
 
 
 def test_time_grows_with_the_length_and_no_faster() -> None:

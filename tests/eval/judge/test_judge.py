@@ -76,6 +76,7 @@ def test_wrong_reference_diagnoses_fail(task_id: str, answer: Any) -> None:
     assert not verdict.passed, verdict.explain()
 
 
+@pytest.mark.slow(sample=12)
 @pytest.mark.parametrize(("task_id", "answer"), RIGHT)
 def test_what_is_right_for_one_task_is_wrong_for_the_others(task_id: str, answer: Any) -> None:
     own = TASKS[task_id].truth
@@ -87,6 +88,7 @@ def test_what_is_right_for_one_task_is_wrong_for_the_others(task_id: str, answer
         assert not judge(answer, task.truth, INVENTORY).passed, other
 
 
+@pytest.mark.slow(sample=15)
 @pytest.mark.parametrize("task_id", TASKS)
 @pytest.mark.parametrize("answer", ["", "   ", None, {}, {"component": "", "scope": []}])
 def test_an_empty_answer_is_no_nine_times(task_id: str, answer: Any) -> None:
@@ -95,6 +97,7 @@ def test_an_empty_answer_is_no_nine_times(task_id: str, answer: Any) -> None:
     assert verdict.score == 0.0
 
 
+@pytest.mark.slow(sample=12)
 @pytest.mark.parametrize("task_id", TASKS)
 def test_blaming_everything_fails(task_id: str) -> None:
     truth = TASKS[task_id].truth
@@ -112,6 +115,7 @@ def test_blaming_everything_fails(task_id: str) -> None:
         assert not verdict.passed, verdict.explain()
 
 
+@pytest.mark.slow(sample=12)
 @pytest.mark.parametrize("task_id", TASKS)
 def test_chatter_without_substance_fails(task_id: str) -> None:
     truth = TASKS[task_id].truth

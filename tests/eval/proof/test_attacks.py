@@ -20,7 +20,7 @@ def _one_of_each() -> list[str]:
     return list(found.values())
 
 
-@pytest.mark.slow(every=1000)
+@pytest.mark.slow
 @pytest.mark.parametrize("task_id", _one_of_each())
 def test_exploits_are_refused_and_repairs_accepted(task_id: str, request: pytest.FixtureRequest) -> None:
     episode = start(task_id, 5)

@@ -228,13 +228,13 @@ for pod in api("GET", "/api/v1/namespaces/boutique/pods")["items"]:
         f"cmd: {sys.executable} {script} {os.getpid()}",
     ]
     ended = []
-    for number in range(2):
-        out = tmp_path / str(number)
-        more = ["--seeds", "2", "--jobs", "2", "--json", "--out", str(out)]
+    for seeds in (2, 1):
+        out = tmp_path / str(seeds)
+        more = ["--seeds", str(seeds), "--jobs", "2", "--json", "--out", str(out)]
         done = subprocess.run([*words, *more], capture_output=True, text=True, check=True, timeout=300)
         runs = json.loads(done.stdout)["runs"]
-        assert [(one["outcome"], one["error"], one["commands"]) for one in runs] == [("done", "", 1)] * 2
-        assert len(list((out / "runs").glob("*.output.txt"))) == 2
+        assert [(one["outcome"], one["error"], one["commands"]) for one in runs] == [("done", "", 1)] * seeds
+        assert len(list((out / "runs").glob("*.output.txt"))) == seeds
         ended.append([one["digest"] for one in runs])
-    assert ended[0] == ended[1]
+    assert ended[1] == ended[0][:1]
     assert len(set(ended[0])) == 2

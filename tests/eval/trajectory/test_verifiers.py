@@ -180,6 +180,24 @@ def test_a_failure_of_what_an_operator_looked_into_is_charged_to_the_look() -> N
     assert verify(header(), records).probe
 
 
+@pytest.mark.parametrize(
+    ("tool", "into", "passes"),
+    [
+        ("container", "shop/frontend", False),
+        ("kubectl", "exec -n shop frontend-1 -- sleep 6", False),
+        ("kubectl", "logs -n shop frontend-1 -f", True),
+        ("node", "worker-1", True),
+    ],
+)
+def test_a_long_look_into_a_container_is_charged_to_who_looked(tool: str, into: str, passes: bool) -> None:
+    records = line([1.0] * 12)
+    look = {"by": "kubernetes-admin", "tool": tool, "into": into, "at_ns": 40 * SECOND, "took_ms": 6001.0}
+    records[8] |= {"d3": None, "probes": [look]}
+    found = verify(header(), records)
+    assert found.probe is passes
+    assert passes or found.why["probe"].startswith(f"kubernetes-admin was in {into} for 6001 ms")
+
+
 def test_user_minutes() -> None:
     records = line([1.0] * 12)
     for one in records[2:8]:  # 15 s to 40 s: half of the users fail

@@ -75,10 +75,8 @@ def test_a_sample_of_the_cells_agrees(family: str) -> None:
     assert not found.differs, found.described()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sample=0)  # minutes for each family
 @pytest.mark.parametrize("family", FAMILIES)
-def test_families_agree(family: str, request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("--whole"):
-        pytest.skip("minutes for each family: with --whole")
+def test_families_agree(family: str) -> None:
     found = measured(family, 10, 10)
     assert is_agreement([found]), [cell.described() for cell in found.differ]

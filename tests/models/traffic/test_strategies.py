@@ -10,7 +10,7 @@ import pytest
 
 from simcluster.engine import SECOND, fork
 from simcluster.models.apps.callgraph import PORT, REPOSITORY, application_of
-from simcluster.models.traffic.aggregate.fast import is_installed
+from simcluster.models.traffic.aggregate.fast import SWITCH, is_installed
 from simcluster.models.traffic.aggregate.run import AggregateRun
 from simcluster.models.traffic.aggregate.state import Options
 from simcluster.models.traffic.exact import ExactRun
@@ -128,7 +128,8 @@ def test_wide_ticks_and_leaps_are_made_where_they_are_possible() -> None:
 
 
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
-def test_compiled_ticks_are_fine_ticks_to_the_bit() -> None:
+def test_compiled_ticks_are_fine_ticks_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "on")
     spec = wide_tree(1500, 4)
     compiled, fine = (AggregateRun(spec, 5, options=Options(strategies=(name,))).run() for name in ("compiled", "fine"))
     assert compiled.to_dict() == fine.to_dict()

@@ -212,7 +212,7 @@ class Process(NamedTuple):
     @classmethod
     def at_rest(cls, served: ServedCluster, files: int) -> Process:
         """What is left when the server has noticed who has gone: asked until it holds no more files than before."""
-        until = time.monotonic() + 30.0
+        until = time.monotonic() + 300.0
         while (found := cls.of(served.process.pid)).files > files and time.monotonic() < until:
             assert served.ask("GET", "/readyz").body == b"ok"
         return found

@@ -75,7 +75,7 @@ class ServedCluster:
     def watch(self, target: str) -> Iterator[Any]:
         """Events of a watch, as an informer hears them."""
         request = urllib.request.Request(self.url + target, headers={"Authorization": f"Bearer {self.token}"})
-        with urllib.request.urlopen(request, context=self.context, timeout=60) as answer:
+        with urllib.request.urlopen(request, context=self.context, timeout=300) as answer:
             for line in answer:
                 yield json.loads(line)
 
@@ -84,14 +84,14 @@ class ServedCluster:
         place = urlsplit(self.environment["SIMCLUSTER_DESK"].strip("'"))
         request = urllib.request.Request(f"http://{place.hostname}:{place.port}{path}", text and text.encode())
         request.add_header("Authorization", "Basic " + b64encode(f"a:{place.password}".encode()).decode())
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return bytes(answer.read())
 
     def kubectl(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """The real kubectl."""
         environment = {**os.environ, **{k: v.strip("'") for k, v in self.environment.items()}}
         command = ["kubectl", "--cache-dir", str(self.out / "cache"), *words]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, timeout=60)
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, timeout=300)
 
     def kill(self) -> None:
         """End it at once."""
@@ -101,6 +101,6 @@ class ServedCluster:
     def end(self, number: int = signal.SIGINT) -> list[dict[str, Any]]:
         """Ctrl-C, or another signal; the lines of the replay log."""
         self.process.send_signal(number)
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=300)
         assert self.process.returncode == 0
         return [json.loads(line) for line in (self.out / "replay.jsonl").read_text().splitlines()]

@@ -40,7 +40,7 @@ class Observed:
         request = urllib.request.Request(f"http://{place.hostname}:{place.port}{path}")
         request.add_header("Authorization", "Basic " + b64encode(f"a:{place.password}".encode()).decode())
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 return Answer(answer.status, dict(answer.headers), answer.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -64,7 +64,7 @@ def promtool(*words: str) -> subprocess.CompletedProcess[str]:
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("no promtool on this machine (package prometheus)")
-    return subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
+    return subprocess.run([program, *words], capture_output=True, text=True, timeout=300)
 
 
 def test_promtool_asks_for_samples_series_and_labels(observed: Observed) -> None:

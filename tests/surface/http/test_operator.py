@@ -46,7 +46,7 @@ SITE = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "bl
 SITES = "/apis/example.com/v1/namespaces/default/sites"
 DEPLOYMENT = "/apis/apps/v1/namespaces/default/deployments/blog"
 #: Real seconds that a change may take to come through.
-PATIENCE_S = 30
+PATIENCE_S = 300
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ class Listener:
         self._thread.start()
         self._served = Served(Application(api), place, None).running()
         self._do(self._served.__aenter__())
-        self._client = http.client.HTTPConnection(LOOPBACK, place.getsockname()[1], timeout=30)
+        self._client = http.client.HTTPConnection(LOOPBACK, place.getsockname()[1], timeout=300)
 
     def _do(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)

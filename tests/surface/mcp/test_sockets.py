@@ -45,7 +45,7 @@ def test_all_mounts_answer_and_want_the_token(served: ServedCluster) -> None:
 
     async def run() -> list[list[str]]:
         found = []
-        for _ in range(100):
+        for _ in range(3000):
             if httpx.get(_address(served, "/kubectl/nothing"), headers=_bearer(served)).text == "Not Found":
                 break
             await asyncio.sleep(0.1)
@@ -77,7 +77,7 @@ def test_a_configured_client_starts_the_server_itself(tmp_path: Path) -> None:
 
     asyncio.run(run())
     assert (tmp_path / "replay.jsonl").exists()
-    for _ in range(600):
+    for _ in range(6000):
         if (tmp_path / "report.json").exists():
             break
         time.sleep(0.1)

@@ -21,19 +21,21 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from simcluster.telemetry.promql.context import Options
 from simcluster.telemetry.promql.http import handle
-from simcluster.telemetry.promql.storage import Labels
-from tests.telemetry.promql.incidents import LENGTH_MS, START_MS, Asked, queries, samples
-from tests.telemetry.promql.memory import Memory
+from simcluster.telemetry.promql.storage import Labels, Queryable
+from tests.telemetry.promql.incidents import START_MS, Asked, queries, samples
 
 #: Debian's server is one of 2.x.
 TWO = Options(closed=True)
 TOLERANCE = 1e-9
+#: Values by millisecond, of each series.
+Samples = Mapping[Labels, Mapping[int, float]]
 
 
 def request(asked: Asked) -> tuple[str, str]:
@@ -44,7 +46,7 @@ def request(asked: Asked) -> tuple[str, str]:
     return "/api/v1/query_range", urllib.parse.urlencode({"query": asked.text, **span})
 
 
-def ours(store: Memory, asked: Asked) -> Any:
+def ours(store: Queryable, asked: Asked) -> Any:
     path, query = request(asked)
     answer = handle(("GET", path, query, b""), store, START_MS, options=TWO)
     return {"status": answer.status, **json.loads(answer.body)}
@@ -104,16 +106,17 @@ def _snappy(data: bytes) -> bytes:
     return bytes(out)
 
 
-def _written(store: Memory) -> Iterator[bytes]:
+def _written(every: Samples) -> Iterator[bytes]:
     """Bodies of remote write, one for a minute of samples."""
-    for start in range(START_MS, START_MS + LENGTH_MS + 120_000, 60_000):
-        series = b""
-        for labels, found in store.samples.items():
-            inside = sorted((t, v) for t, v in found.items() if start <= t < start + 60_000)
-            if inside:
-                series += _field(1, _labels(labels) + b"".join(_field(2, _sample(t, v)) for t, v in inside))
-        if series:
-            yield _snappy(series)
+    minutes: dict[int, list[bytes]] = {}
+    for labels, found in every.items():
+        named, parts = _labels(labels), dict[int, bytes]()
+        for at, value in sorted(found.items(), key=itemgetter(0)):
+            parts[at // 60_000] = parts.get(at // 60_000, b"") + _field(2, _sample(at, value))
+        for minute, inside in parts.items():
+            minutes.setdefault(minute, []).append(_field(1, named + inside))
+    for minute in sorted(minutes):
+        yield _snappy(b"".join(minutes[minute]))
 
 
 def _labels(labels: Labels) -> bytes:
@@ -127,8 +130,8 @@ def _sample(at: int, value: float) -> bytes:
 class Server:
     """A real Prometheus with the samples in it."""
 
-    def __init__(self, binary: str, store: Memory) -> None:
-        self.binary, self.store = binary, store
+    def __init__(self, binary: str, every: Samples) -> None:
+        self.binary, self.every = binary, every
 
     def __enter__(self) -> Server:
         self.folder = tempfile.TemporaryDirectory()
@@ -141,11 +144,11 @@ class Server:
         command += [f"--web.listen-address=127.0.0.1:{self.port}", "--web.enable-remote-write-receiver"]
         command += ["--storage.tsdb.retention.time=100y", "--log.level=error"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while self.get("/-/ready", "")[0] != 200:
             assert time.monotonic() < deadline, "Prometheus does not start"
             time.sleep(0.1)
-        for body in _written(self.store):
+        for body in _written(self.every):
             headers = {"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf"}
             post = urllib.request.Request(f"http://127.0.0.1:{self.port}/api/v1/write", body, headers)
             with urllib.request.urlopen(post) as answer:
@@ -183,7 +186,7 @@ def main(binary: str, recording: str = "") -> None:
     """Ask everything."""
     store = samples()
     wrong, lines = 0, []
-    with Server(binary, store) as server:
+    with Server(binary, store.samples) as server:
         for asked in queries():
             theirs = server.answer(asked)
             lines.append(json.dumps({"asked": asked, "answer": theirs}, separators=(",", ":")))

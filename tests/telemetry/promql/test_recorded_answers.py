@@ -38,6 +38,6 @@ def test_a_real_server_agrees() -> None:
     store = samples()
     binary = shutil.which("prometheus")
     assert binary is not None
-    with Server(binary, store) as server:
+    with Server(binary, store.samples) as server:
         wrong = [asked for asked in queries() if not equal(ours(store, asked), server.answer(asked))]
     assert not wrong

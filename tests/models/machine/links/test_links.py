@@ -7,7 +7,7 @@ from simcluster.models.machine.links import tcp
 from simcluster.models.machine.links.quality import FREE
 from simcluster.models.machine.links.shaping import Shaping
 from simcluster.models.machine.network import Network
-from tests.clusters.onemachine import one_machine, start
+from tests.clusters.onemachine import one_machine, said, start
 
 
 def pair():
@@ -133,3 +133,25 @@ def test_one_request_waits_as_its_luck_is():
     assert 0.4 < late < 0.7  # a SYN or its answer was lost: 51 per cent
     node.nics["eth0"].cut()
     assert network.path("worker-1", "worker-2").sample(0.5) is None
+
+
+def test_a_filter_with_state_cuts_what_one_side_opens() -> None:
+    network, *_ = pair()
+    network.links.partition("filter", ["worker-1"], ["worker-2"], one_way=True)
+    assert network.path("worker-1", "worker-2").cut
+    assert not network.path("worker-2", "worker-1").cut
+
+
+def test_a_link_that_flaps_is_up_as_long_as_it_says_on_average_and_the_driver_tells() -> None:
+    _, node, _ = pair()
+    nic, up_ns = node.nics["eth0"], 0
+    nic.flap(30 * SECOND, 10 * SECOND)
+    for _ in range(4_000):
+        node.sim.run_for(SECOND)
+        up_ns += nic.carrier * SECOND
+    assert 0.6 < up_ns / (4000 * SECOND) < 0.9
+    assert "ixgbe 0000:03:00.0 eth0: NIC Link is Down" in said(node)
+    assert not nic.is_healthy
+    nic.repair()
+    node.sim.run_for(600 * SECOND)
+    assert nic.is_healthy

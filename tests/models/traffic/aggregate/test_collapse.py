@@ -154,11 +154,9 @@ def test_small_servers_tip_without_a_trigger(rho: float, tips: bool) -> None:
     assert (run.tick < run.ticks) is tips
 
 
-@pytest.mark.slow
-def test_tips_by_itself_as_often_as_requests_do(request: pytest.FixtureRequest) -> None:
+@pytest.mark.slow(sample=0)  # 16 runs of 600 s
+def test_tips_by_itself_as_often_as_requests_do() -> None:
     """Single requests collapse within 600 s with probability 0.04 at rho 0.5 and 1 at 0.7; a fluid never does."""
-    if not request.config.getoption("--whole"):
-        pytest.skip("16 runs of 600 s: with --whole")
     counts = []
     for rho in (0.5, 0.7):
         collapsed = 0

@@ -166,7 +166,8 @@ def test_a_run_may_change_from_one_to_the_other_in_the_middle(monkeypatch):
 
 
 @needs_numba
-def test_sums_and_products_go_from_the_first_to_the_last():
+def test_sums_and_products_go_from_the_first_to_the_last(monkeypatch):
+    monkeypatch.setenv(fast.SWITCH, "on")
     compiled = fast.kernels()
     assert compiled is not None
     rng = np.arange(1, 40_001, dtype=np.float64)

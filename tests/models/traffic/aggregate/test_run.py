@@ -153,11 +153,9 @@ def test_sojourn_in_a_stable_queue() -> None:
         assert latency.quantile(share) / 1e9 == pytest.approx(theory, rel=0.15)
 
 
-@pytest.mark.slow
-def test_hotel_collapses_in_parts_as_with_single_requests(request: pytest.FixtureRequest) -> None:
+@pytest.mark.slow(sample=0)  # ten seconds of every request
+def test_hotel_collapses_in_parts_as_with_single_requests() -> None:
     """After the trigger only the search path is dead; requests escape to the other one as their retries re-draw it."""
-    if not request.config.getoption("--whole"):
-        pytest.skip("ten seconds of every request: with --whole")
     spec = load_spec(EXAMPLES / "hotel.yaml")
     short = spec.run.model_copy(update={"duration": 13_000_000_000})
     events = tuple(event for event in spec.events if event.at < 12_000_000_000)

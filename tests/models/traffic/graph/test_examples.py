@@ -41,6 +41,8 @@ FIGURES: list[tuple[str, str, str, float, float]] = [
     ("last_in_first_out", "exact", "load.one.goodput", 0.0, 0.5),
     ("last_in_first_out", "exact", "load.other.goodput", 97.0, 5.0),
 ]
+#: Runs of many seconds: of these one is made, and all with `--whole`.
+LONG = [(name, "aggregate") for name in ("decorrelated_jitter", "processor_sharing", "slow_error_path")]
 SMALL = """
 run: {duration: 3s, window: 1s}
 services:
@@ -58,7 +60,10 @@ def totals(name: str, engine: str) -> dict[str, Any]:
     return _RUNS[name, engine]
 
 
-@pytest.mark.parametrize(("name", "engine", "path", "expected", "tolerance"), FIGURES)
+@pytest.mark.parametrize(
+    ("name", "engine", "path", "expected", "tolerance"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row[:2] in LONG)) for row in FIGURES],
+)
 def test_an_example_shows_the_published_figure(
     name: str, engine: str, path: str, expected: float, tolerance: float
 ) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tests.surface.http.matrix.operations import MANIFESTS, OPERATIONS, Operation
 
 #: Seconds that one operation may take.
-PATIENCE_S = 30
+PATIENCE_S = 300
 
 
 class Outcome(NamedTuple):

@@ -118,8 +118,8 @@ class Official(Client):
         self._core.list_namespaced_pod("default")  # time passes by what is asked
         self._core.list_namespaced_pod("default")
         self._core.list_namespaced_pod("default")
-        opened.update(timeout=5)
-        found = opened.read_stdout(timeout=5)
+        opened.update(timeout=60)
+        found = opened.read_stdout(timeout=60)
         opened.close()
         return str(found)
 

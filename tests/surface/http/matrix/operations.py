@@ -63,7 +63,7 @@ OPERATIONS = (
         "exec", "kubectl exec box -- sh -c 'echo out; echo err >&2; exit 3'", r"out\n(.|\n)*exit code 3", 3, STREAMS
     ),
     Operation("exec -i", "echo typed | kubectl exec -i box -- cat", r"^typed\n$", 0, STREAMS),
-    Operation("attach", "timeout 4 kubectl attach talker || true", r"tick", 0, STREAMS),
+    Operation("attach", "grep -m1 tick < <(timeout 60 kubectl attach talker 2>/dev/null)", r"tick", 0, STREAMS),
     Operation(
         "cp to", "kubectl cp web.yaml box:/tmp/w && kubectl exec box -- head -1 /tmp/w", "apiVersion", 0, STREAMS
     ),

@@ -1,0 +1,1 @@
+"""Requests that admission holds up or refuses."""

@@ -1,0 +1,1 @@
+"""Workloads that no autoscaler can scale."""

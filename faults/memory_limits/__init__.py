@@ -1,0 +1,1 @@
+"""Memory limits in which programs cannot run."""

@@ -1,0 +1,1 @@
+"""Accounts that may not do what their programs need."""

@@ -1,0 +1,1 @@
+"""Workloads with too few replicas."""

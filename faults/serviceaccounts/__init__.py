@@ -1,0 +1,1 @@
+"""Pods that are to run as somebody whom the cluster does not know."""

@@ -1,0 +1,1 @@
+"""Containers that do not start, or start the wrong thing."""

@@ -1,0 +1,64 @@
+"""Histograms of durations of which counts and laws are known, not each one: what came is spread over the buckets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcluster.engine import SECOND, Shared, arithmetic
+from simcluster.models.traffic.cluster.distribution import Durations
+from simcluster.models.traffic.cluster.spanmetrics import below_bounds
+from simcluster.models.traffic.cluster.statistics import Latencies
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Row, histogram
+
+
+class Scale(Shared):
+    """The form of one histogram.
+
+    Args:
+        bounds_s: upper ends of its buckets.
+    """
+
+    def __init__(self, name: str, text: str, bounds_s: tuple[float, ...]) -> None:
+        self.name, self.text, self.bounds_s = name, text, bounds_s
+        self.form = Columns((histogram(name, text, tuple(f"{bound:g}" for bound in bounds_s)),))
+        self.bounds_ns = np.array([bound * SECOND for bound in bounds_s])
+        self.log_bounds = np.array([arithmetic.log(bound * SECOND) for bound in bounds_s])
+
+    def __reduce__(self) -> tuple[type[Scale], tuple[str, str, tuple[float, ...]]]:
+        return (Scale, (self.name, self.text, self.bounds_s))
+
+    def measured(self, took: Durations) -> NDArray[np.float64]:
+        """What one of these durations adds to every column."""
+        below = np.interp(self.bounds_ns, took.values, took.shares, left=0.0, right=1.0)
+        values = np.concatenate((took.values[:1], took.values, took.values[-1:]))
+        widths = np.diff(np.concatenate(([0.0], took.shares, [1.0])))
+        mean_ns = float(np.add.reduce(widths * 0.5 * (values[1:] + values[:-1])))
+        return np.array([*below.tolist(), 1.0, mean_ns / SECOND, 1.0])
+
+    def part(self, mean_ns: float, variance: float) -> NDArray[np.float64]:
+        """What one duration of a law adds to every column."""
+        below = below_bounds(Latencies([mean_ns], [variance]), self.log_bounds)[0]
+        return np.array([*below.tolist(), 1.0, mean_ns / SECOND, 1.0])
+
+
+class Spread:
+    """Histograms of one form, by their labels."""
+
+    def __init__(self, scale: Scale) -> None:
+        self.scale = scale
+        self._sums: dict[Labels, NDArray[np.float64]] = {}
+
+    def add(self, own: Labels, count: int, part: NDArray[np.float64]) -> None:
+        """So many durations of a law."""
+        before = self._sums.get(own)
+        self._sums[own] = part * count if before is None else before + part * count
+
+    def rows(self) -> dict[Group, Row]:
+        """All of them, counts whole."""
+        found = {}
+        for own, sums in self._sums.items():
+            shown = np.floor(sums)
+            shown[-2], shown[-3] = sums[-2], shown[-1]
+            found[Group(self.scale.form, own)] = shown.tobytes()
+        return found

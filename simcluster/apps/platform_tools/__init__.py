@@ -1,0 +1,1 @@
+"""Small programs that platform teams run beside applications."""
