@@ -202,6 +202,8 @@ class Episode(Live):
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Let the acceptance window pass without noise, and examine the world: whether the incident is over.
 
+        Where a ticket calls because nobody suffers yet, the task's checks decide, too.
+
         Args:
             whole: every test there is, not those of a grade.
         """
@@ -214,6 +216,9 @@ class Episode(Live):
         paged = None if self.at_page is None else self.at_page.world
         case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns, self.incident.facts())
         found = Examiner(case).examine(self.world, whole=whole)
+        if self.task.ticket is not None:
+            results = (*found.results, *fields.results)
+            return MitigationVerdict(all(one.passed for one in results), results, found.undecided)
         return MitigationVerdict(found.passed, found.results, found.undecided, fields.results)
 
     def verified(self) -> Verdict:

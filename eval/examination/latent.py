@@ -27,6 +27,7 @@ _EXCHANGE = (600, 8_000)
 NODES_MIN, PODS_PER_NODE, MOST = 3, 2, 2 / 3
 _REFUSING = ("NoSchedule", "NoExecute")
 _OWN = "node.kubernetes.io/"
+_AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
 
 
 def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedFact]) -> list[str]:
@@ -60,13 +61,26 @@ def _is_open(node: ApiObject) -> bool:
 
 
 def _fewer(world: World, twin: World, namespace: str) -> Iterator[str]:
-    """Workloads that ask for fewer pods than those of the same name in the twin; nobody has to miss them yet."""
-    for kind in ("deployments.apps", "statefulsets.apps"):
-        for one in world.api.store.objects(kind, namespace):
-            other = twin.api.store.get(kind, namespace, name_of(one))
-            wants, usual = (1 if obj is None else obj["spec"].get("replicas", 1) for obj in (one, other))
-            if wants < usual:
-                yield f"{name_of(one)} asks for {wants} pods, and for {usual} without the incident"
+    """Programs of which fewer pods are ready than in the twin: not every program has callers who would miss them."""
+    here, there = _programs(world, namespace), _programs(twin, namespace)
+    for program, usual in there.items():
+        count = here.get(program, 0)
+        if count < usual:
+            yield f"{count} pods run {program}, and {usual} without the incident"
+
+
+def _programs(world: World, namespace: str) -> dict[str, int]:
+    """How many ready pods run a program, by the last word of its image's name; not where load or nodes decide it."""
+    store = world.api.store
+    scaled = [one["spec"]["scaleTargetRef"]["name"] for one in store.objects(_AUTOSCALERS, namespace)]
+    found: dict[str, int] = {}
+    for (where, workload), pods in _by_workload(world).items():
+        for pod in pods if where == namespace and workload not in scaled else ():
+            if (controller_of(pod) or {}).get("kind") not in ("DaemonSet", "Job"):
+                for container in pod["spec"]["containers"]:
+                    name = container["image"].partition("@")[0].rpartition("/")[2].partition(":")[0]
+                    found[name] = found.get(name, 0) + 1
+    return found
 
 
 def _longer_ways(world: World, twin: World, nodes: list[str]) -> Iterator[str]:
