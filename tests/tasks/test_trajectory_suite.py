@@ -51,6 +51,7 @@ def patched(of: str, change: str) -> str:
 
 
 POLICY, API = "networkpolicy payment-isolation-policy", "deployment payment-api"
+PINNED = '{"spec":{"template":{"spec":{"nodeName":"worker-2"}}}}'
 #: What looks like a repair and is none, where nobody suffers yet: task, deed, and what is found.
 LOOKALIKES = [
     ("s3_tainted_workers_payments", "get nodes", "worker-1 takes no pods"),
@@ -59,8 +60,8 @@ LOOKALIKES = [
     ("s5_slow_control_plane_payments", "tc qdisc replace dev eth0 root netem delay 20ms", "takes 40 ms more"),
     ("s7_blocked_from_elsewhere_payments", patched(POLICY, '{"spec":{"ingress":[{"from":[{"podSelector":{}}]}]}}'),
      "let atlas-probe/probe, kube-system/coredns"),
-    ("s8_concentration_payments", patched(API, '{"spec":{"template":{"spec":{"nodeName":"worker-2"}}}}'), "on worker-2"),
-    ("s8_concentration_payments", "scale deployment/payment-api --replicas=4", "4 pods run payment-api, and 20 without"),
+    ("s8_concentration_payments", patched(API, PINNED), "on worker-2"),
+    ("s8_concentration_payments", "scale deployment/payment-api --replicas=4", "4 pods run payment-api"),
 ]  # fmt: skip
 
 
