@@ -126,6 +126,7 @@ class FaultSpec(Piece):
     params: dict[str, Any] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
     family: str = ""
+    decisive: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     known_as: tuple[str, ...] = ()
     component: Component | None = None
