@@ -58,12 +58,12 @@ def test_families_are_read_alike() -> None:
 
 
 def test_words_that_the_reader_had_not_met() -> None:
-    """At first contact: kappa .857, none of 20 wrong ones accepted, 4 of 40 right ones refused."""
+    """At first contact kappa was .857, none of 20 wrong ones accepted, 4 of 40 right ones refused; now .963, 0 and 1."""
     over = first_contact()
     found = agreement(over, passes)
     assert (len(over), len({family_of(case.truth) for case in over}) >= 18) == (60, True)
     assert not found.accepted
-    assert len(found.refused) <= 4, [case.name for case in found.refused]
+    assert len(found.refused) <= 1, [case.name for case in found.refused]
 
 
 def test_agreement_by_chance_is_none() -> None:
