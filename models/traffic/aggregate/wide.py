@@ -21,6 +21,7 @@ from simcluster.engine import Shared, arithmetic
 from simcluster.models.traffic.aggregate import stationary
 from simcluster.models.traffic.aggregate.draws import exponentials
 from simcluster.models.traffic.aggregate.durations import fine_values
+from simcluster.models.traffic.aggregate.excursions import Excursions
 from simcluster.models.traffic.aggregate.fast import FEW_LANES
 from simcluster.models.traffic.aggregate.sample import Ordinary
 from simcluster.models.traffic.aggregate.usual import usual_of
@@ -82,6 +83,7 @@ class Wide(Ordinary):
         self._rates: tuple[float, ...] = ()
         self._version = -1
         self._safe = False
+        self._excursions, self._grows = Excursions(run), False
         self.version = 0
         self._changed = 0
         #: whether a service's queues still remember what was before a change, or a peak
@@ -168,7 +170,9 @@ class Wide(Ordinary):
             self._safe = self._settle(run, calm)
         if not self._safe or bool(self._unsettled.any()) or bool((run.queues.number > self._most).any()):
             return 1
-        return end - tick
+        first = self._excursions.first(tick, end - tick)
+        self._grows = first is not None
+        return end - tick if first is None else max(first, 2)
 
     def watch(self, tick: int) -> None:
         """After a fine tick: note when a queue was longer than it ordinarily is, or had more to do than it can."""
@@ -302,6 +306,8 @@ class Wide(Ordinary):
         flow = self._laws(run, rho, left, self.waits)
         self._wide_length = np.where(layout.infinite, 0.0, self.waits.mean * flow)
         self._settled += 1
+        if not self._excursions.expect(run, columns):
+            return False
         come = float(np.cumsum(self.flow[run.recorder.roots])[-1]) * 1e9 / layout.tick_ns
         missed = self._overflow(run) + (self._misses(run, left, decay) if calm else 0.0)
         return missed < _MISSES + _MISSES_OF_RATE * come
@@ -515,10 +521,21 @@ class Wide(Ordinary):
         if run.guards:
             run.guards.saw(end, calls, calls, np.zeros(layout.edges))
         queue = exponentials(run.noise.uniform(end)) / np.maximum(self._gamma, 1e-12)
-        queues.settle(end, np.where(layout.infinite, 0.0, queue), units, self.offered, left)
+        number = np.where(layout.infinite, 0.0, queue)
+        if self._grows:
+            self._grow(run, number, tick)
+        queues.settle(end, number, units, self.offered, left)
         run.settled(self.flow)
         run.sampler.calm(since, end, fresh, self.waits, self._settled)
         run.tick = end
+
+    def _grow(self, run: RunState, number: Array, begin: int) -> None:
+        """A queue is beyond a timeout when the wide tick that began then ends: deadlines are looked at from now on."""
+        pod = self._excursions.pod(begin)
+        number[pod] = max(float(number[pod]), float(self._excursions.level[pod]))
+        self._unsettled[self._place[pod]] = True
+        self._quiet, self._late = 0, np.zeros_like(self._late)
+        run.hot, run.is_calm, self._odd = run.layout.slots + 2, False, run.tick + 1
 
 
 def _work_of(layout: Layout, index: int) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ from simcluster.models.machine.program import Program, WrappedProgram
 from simcluster.models.machine.shell.files import FileError
 from simcluster.models.machine.shell.tree import FileTree
 from simcluster.telemetry.exposition import instant
-from simcluster.telemetry.metrics.columns import Columns, Group, Samples, counter, gauge, labels
+from simcluster.telemetry.metrics.columns import Columns, Group, Labels, Samples, counter, gauge, labels
 
 #: The reload plugin looks every 30 s, plus up to 15 s of jitter (its defaults).
 RELOAD_NS, RELOAD_JITTER_NS = 30 * SECOND, 15 * SECOND
@@ -66,6 +66,27 @@ class Question(NamedTuple):
     depth: int = 0
 
 
+class _Counted(NamedTuple):
+    """What of a server block matters to counts: whether it `counts` at all, caches, the first upstream ("": none)."""
+
+    block: ServerBlock
+    counts: bool
+    caches: tuple[Directive, ...]
+    balances: bool
+    upstream: str
+    server: str
+    zone: str
+    where: Labels
+
+
+def _counted(block: ServerBlock) -> _Counted:
+    server, zone, forwards = f"dns://:{block.port}", _zone(block), block.find("forward")
+    return _Counted(
+        block, bool(block.find("prometheus")), tuple(block.find("cache")), bool(block.find("loadbalance")),
+        _upstream(forwards[0].arguments[1:]) if forwards else "", server, zone, labels(server=server, zone=zone),
+    )  # fmt: skip
+
+
 class CoreDns(WrappedProgram):
     """CoreDNS' main process.
 
@@ -88,6 +109,7 @@ class CoreDns(WrappedProgram):
         self._timer: Timer | None = None
         self._cache = AnswerCache(network, self._ask)
         self._count = QueryCount()
+        self._counted: _Counted | None = None  # of the block that was asked last
 
     def start(self) -> None:
         """Read the Corefile; a mistake in it ends the process."""
@@ -245,42 +267,43 @@ class CoreDns(WrappedProgram):
         """The A records of a full name."""
         name = name.lower()
         block = self._block(name)
-        caches = [] if block is None else block.find("cache")
-        known = self._cache.find(name) if caches else None
-        if block is not None and block.find("prometheus"):
-            self._note(block, name, known)
+        if block is None:
+            return self._ask(name)
+        if self._counted is None or self._counted.block is not block:
+            self._counted = _counted(block)
+        counted = self._counted
+        known = self._cache.find(name) if counted.caches else None
+        if counted.counts:
+            self._note(counted, name, known)
         if known is not None:
             return known
         answer = self._ask(name)
-        if block is not None and block.find("prometheus"):
-            self._note_answer(block, name, answer)
-        if block is not None:
-            if answer.code == "SERVFAIL" and block.find("errors") and self._knows_cluster:
-                self._complain(block, name)
-            for directive in caches:
-                self._cache.keep(directive, name, answer, _lifetime_s(block, name))
+        if counted.counts:
+            self._note_answer(counted, name, answer)
+        if answer.code == "SERVFAIL" and block.find("errors") and self._knows_cluster:
+            self._complain(block, name)
+        for directive in counted.caches:
+            self._cache.keep(directive, name, answer, _lifetime_s(block, name))
         return answer
 
-    def _note(self, block: ServerBlock, name: str, known: NameAnswer | None) -> None:
+    def _note(self, counted: _Counted, name: str, known: NameAnswer | None) -> None:
         """Count a question, both kinds of which come to the cache."""
-        server, zone = f"dns://:{block.port}", _zone(block)
-        for _ in ("A", "AAAA") if block.find("cache") else ():
-            self._count.note_cache(server, zone, kind_of(known) if known is not None else "")
+        for _ in ("A", "AAAA") if counted.caches else ():
+            self._count.note_cache(counted.server, counted.zone, kind_of(known) if known is not None else "")
         if known is not None:
-            self._note_answer(block, name, known, cached=True)
+            self._note_answer(counted, name, known, cached=True)
 
-    def _note_answer(self, block: ServerBlock, name: str, answer: NameAnswer, cached: bool = False) -> None:
+    def _note_answer(self, counted: _Counted, name: str, answer: NameAnswer, cached: bool = False) -> None:
         """Count the answers to both kinds."""
-        plugin = "loadbalance" if block.find("loadbalance") else "cache" if cached else "kubernetes"
-        upstreams = [] if cached or name.endswith(".cluster.local") else block.find("forward")
+        plugin = "loadbalance" if counted.balances else "cache" if cached else "kubernetes"
+        upstream = "" if cached or name.endswith(".cluster.local") else counted.upstream
+        written = "" if answer.code in ("SERVFAIL", "REFUSED") else plugin
         for kind in ("A", "AAAA"):
             took_ns, asked, answered = figures(self.container, name, kind, answer)
             took_s = (_CACHED_NS if cached else took_ns) / SECOND
-            where = labels(server=f"dns://:{block.port}", zone=_zone(block))
-            written = "" if answer.code in ("SERVFAIL", "REFUSED") else plugin
-            self._count.note(where, kind, answer, written, (took_s, asked, answered))
-            for directive in upstreams[:1]:
-                self._count.note_forward(_upstream(directive.arguments[1:]), answer.code, took_s)
+            self._count.note(counted.where, kind, answer, written, (took_s, asked, answered))
+            if upstream:
+                self._count.note_forward(upstream, answer.code, took_s)
 
     def _complain(self, block: ServerBlock, name: str) -> None:
         """What the errors plugin writes of a question that nobody answered."""

@@ -9,6 +9,7 @@ start), views, other transports than UDP.
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import lru_cache
 
 from simcluster.engine import FlatDict
 from simcluster.models.machine.names import NameAnswer
@@ -44,6 +45,31 @@ _RESPONSE_SIZE = _bounded("coredns_dns_response_size_bytes", "Size of the return
 _FORWARDED = _bounded("coredns_proxy_request_duration_seconds", "Histogram of the time each request took.", _TIMES)
 
 
+@lru_cache(maxsize=256)
+def _of_answer(where: Labels, kind: str, plugin: str, code: str) -> tuple[Group, Group, Group, Group, Group]:
+    """What an answer counts in: two counters, and histograms of its duration and of both sizes."""
+    by_udp = tuple(sorted((*where, ("proto", "udp"))))
+    return (
+        Group(_REQUESTS, tuple(sorted((*by_udp, ("family", "1"), ("type", kind))))),
+        Group(_RESPONSES, tuple(sorted((*where, *labels(plugin=plugin, rcode=code))))),
+        Group(_DURATION, where),
+        Group(_REQUEST_SIZE, by_udp),
+        Group(_RESPONSE_SIZE, by_udp),
+    )
+
+
+@lru_cache(maxsize=64)
+def _of_cache(server: str, zone: str, hit: str) -> tuple[Group, Group]:
+    where = labels(server=server, zones=zone)
+    found = Group(_HITS, tuple(sorted((*where, ("type", hit))))) if hit else Group(_MISSES, where)
+    return Group(_ASKED, where), found
+
+
+@lru_cache(maxsize=64)
+def _of_forward(upstream: str, code: str) -> Group:
+    return Group(_FORWARDED, labels(proxy_name="forward", rcode=code, to=upstream))
+
+
 class QueryCount:
     """Counts of one process."""
 
@@ -59,25 +85,21 @@ class QueryCount:
             figures: seconds, bytes of the question and of the answer.
         """
         took_s, asked, answered = figures
-        proto = (("proto", "udp"),)
-        self._count(_REQUESTS, where, family="1", proto="udp", type=kind)
-        self._count(_RESPONSES, where, plugin=plugin, rcode=answer.code)
-        self._observe(_DURATION, _TIMES, where, took_s)
-        self._observe(_REQUEST_SIZE, _SIZES, (*where, *proto), asked)
-        self._observe(_RESPONSE_SIZE, _SIZES, (*where, *proto), answered)
+        requests, responses, duration, question, response = _of_answer(where, kind, plugin, answer.code)
+        self._add(requests)
+        self._add(responses)
+        self._observe(duration, _TIMES, took_s)
+        self._observe(question, _SIZES, asked)
+        self._observe(response, _SIZES, answered)
 
     def note_cache(self, server: str, zone: str, hit: str) -> None:
         """A question came to the cache; `hit` is `success`, `denial` or empty."""
-        where = labels(server=server, zones=zone)
-        self._count(_ASKED, where)
-        if hit:
-            self._count(_HITS, where, type=hit)
-        else:
-            self._count(_MISSES, where)
+        for group in _of_cache(server, zone, hit):
+            self._add(group)
 
     def note_forward(self, upstream: str, code: str, took_s: float) -> None:
         """An upstream answered."""
-        self._observe(_FORWARDED, _TIMES, labels(proxy_name="forward", rcode=code, to=upstream), took_s)
+        self._observe(_of_forward(upstream, code), _TIMES, took_s)
 
     def samples(self, cached: dict[tuple[str, str, str], int]) -> Samples:
         """All of it, with what the cache holds by server, zone and type."""
@@ -87,15 +109,13 @@ class QueryCount:
         found.update({group: group.columns.row(values) for group, values in self._histograms.items()})
         return found
 
-    def _count(self, columns: Columns, where: Labels, **own: str) -> None:
-        group = Group(columns, tuple(sorted((*where, *labels(**own)))))
+    def _add(self, group: Group) -> None:
         self._counts[group] = self._counts.get(group, 0.0) + 1.0
 
-    def _observe(self, columns: Columns, bounds: tuple[float, ...], where: Labels, value: float) -> None:
-        group = Group(columns, tuple(sorted(where)))
+    def _observe(self, group: Group, bounds: tuple[float, ...], value: float) -> None:
         known = self._histograms.get(group)
         if known is None:
-            known = self._histograms[group] = [0.0] * len(columns)
+            known = self._histograms[group] = [0.0] * len(group.columns)
         for place in range(bisect_left(bounds, value), len(bounds) + 1):
             known[place] += 1.0
         known[-2] += value

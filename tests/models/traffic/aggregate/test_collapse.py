@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -152,6 +153,32 @@ def test_small_servers_tip_without_a_trigger(rho: float, tips: bool) -> None:
     while run.tick < run.ticks and run.queues.number[0] < 300:
         run.step()
     assert (run.tick < run.ticks) is tips
+
+
+def test_short_queues_tip_over_by_themselves() -> None:
+    """Ten services a timeout, three attempts, half the capacity: of `exact` runs 29 of 100 collapse in 6 s."""
+    tipped = 0
+    for seed in range(4):
+        run = AggregateRun(storm(125, 0, mu=250, timeout="40ms", attempts=3, duration_s=8), seed)
+        while run.tick < run.ticks and run.queues.number[0] < 100:
+            run.step()
+        tipped += run.tick < run.ticks
+    assert tipped >= 1
+
+
+def test_how_often_a_wait_grows_beyond_a_timeout() -> None:
+    run = AggregateRun(storm(200, 0, mu=400, timeout="40ms", attempts=2, duration_s=1), 1)
+    while run.tick < 64:
+        run.step()
+    found = run.wide._excursions
+    # M/M/1 crosses level n upwards mu (1 - rho) rho^n times a second; at a wait of T 1 + rho mu T are inside
+    level = float(found.level[0])
+    assert level == pytest.approx(1 + 0.5 * 400 * 0.0375, rel=0.03)
+    assert found.total * 1e9 / run.tick_ns == pytest.approx(200 * 0.5**level, rel=0.01)
+    begun = [after for tick in range(0, 40_000, 1000) if (after := found.first(tick, 1000)) is not None]
+    assert len(begun) == pytest.approx(40 * (1 - math.exp(-1000 * found.total)), abs=8)
+    assert all(1 <= after <= 1000 for after in begun)
+    assert found.pod(64) == 0
 
 
 @pytest.mark.slow(sample=0)  # 16 runs of 600 s
