@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from fnmatch import fnmatchcase
 from itertools import combinations
 
@@ -60,12 +61,27 @@ class Incident:
         for (_, one), (index, other) in combinations(causes, 2):
             reason = one.contradiction(other) or other.contradiction(one)
             if reason:
-                raise _impossible(ImpossibleTarget(reason), index)
+                raise _impossible(ImpossibleTarget(reason + self._elsewhere(index)), index)
         for index, step in enumerate(self.steps):
             name = step.replace_pods or (step.scale.deployment if step.scale else "")
             if name and not self._deployments(name):
                 reason = f"there is no Deployment/{name} in namespace {self.namespace}"
                 raise _impossible(ImpossibleTarget(reason), index)
+
+    def _elsewhere(self, index: int) -> str:
+        """The first component of the same kind that a fault fits and that nothing else happens to."""
+        mechanism, taken = self.mechanisms[index], [one.ref for one in self.mechanisms.values()]
+        resource, where, _ = mechanism.ref.key_in(self.target.api, mechanism.namespace)
+        for name in sorted(name_of(one) for one in self.target.api.store.objects(resource, where)):
+            other = copy(mechanism)
+            other.ref = ObjectRef(kind=mechanism.ref.kind, name=name)
+            try:
+                if other.ref not in taken:
+                    other.check(self.target)
+                    return f"; the nearest that fits is {other.ref}"
+            except ImpossibleTarget:
+                continue
+        return ""
 
     def _possible(self, index: int, mechanism: Mechanism) -> None:
         try:

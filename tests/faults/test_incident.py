@@ -77,6 +77,18 @@ def test_impossible_steps_are_refused_before_the_run() -> None:
         Incident(world, NAMESPACE, (step,))
 
 
+def test_contradictions_are_refused_with_the_reason_and_the_nearest_that_fits() -> None:
+    def of(fault: str, node: str) -> IncidentStep:
+        return IncidentStep(at=0, fault=fault, target=Aim(kind="Node", name=node))
+
+    world = ShopWorld()
+    Incident(world, NAMESPACE, (of("kubelet_stopped", "worker-1"), of("kubelet_stopped", "worker-2"))).check()
+    twice = Incident(world, NAMESPACE, (of("kubelet_stopped", "worker-1"), of("kubelet_stopped", "worker-1")))
+    with pytest.raises(ImpossibleTarget, match=r"in one way only; the nearest that fits is Node/") as refused:
+        twice.check()
+    assert refused.value.step == 1
+
+
 @pytest.mark.parametrize(
     "step",
     [

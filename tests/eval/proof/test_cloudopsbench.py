@@ -38,6 +38,7 @@ TYPES = {
     "readiness_probe_incorrect_port": 22,
     "readiness_probe_incorrect_protocol": 11,
     "deployment_zero_replicas": 11,
+    "service_sidecar_port_conflict": 11,
     "service_env_var_address_mismatch": 16,
     "service_port_mapping_mismatch": 24,
     "service_protocol_mismatch": 12,
