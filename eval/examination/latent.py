@@ -158,7 +158,7 @@ def _made_by(pod: ApiObject) -> str:
 
 def piled(world: World, namespace: str) -> list[str]:
     """Workloads of which most of many pods run on one of several open nodes, one text each."""
-    nodes = [name for name in takes_pods(world) if is_node_ready(world.api.store.get("nodes", "", name))]
+    nodes = [one for one in world.api.store.objects("nodes") if _is_open(one) and is_node_ready(one)]
     found = []
     for (where, name), pods in _by_workload(world).items() if len(nodes) >= NODES_MIN else ():
         counts: dict[str, int] = {}
