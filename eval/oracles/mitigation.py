@@ -111,9 +111,10 @@ class Mitigation:
         self, task: Task, record: Mapping[int, tuple[ChangedFact, ...]] | None = None
     ) -> tuple[Mechanism, ...]:
         """What the incident did."""
-        known = record or {}
-        return tuple(
-            mechanism_of(step, task.namespace, self.library).knowing(known.get(index, ()))
-            for index, step in enumerate(task.incident)
-            if step.fault
-        )
+        known, found = record or {}, []
+        for index, step in enumerate(task.incident):
+            if step.fault:
+                one = mechanism_of(step, task.namespace, self.library).knowing(known.get(index, ()))
+                one.lasting = one.lasting and not step.harmless  # a circumstance may stay
+                found.append(one)
+        return tuple(found)

@@ -17,7 +17,7 @@ from simcluster.models.apps.server import ServerProgram
 from simcluster.models.apps.stores.clientshell import ClientShell
 from simcluster.models.machine.container import Container
 from simcluster.models.machine.imagereference import repository_of
-from simcluster.models.machine.process import StartFailure
+from simcluster.models.machine.process import ExecResult, StartFailure
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.traffic.cluster.engine import TrafficEngine
@@ -45,6 +45,13 @@ class ImageFacts(NamedTuple):
     size: int
 
 
+class ClusterClient(Protocol):
+    """A client of the API server that some images have."""
+
+    def run(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """Run it in a container; None if it is another command, or the image lacks it."""
+
+
 class ImageRepositories(Protocol):
     """Registries that can be told of a repository."""
 
@@ -58,6 +65,7 @@ class AppCatalog:
     Attributes:
         applications: behaviour files by name.
         operators: classes of operators by the `operator` of a behaviour.
+        kubectl: the one in images that bring it; None where there is no cluster.
     """
 
     def __init__(self, sim: Simulation, traffic: TrafficEngine, folders: Iterable[AppFolder] = ()) -> None:
@@ -67,6 +75,7 @@ class AppCatalog:
         self._logic: dict[str, type[ServerProgram]] = {}
         self.operators: dict[str, type[Any]] = {}
         self.applications: dict[str, Application] = {}
+        self.kubectl: ClusterClient | None = None
         self._behaviours: dict[str, _Described] = FlatDict()
         self._programs: dict[tuple[str, str], _Described] = FlatDict()  # by repository and program
         self._releases: dict[tuple[str, str], tuple[Defect, ...]] = {}  # by repository and tag
@@ -202,6 +211,10 @@ class AppCatalog:
         if found is not None:
             return self._server(container, found, environment) if name == found[0].program else None
         return GenericProgram(container, self._traffic, environment) if name in _SERVERS or "/" in argv[0] else None
+
+    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """A client of the cluster that the image has, run at once; None if this is none."""
+        return None if self.kubectl is None else self.kubectl.run(container, argv, stdin)
 
     def _described(self, image: str, words: tuple[str, ...]) -> _Described | None:
         """The program of an image that a command names, or the one it runs by itself."""

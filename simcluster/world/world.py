@@ -42,6 +42,7 @@ from simcluster.world.apiproxy import ClusterProxy
 from simcluster.world.controlplane import ControlPlane
 from simcluster.world.health import ControlPlaneHealth
 from simcluster.world.kubernetesservice import KubernetesService
+from simcluster.world.podkubectl import PodKubectl
 from simcluster.world.programs import WorldPrograms
 from simcluster.world.still import Still
 from simcluster.world.webhooks import ServiceWebhooks
@@ -127,6 +128,7 @@ class World:
         self.network = Network()
         self.traffic = TrafficEngine(self.sim, self.network)
         self.catalog = self.build_catalog()
+        self.catalog.kubectl = PodKubectl(self)
         self.registry = self.build_registry()
         self.catalog.publish(self.registry)
         admin = self.client("kubernetes-admin", "kubeadm")

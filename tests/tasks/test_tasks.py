@@ -59,6 +59,17 @@ def test_suites() -> None:
         tasks.suite("lita")
 
 
+def test_problems_of_others_run_by_the_names_they_have_there() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "SREGYM.md").read_text()
+    called = [(tasks.load(task_id).known_as["sregym"], task_id) for task_id in tasks.suite("sregym")]
+    assert len({name for name, _ in called}) == len(called) > 40
+    for name, task_id in called:
+        assert f"| {name} | {task_id} |" in page
+        assert tasks.path_of(name) == tasks.path_of(task_id)
+    assert tasks.load("pvc_claim_mismatch").id == "pvc_claim_mismatch_hotel_reservation"
+    assert set(tasks.suite("sregym-lite")) < set(tasks.suite("sregym"))
+
+
 def test_an_unknown_task_lists_the_nearest() -> None:
     with pytest.raises(UnknownName, match="did you mean kubelet_stopped_online_boutique"):
         tasks.load("kubelet_stoped_online_boutique")

@@ -245,7 +245,7 @@ class CauseGone(Check):
 
     def why_not(self, ctx: Context) -> str:
         """Ask each mechanism."""
-        return "; ".join(filter(None, (m.still_present(ctx.world) for m in ctx.mechanisms)))
+        return "; ".join(filter(None, (m.still_present(ctx.world) for m in ctx.mechanisms if m.lasting)))
 
 
 class WorseArgs(Content):

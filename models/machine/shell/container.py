@@ -43,6 +43,9 @@ class ProgramHost(Protocol):
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
         """A program that is about to start in the container; None if the image has none of this name."""
 
+    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """A client of the cluster that the image has, run at once; None if this is none."""
+
 
 def can_run(container: Container, argv: Sequence[str]) -> bool:
     """Whether an entry point is a shell, a tool or a script file of the container."""
@@ -128,6 +131,11 @@ class ShellProgram(Program):
             if result is not None:
                 return result
         return None
+
+    def run_with_input(self, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        """The same, or the cluster's client of the image."""
+        found = None if self.host is None else self.host.client(self.container, argv, stdin)
+        return found if found is not None else self.run(argv)
 
     def start_server(self, process: Process, argv: list[str], replace: bool) -> bool:
         """Start a program of the image on behalf of the script."""

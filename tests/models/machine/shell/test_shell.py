@@ -12,7 +12,7 @@ from simcluster.models.machine.container import Container, Sandbox
 from simcluster.models.machine.containerspec import ContainerSpec, Mount
 from simcluster.models.machine.imagetools import execute
 from simcluster.models.machine.network import Network, ServiceKey
-from simcluster.models.machine.process import Answer, Call
+from simcluster.models.machine.process import Answer, Call, ExecResult
 from simcluster.models.machine.program import Program
 from simcluster.models.machine.shell.container import ShellProgram, can_run
 from simcluster.models.machine.shell.grammar import compile_script
@@ -62,6 +62,9 @@ class Idle(Program):
 class Catalog:
     def program_named(self, container: Container, argv: tuple[str, ...], environment: dict[str, str]) -> Program | None:
         return Idle(container) if argv[0] == "myserver" else None
+
+    def client(self, container: Container, argv: tuple[str, ...], stdin: str) -> ExecResult | None:
+        return None
 
 
 def make(*argv: str, env: dict[str, str] | None = None, mounts: tuple[Mount, ...] = (), **spec: Any) -> Container:

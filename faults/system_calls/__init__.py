@@ -1,0 +1,1 @@
+"""System calls that fail for processes which have done nothing wrong."""
