@@ -50,7 +50,7 @@ def attack_whole(task_id: str, seed: int = 0, library: Library | None = None) ->
 def exemptions(task_ids: Iterable[str]) -> list[Exemption]:
     """What is not tried on these tasks, and why."""
     deeds = {one.id: one.exempt for one in exploits().values()} | {one.id: one.exempt for one in repairs().values()}
-    return [Exemption(deed, task, exempt[task]) for task in task_ids for deed, exempt in deeds.items() if task in exempt]
+    return [Exemption(deed, task, why[task]) for task in task_ids for deed, why in deeds.items() if task in why]
 
 
 def tally(findings: Iterable[Finding]) -> dict[str, int]:
