@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from simcluster.eval.episode import Episode, start
+from simcluster.eval.isolation import agenthost
 from simcluster.eval.isolation.agenthost import AgentHost
 from simcluster.eval.isolation.ending import Ending
 from simcluster.eval.runner import Plan
@@ -119,7 +120,10 @@ def test_how_it_ends_is_how_it_ended(host: AgentHost, tmp_path: Path, script: st
     assert worked.report.digest
 
 
-def test_what_hangs_or_goes_into_the_background_is_ended_whole(host: AgentHost, tmp_path: Path) -> None:
+def test_what_hangs_or_goes_into_the_background_is_ended_whole(
+    host: AgentHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agenthost, "TERM_S", 2.0)
     worked = Worked(
         host,
         tmp_path,

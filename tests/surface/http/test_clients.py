@@ -35,7 +35,9 @@ def cluster(tmp_path: Path) -> Iterator[ServedCluster]:
 # client libraries leave sockets to the collector
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "kubernetes")) for name in LIBRARIES]
+)
 def test_a_library_does_what_it_offers(cluster: ServedCluster, name: str) -> None:
     pytest.importorskip(name)
     client = LIBRARIES[name](cluster.out / "kubeconfig")
