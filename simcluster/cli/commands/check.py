@@ -41,13 +41,14 @@ Named = str | tuple[str, Pair | None]
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool,
-            app: str, sample: int, attacks: bool) -> None:  # fmt: skip
+            **instead: Any) -> None:  # fmt: skip
     """Check content; without arguments every task.
 
     An application is deployed and used; a fault is injected where its case says; a task is played with every
     reference fix and every forbidden attempt; files are read strictly.
     """
     library = Library(tuple(Path(folder) for folder in folders))
+    app, sample, attacks = instead["app"], instead["sample"], instead["attacks"]
     if app:
         every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
         pairs = sampled(every, seed, sample or len(every))
