@@ -42,11 +42,11 @@ class DataSheet(Shared):
 
     def root(self, facts: Iterable[ChangedFact]) -> list[ChangedFact]:
         """Those of recorded facts that it changes itself."""
-        return [fact for fact in facts if _fits(self.changes, fact)]
+        return [fact for fact in facts if fits(self.changes, fact)]
 
     def unforeseen(self, facts: Iterable[ChangedFact]) -> list[ChangedFact]:
         """Those of recorded facts of which it says nothing."""
-        return [fact for fact in facts if not _fits((*self.changes, *self.at_once), fact)]
+        return [fact for fact in facts if not fits((*self.changes, *self.at_once), fact)]
 
     def to_dict(self, params: type[Content]) -> dict[str, Any]:
         """The wire form, with the parameters of the mechanism."""
@@ -70,7 +70,8 @@ class DataSheet(Shared):
         }
 
 
-def _fits(patterns: Iterable[str], fact: ChangedFact) -> bool:
+def fits(patterns: Iterable[str], fact: ChangedFact) -> bool:
+    """Whether a fact is one of those that patterns tell of (`DataSheet.changes`)."""
     return any(_pattern(text).fullmatch(fact.where) for text in patterns)
 
 

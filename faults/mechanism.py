@@ -28,6 +28,7 @@ class Mechanism(Shared, ABC):
         kinds: kinds of objects it can be aimed at; none stands for any.
         sheet: its data sheet.
         family: the kind of cause, of `simcluster list families`; the sheet's unless the fault says another.
+        decisive: patterns of paths, each of whose changed values is the cause by itself; none: they are it together.
         meant_for: kinds of objects it can be aimed at; the mechanism's unless the fault says fewer.
         lasting: whether it stays until somebody undoes it; what is not is over by itself.
         changed: what it changed, of the record of an injection; nothing of one that has not been.
@@ -40,6 +41,7 @@ class Mechanism(Shared, ABC):
     kinds: ClassVar[tuple[str, ...]] = ()
     lasting: bool = True
     changed: tuple[ChangedFact, ...] = ()
+    decisive: tuple[str, ...] = ()
 
     def __init__(self, ref: ObjectRef, namespace: str, params: Any, deployer: Deployer) -> None:
         self.ref = ref

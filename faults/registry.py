@@ -111,6 +111,8 @@ class FaultSpec(Piece):
         draws: how bad it can be: parameters and inputs that are numbers, from the mildest to the worst.
         deployer: under whose name it is done.
         family: the kind of cause, where it is not that of the mechanism's data sheet.
+        decisive: paths (`*` for any text) of changed values, each of which is the cause by itself: none may stand
+            as it was left. Without any the cause is gone once one of all the values is another.
         kinds: kinds of objects it is meant for, of those that the mechanism takes; all of them if empty.
         known_as: names under which others have it, such as a benchmark's.
         component: what it is aimed at where nobody says it, if that is always the same.
@@ -127,6 +129,7 @@ class FaultSpec(Piece):
     draws: dict[str, Draw] = Field(default_factory=dict)
     deployer: Deployer = Deployer()
     family: str = ""
+    decisive: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     known_as: tuple[str, ...] = ()
     component: Component | None = None
@@ -235,5 +238,6 @@ def build(spec: FaultSpec, ref: ObjectRef, namespace: str, params: dict[str, Any
         raise ValueError(f"fault {spec.id}: {place}: {first['msg']}") from None
     made = mechanism(ref, namespace, complete, spec.deployer)
     made.family = spec.family or made.family  # a unit's, for example, says which
+    made.decisive = spec.decisive
     made.meant_for = spec.kinds or made.meant_for
     return made

@@ -203,7 +203,7 @@ class Episode(Live):
     def examined(self, *, whole: bool = False) -> MitigationVerdict:
         """Let the acceptance window pass without noise, and examine the world: whether the incident is over.
 
-        Where a ticket calls because nobody suffers yet, forks are as the twin's: the task's checks decide, too.
+        Where a ticket calls because nobody suffers yet, the task's checks decide, too.
 
         Args:
             whole: every test there is, not those of a grade.
@@ -215,7 +215,7 @@ class Episode(Live):
         marks = self.recorder.marks
         slow_ns = marks.get("paged", 0) - marks.get("incident", marks["start"])
         paged = None if self.at_page is None else self.at_page.world
-        case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns)
+        case = Case(self.task, self.seed, self.noise_name, self._library, paged, slow_ns, self.incident.facts())
         found = Examiner(case).examine(self.world, whole=whole)
         if self.task.ticket is not None:
             results = (*found.results, *fields.results)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simcluster.engine import Snapshot
 from simcluster.eval.examination import choice
 from simcluster.eval.examination.controlplane import ControlPlane
+from simcluster.eval.examination.latent import latent
 from simcluster.eval.examination.standing import failings, ready_nodes
 from simcluster.eval.examination.trials import Norm, TimePasses, Trial
 from simcluster.eval.examination.twin import twin_of
@@ -25,6 +26,7 @@ from simcluster.eval.examination.vitals import Vitals, vitals
 from simcluster.eval.oracles.check import CheckResult
 from simcluster.eval.trajectory.observe import critical_components
 from simcluster.eval.worlds.steps import perform
+from simcluster.faults.facts import ChangedFact
 from simcluster.session.live import Live
 from simcluster.tasks.model import Task
 
@@ -40,6 +42,7 @@ class Case(NamedTuple):
         task: with resolved targets.
         paged: its world at the page, from which the reference fix starts; None: no fix is asked.
         slow_ns: how long the incident took from its cause to the page.
+        changed: what it changed.
     """
 
     task: Task
@@ -48,6 +51,7 @@ class Case(NamedTuple):
     library: Library | None
     paged: Snapshot[World] | None
     slow_ns: int
+    changed: tuple[ChangedFact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,7 @@ class Examiner:
         have, wanted = ready_nodes(world), ready_nodes(twin)
         if have < wanted:
             found.append(f"{have} of {wanted} nodes are left")
+        found += latent(world, twin, namespace, self.case.changed)
         found += norm.worse(vitals(world, namespace, lasts_ns))
         return CheckResult("at rest: users, calls, workloads and nodes are as without the incident", not found,
                            "; ".join(found[:3]))  # fmt: skip

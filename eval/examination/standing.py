@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from simcluster.api.objects import ApiObject, name_of
 from simcluster.engine.clock import HOUR
+from simcluster.eval.examination.latent import piled
 from simcluster.eval.trajectory import observe
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def failings(world: World, namespace: str, critical: list[str]) -> list[str]:
     given_up = sum(is_given_up(node) for node in nodes)  # integers
     found = [f"Node {name_of(n)} is not Ready" for n in nodes if not observe.is_node_ready(n) and not is_given_up(n)]
     found += [f"{name} does not run" for name in observe.critical_failing(store, world.sim.now, critical)]
+    found += piled(world, namespace)
     for where in (namespace, "kube-system"):
         found += filter(None, (unfinished(kind, one, given_up) for kind, one in workloads(world, where)))
     return found

@@ -59,7 +59,7 @@ class Repair(Content):
     """
 
     id: str
-    of: Literal["object", "deployment", "selector", "spelling", "cpu", "unit", "node", "missing", "extra"]
+    of: Literal["object", "given", "deployment", "selector", "spelling", "cpu", "unit", "node", "missing", "extra"]
     steps: tuple[Step, ...]
     exempt: dict[str, str] = Field(default_factory=dict)
 
@@ -149,6 +149,8 @@ def _of_place(world: World, task: Task, place: Place, changed: list[ChangedFact]
         return {}
     marks = _of_object(stored, changed)
     found = {"object": marks}
+    if all(fact.before is not None for fact in changed):  # who applies takes nothing away that others have set
+        found["given"] = marks
     if place.kind == "Deployment":
         found["deployment"] = marks
     for fact in changed:

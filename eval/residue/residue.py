@@ -79,7 +79,7 @@ def residue(world: World, twin: World, incident: Iterable[ChangedFact] = (), com
     theirs, ours = survey(twin), survey(world)
     own = tuple(incident)
     done = {(fact.place, fact.path) for fact in own}
-    failed = frozenset(fact.place.name for fact in own if fact.place.kind == "Node")
+    failed = frozenset(fact.place.name for fact in own if fact.place.kind == "Node" and fact.place.part)
     found: list[Trace] = []
     by_place: dict[Place, list[ChangedFact]] = {}
     for fact in changes(theirs, ours):

@@ -17,7 +17,7 @@ from simcluster.api.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATC
 from simcluster.api.resources import Resource
 from simcluster.engine import MILLISECOND, format_rfc3339
 from simcluster.engine.content import Content
-from simcluster.faults.datasheet import DataSheet
+from simcluster.faults.datasheet import DataSheet, fits
 from simcluster.faults.deployer import LAST_APPLIED, Deployer, redeploy
 from simcluster.faults.facts import ChangedFact, Place, essence, leaves, put_at, segments
 from simcluster.faults.mechanism import Mechanism
@@ -207,14 +207,17 @@ class ObjectChange(Mechanism):
             target.sim.record("incident", f"{self.ref} is not made anew: {error.code}")
 
     def still_present(self, target: FaultTarget) -> str:
-        """Everything that it changed stands as it left it; of what it made, all but the labels and notes."""
+        """What it changed stands as it left it: one of the decisive values, or all if none is decisive.
+
+        Of what it made all counts but the labels and notes.
+        """
         if not self.changed or not self.lasting:
             return ""
-        for fact in self.changed:
-            now = value_of(target, fact.place, fact.path)
-            if _decided(fact, now) != _decided(fact, fact.after):
-                return ""
-        fact = self.changed[0]
+        decisive = [fact for fact in self.changed if fits(self.decisive, fact)]
+        standing = [fact for fact in decisive or self.changed if _stands(target, fact)]
+        if not standing or (not decisive and len(standing) < len(self.changed)):
+            return ""
+        fact = standing[0]
         if self.params.delete:
             return f"{fact.place} is still missing"
         what = f"{fact.path} of {fact.place}" if fact.path else f"{fact.place}"
@@ -295,6 +298,10 @@ class _Edit:
             return  # it fits the object and not the sparser copy that apply keeps
         manifest.clear()
         manifest.update(result)
+
+
+def _stands(target: FaultTarget, fact: ChangedFact) -> bool:
+    return bool(_decided(fact, value_of(target, fact.place, fact.path)) == _decided(fact, fact.after))
 
 
 def _decided(fact: ChangedFact, value: Any) -> Any:

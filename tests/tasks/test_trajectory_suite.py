@@ -46,11 +46,33 @@ def test_a_row_of_the_table(task_id: str, kind: str, index: int, passes: str, lo
     assert seen[0]["total"] == 78
 
 
+def patched(of: str, change: str) -> str:
+    return f"patch {of} --type=merge -p '{change}'"
+
+
+POLICY, API = "networkpolicy payment-isolation-policy", "deployment payment-api"
+PINNED = '{"spec":{"template":{"spec":{"nodeName":"worker-2"}}}}'
+#: What looks like a repair and is none, where nobody suffers yet: task, deed, and what is found.
+LOOKALIKES = [
+    ("s3_tainted_workers_payments", "get nodes", "worker-1 takes no pods"),
+    ("s3_tainted_workers_payments", "taint nodes worker-1 worker-2 atlas-disk-full=no:NoExecute --overwrite", "still"),
+    ("s3_tainted_workers_payments", "taint nodes worker-1 worker-2 atlas-disk-full- x=y:NoSchedule", "takes no pods"),
+    ("s5_slow_control_plane_payments", "tc qdisc replace dev eth0 root netem delay 20ms", "takes 40 ms more"),
+    ("s7_blocked_from_elsewhere_payments", patched(POLICY, '{"spec":{"ingress":[{"from":[{"podSelector":{}}]}]}}'),
+     "let atlas-probe/probe, kube-system/coredns"),
+    ("s8_concentration_payments", patched(API, PINNED), "on worker-2"),
+    ("s8_concentration_payments", "scale deployment/payment-api --replicas=4", "4 pods run payment-api"),
+]  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task_id", ["s3_tainted_workers_payments", "s5_slow_control_plane_payments", "s8_concentration_payments"]
-)
-def test_what_hurts_nobody_yet_is_not_over_by_waiting(task_id: str) -> None:
-    verdict = start(task_id, 0).report.mitigation
+@pytest.mark.parametrize(("task_id", "deed", "found"), LOOKALIKES)
+def test_what_looks_like_a_repair_is_none(task_id: str, deed: str, found: str) -> None:
+    episode = start(task_id, 0).fork()
+    node = deed.startswith("tc ")
+    result = episode.node("control-plane").sh(deed) if node else episode.kubectl(deed)
+    assert result.exit_code == 0, result.stderr
+    episode.wait("120s")
+    verdict = episode.examined()
     assert not verdict.passed
-    assert "still" in verdict.why_not
+    assert found in verdict.why_not

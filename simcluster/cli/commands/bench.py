@@ -22,6 +22,7 @@ from simcluster.eval.bench import Measurement, measure, measure_scale, measure_s
 @click.option("--traffic", is_flag=True, help="Measure what requests cost in large applications instead (minutes).")
 @click.option("--serve", "served", is_flag=True, help="Measure requests over sockets instead.")
 @click.option("--telemetry", is_flag=True, help="Measure what metrics, logs and traces cost instead (minutes).")
+@click.option("--grading", is_flag=True, help="Measure what grades cost beside their episodes instead (minutes).")
 @click.option(
     "--soak", default=0, metavar="HOURS", type=click.IntRange(0), help="Let a world live so long instead (7 to 24)."
 )
@@ -30,7 +31,7 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) 
     """Measure simulated seconds per second, forks, boot and kubectl; medians of repeats."""
     sizes, soak = _sizes(instead["scale"]), instead["soak"]
     if sum([bool(each) for each in instead.values()]) > 1:  # integers
-        raise click.UsageError("--scale, --traffic, --serve, --telemetry and --soak are measured one at a time")
+        raise click.UsageError("--scale, --traffic, --serve, --telemetry, --grading, --soak: one at a time")
     if 0 < soak < 7:
         raise click.BadParameter("at least 7 hours: the sixth is the one compared with", param_hint="--soak")
     remarks = console(stderr=True)
@@ -40,6 +41,10 @@ def command(repeats: int, seed: int, gate: bool, as_json: bool, **instead: Any) 
             found = measure_traffic(tell)
         elif instead["telemetry"]:
             found = measure_telemetry(tell)
+        elif instead["grading"]:
+            from simcluster.eval.bench.grading import measure_grading
+
+            found = measure_grading(tell)
         elif instead["served"]:
             from simcluster.eval.bench.served import measure_served
 

@@ -19,12 +19,14 @@ from simcluster.cli.output import console, print_json
 from simcluster.cli.suites import members
 from simcluster.engine.content import ContentError, Library, UnknownName
 from simcluster.eval.proof import check, known_ids
+from simcluster.eval.proof.findings import Finding
 from simcluster.eval.proof.pairs import UNNOTICED, Pair, check_pair, fits, sampled
+from simcluster.eval.proof.sweep import attack_whole, covering, exemptions, tally
 from simcluster.tasks.loader import ALL
 
 Result = dict[str, Any]
-#: An id or a file, or a pair of an application.
-Named = str | tuple[str, Pair]
+#: An id or a file, a pair of an application, or a task that is attacked by everything there is.
+Named = str | tuple[str, Pair | None]
 
 
 @click.command("check", short_help="Prove apps, tasks, faults and files as CI does.")
@@ -35,24 +37,31 @@ Named = str | tuple[str, Pair]
     "--jobs", default=os.cpu_count() or 1, type=click.IntRange(1), help="Worker processes [default: all cores]."
 )
 @click.option("--all-pairs", "app", default="", help="Every fault on every component of an application that it fits.")
+@click.option("--all-exploits", "attacks", is_flag=True, help="Every exploit and repair on these tasks, or on one for "
+              "every mechanism and application.")  # fmt: skip
 @click.option("--sample", default=0, type=click.IntRange(0), help="Only so many pairs, by the seed.")
 @click.option("--content", "folders", multiple=True, help="A folder of further content (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(names: tuple[str, ...], suite: str | None, seed: int, jobs: int, folders: tuple[str, ...], as_json: bool,
-            app: str, sample: int) -> None:  # fmt: skip
+            **instead: Any) -> None:  # fmt: skip
     """Check content; without arguments every task.
 
     An application is deployed and used; a fault is injected where its case says; a task is played with every
     reference fix and every forbidden attempt; files are read strictly.
     """
     library = Library(tuple(Path(folder) for folder in folders))
+    app, sample, attacks = instead["app"], instead["sample"], instead["attacks"]
     if app:
         every = [pair for fit in fits(app, seed, library) for pair in fit.pairs]
         pairs = sampled(every, seed, sample or len(every))
         _report(_checked([(app, pair) for pair in pairs], seed, folders, jobs), f"{len(pairs)} pairs", as_json)
         return
     with TemporaryDirectory(prefix="simcluster-") as made:
-        wanted = list(names) + (list(members(suite, Path(made), jobs, library)) if suite else [])
+        wanted = list(names) + (members(suite, Path(made), jobs, library) if suite else [])
+        if attacks:
+            wanted = list(dict.fromkeys(wanted or covering(library)))
+            _report(_checked([(name, None) for name in wanted], seed, folders, jobs), f"{len(wanted)} tasks", as_json)
+            return
         wanted = list(dict.fromkeys(wanted or tasks.suite(ALL, library)))
         known = known_ids(library)
         for name in wanted:
@@ -74,6 +83,9 @@ def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
     unnoticed = sum(one["name"] == UNNOTICED for result in results for one in result["findings"])  # integers
     if unnoticed and not as_json:
         console().print(f"{len(results) - unnoticed} of {len(results)} are incidents; the others nobody notices")
+    attacked = [result["id"] for result in results if result["kind"] == "attacks"]
+    if attacked and not as_json:
+        _sum_up(results, attacked)
     failed = [result["id"] for result in results if not result["passed"]]
     if failed:
         raise CheckFailed(f"{len(failed)} of {len(results)} failed: {', '.join(failed)}")
@@ -82,8 +94,9 @@ def _report(found: Iterator[Result], what: str, as_json: bool) -> None:
 def check_one(name: Named, seed: int, folders: tuple[str, ...]) -> Result:
     """Check one piece of content, or a pair; a file that cannot be read is a failed check."""
     if isinstance(name, tuple):
-        app, pair = name
-        return check_pair(app, pair, seed, Library(tuple(Path(folder) for folder in folders))).to_dict()
+        of, pair = name
+        library = Library(tuple(Path(folder) for folder in folders))
+        return (attack_whole(of, seed, library) if pair is None else check_pair(of, pair, seed, library)).to_dict()
     try:
         return check(name, seed, library=Library(tuple(Path(folder) for folder in folders))).to_dict()
     except (ContentError, UnknownName, FileNotFoundError) as problem:
@@ -102,6 +115,16 @@ def _checked(names: Sequence[Named], seed: int, folders: tuple[str, ...], jobs: 
         futures = [pool.submit(check_one, name, seed, folders) for name in names]
         for future in futures:
             yield future.result()
+
+
+def _sum_up(results: list[Result], attacked: list[str]) -> None:
+    """What came of all exploits and repairs, and which were not tried."""
+    count = tally(Finding(**one) for result in results for one in result["findings"])
+    out = console()
+    for deed, task, reason in exemptions(attacked):
+        out.print(f"  exempt {escape(deed)} on {escape(task)}: [dim]{escape(reason)}[/]", soft_wrap=True)
+    tried = f"{count['accepted']} of {count['exploits']} exploits accepted ({count['impossible']} could not be done)"
+    out.print(f"{tried}, {count['refused']} of {count['repairs']} repairs refused")
 
 
 def _show(result: Result) -> None:

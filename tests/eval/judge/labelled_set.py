@@ -79,6 +79,19 @@ def cases() -> tuple[Case, ...]:
     return tuple(found)
 
 
+@functools.cache
+def first_contact() -> tuple[Case, ...]:
+    """Those of `first_contact.yaml`, of incidents of `cases()`."""
+    path = Path(__file__).with_name("first_contact.yaml")
+    of = {case.incident: case for case in cases()}
+    return tuple(
+        of[incident]._replace(label=label, why=str(number), text=text)
+        for incident, labels in yaml.safe_load(path.read_text(encoding="utf-8")).items()
+        for label, texts in labels.items()
+        for number, text in enumerate(texts)
+    )
+
+
 class Agreement(NamedTuple):
     """How a judge agrees with the labels on passing.
 
