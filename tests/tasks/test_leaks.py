@@ -13,7 +13,7 @@ from simcluster.eval.runner.execute import agent_for
 STARTS = Starts(keep=2)
 
 
-@pytest.mark.slow(every=40)
+@pytest.mark.slow
 @pytest.mark.parametrize("task_id", tasks.ids())
 def test_an_evaluation_holds_no_word_of_the_answer(task_id: str) -> None:
     """At the page, in what the expert reads, and in all that is there once he has finished."""
