@@ -103,7 +103,7 @@ class NodeCache:
             known = self._infos[node].pods[key]
             same = known.uid == uid_of(pod) and known.labels == labels_of(pod)
             if same and known.pod["spec"]["containers"] == pod["spec"]["containers"]:
-                known.pod = pod
+                self._infos[node].pods[key] = known.of_now(pod)
                 return
         self._put(PodInfo(pod), node)
 

@@ -5,6 +5,7 @@ Source: kubernetes pkg/scheduler/framework/types.go.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from simcluster.api.objects import ApiObject, controller_of, labels_of, name_of, namespace_of, uid_of
@@ -37,6 +38,12 @@ class PodInfo(Shared):
         self.assumed = assumed_requests(pod)
         self.ports: tuple[HostPort, ...] = host_ports(pod)
         self.priority = int(pod["spec"].get("priority") or 0)
+
+    def of_now(self, pod: ApiObject) -> PodInfo:
+        """The same pod as it is stored now, in whose scheduling nothing has changed."""
+        found = copy(self)
+        found.pod = pod
+        return found
 
     @property
     def labels(self) -> dict[str, str]:

@@ -103,3 +103,14 @@ def _rows(rows: list[int]) -> Any:
 
 def test_every_plugin_has_its_own_name() -> None:
     assert all(name == kind.name and issubclass(kind, Plugin) for name, kind in REGISTRY.items())
+
+
+def test_what_waits_in_a_fork_is_not_bound_elsewhere() -> None:
+    cache = _cache([{"cpu": "4", "zone": "", "unschedulable": False, "taint": "", "pods": []}])
+    waiting = PodInfo(_pod("new", "100m"))  # forks share it
+    cache.assume(waiting, "n00")
+    cache.set_pod(_pod("new", "100m", "n00"))
+    bound = cache.pod(waiting.key)
+    assert bound is not None
+    assert bound.pod["spec"]["nodeName"] == "n00"
+    assert "nodeName" not in waiting.pod["spec"]

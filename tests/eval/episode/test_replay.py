@@ -25,14 +25,8 @@ def lived(task: str, agent: str, path: Path) -> Episode:
     return episode
 
 
-#: A replay writes the status of pods anew where the run did not: to be mended.
-DIFFERS = "kubelet_eviction_threshold_misconfig_online_boutique"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task", [pytest.param(one, marks=[pytest.mark.xfail] * (one == DIFFERS)) for one in tasks.ids()]
-)
+@pytest.mark.parametrize("task", tasks.ids())
 def test_the_log_gives_the_same_answers(task: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     episode = lived(task, "runbook", path)
