@@ -26,7 +26,7 @@ _EXCHANGE = (600, 8_000)
 #: With so many open nodes and pods for each of them no scheduler puts a larger share on one.
 NODES_MIN, PODS_PER_NODE, MOST = 3, 2, 2 / 3
 _REFUSING = ("NoSchedule", "NoExecute")
-_OWN = "node.kubernetes.io/"
+_OWN, _GIVEN_UP = "node.kubernetes.io/", "node.kubernetes.io/out-of-service"
 _AUTOSCALERS = "horizontalpodautoscalers.autoscaling"
 
 
@@ -50,13 +50,16 @@ def latent(world: World, twin: World, namespace: str, changed: Iterable[ChangedF
 
 
 def takes_pods(world: World) -> list[str]:
-    """Nodes on which a pod may be put that tolerates nothing and asks for nothing; conditions are not asked."""
+    """Nodes on which a pod may be put that tolerates nothing and asks for nothing; conditions are not asked.
+
+    Whoever gave a node up has closed it.
+    """
     return [name_of(node) for node in world.api.store.objects("nodes") if _is_open(node)]
 
 
 def _is_open(node: ApiObject) -> bool:
     spec = node.get("spec") or {}
-    taints = [one for one in spec.get("taints") or () if not one["key"].startswith(_OWN)]
+    taints = [one for one in spec.get("taints") or () if one["key"] == _GIVEN_UP or not one["key"].startswith(_OWN)]
     return not spec.get("unschedulable") and not any(one["effect"] in _REFUSING for one in taints)
 
 

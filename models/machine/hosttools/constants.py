@@ -83,6 +83,7 @@ CONSTANTS = (
     Constant("/sys/class/net/eth0/statistics/?x_*ed", "", (), "rings of the card never overflow"),
     Constant("/sys/class/net/eth0/statistics/tx_errors", "", (), _NO_FAULT),
     Constant("/sys/class/thermal/thermal_zone0/type", "", (), _MAKE),
+    Constant("/sys/devices/system/edac/mc/mc0/ue_count", "*", (), _NO_FAULT),
     Constant("/sys/devices/system/cpu/cpuN/cpufreq/*", "*", (), _MAKE + "; clocks are *_cur_freq"),
     Constant("/proc/pressure/cpu", "full*", (), "the kernel defines none for the whole machine (psi.c)"),
     Constant("/sys/fs/cgroup/cpu.pressure", "full*", (), "the kernel defines none for the whole machine (psi.c)"),

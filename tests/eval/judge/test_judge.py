@@ -53,7 +53,8 @@ def known_without_a_world(task_id: str) -> bool:
     kinds = {one.family for one in causes(steps, task.namespace) if one.lasting}
     return (
         len(kinds) <= 1
-        and all("*" not in aim.name for step in steps for aim in step.aims)
+        and not task.beside
+        and all(len(step.aims) == 1 and "*" not in step.aims[0].name for step in steps if step.fault)
         and not any(is_open(s.params) for s in steps)
     )
 

@@ -96,6 +96,7 @@ def break_everything(node: Machine, web: Container, database: Container) -> None
     node.burden("batch", 3.0, memory_bytes=4 << 30)
     node.nics["eth0"].degrade(loss=0.05, bandwidth_bps=20_000_000)
     node.cooling.impair(0.1)
+    node.dimms.err(1.0)
     for disk in node.disks.values():
         disk.fail_slow(slow.constant(50.0))
     drive = node.disks["sda"]
