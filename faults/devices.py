@@ -116,7 +116,7 @@ def put(machine: Machine, part: str, values: Mapping[str, Any]) -> None:
         if "stolen_share" in values:
             machine.steal_cpu(float(values["stolen_share"]))
         if "cap" in values:
-            machine.slow_cpu("cap", float(values["cap"]))
+            machine.power.hold(float(values["cap"]))
     elif kind == "memory":
         machine.dimms.err(float(values["errors_per_s"]))
     elif kind == "fan":

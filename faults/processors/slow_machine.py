@@ -55,9 +55,7 @@ class ClockCap(HostMechanism):
 
     def inject(self, target: FaultTarget) -> None:
         """From now on it is slow."""
-        machine = self.host(target)
-        machine.slow_cpu("cap", self.params.clock)
-        machine.sel.note(target.sim.now, "Power Supply PS2 Status", "Failure detected")
+        self.host(target).power.hold(self.params.clock)
 
     def still_present(self, target: FaultTarget) -> str:
         """It is slow, and pods of the application are, or may come, there."""

@@ -20,6 +20,11 @@ _LEAST = 0.05
 _POLL_NS = 10 * SECOND
 
 
+#: After so many corrected errors a management controller notes that it notes no more; vendors differ, this one is chosen.
+LOGGING_LIMIT = 10
+_LIMIT = ("Memory #0x02", "Correctable ECC logging limit reached")
+
+
 class Dimms:
     """The memory modules of one machine.
 
@@ -40,7 +45,8 @@ class Dimms:
         self.errors_per_s = per_s
         self._host.slow_cpu("errors", max(_LEAST, 1.0 - per_s * ERROR_S))
         host = self._host
-        host.sel.note(host.sim.now, "Memory #0x02", "Correctable ECC logging limit reached", asserted=per_s > 0.0)
+        if not per_s:
+            host.sel.note(host.sim.now, *_LIMIT, asserted=False)
         if self._timer is not None and not per_s:
             self._timer.cancel()
             self._timer = None
@@ -54,6 +60,8 @@ class Dimms:
     def _poll(self) -> None:
         found = int(self.errors_per_s * _POLL_NS / SECOND)
         self.corrected += found
+        if self.corrected >= LOGGING_LIMIT:
+            self._host.sel.note(self._host.sim.now, *_LIMIT)
         self._host.kernel(
             "mce: [Hardware Error]: Machine check events logged",
             f"EDAC MC0: {found} CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x2d1e7 "

@@ -69,6 +69,11 @@ class Power:
         """Whether the operating system runs."""
         return self.on and not self.booting
 
+    def hold(self, clock: float) -> None:
+        """A supply fails, and PROCHOT# holds the processor at this share of its clock; at 1 all of them work again."""
+        self._host.slow_cpu("cap", clock)
+        self._host.sel.note(self._host.sim.now, "Power Supply PS2 Status", "Failure detected", asserted=clock < 1.0)
+
     def cut(self) -> None:
         """It is off, now. Nothing happens if it is off already."""
         if not self.on:

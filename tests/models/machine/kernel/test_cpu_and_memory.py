@@ -113,7 +113,7 @@ def test_proc_files_agree_with_free():
 def test_a_low_clock_and_corrected_errors_add_up_and_only_the_clock_shows_in_it() -> None:
     node = one_machine()
     server = start(node, "web", cpu_limit=1.0)
-    node.slow_cpu("cap", 0.4)
+    node.power.hold(0.4)
     node.dimms.err(3.0)  # 0.4 s of each second in firmware
     assert server.cpu_cores() == pytest.approx(0.4 * (1.0 - 3.0 * 0.133))
     assert "cpu MHz\t\t: 1000.000" in node.file("/proc/cpuinfo")
@@ -121,5 +121,13 @@ def test_a_low_clock_and_corrected_errors_add_up_and_only_the_clock_shows_in_it(
     assert "EDAC MC0: 30 CE memory read error" in "\n".join(said(node))
     assert node.file("/sys/devices/system/edac/mc/mc0/ce_count") == "180\n"
     node.dimms.err(0.0)
-    node.slow_cpu("cap", 1.0)
+    node.power.hold(1.0)
     assert server.cpu_cores() == 1.0
+
+
+def test_the_event_log_tells_of_errors_when_there_were_some() -> None:
+    node = one_machine()
+    node.dimms.err(1.0)
+    assert not node.sel.entries
+    node.sim.run_for(11 * SECOND)
+    assert [entry.what for entry in node.sel.entries] == ["Correctable ECC logging limit reached"]
