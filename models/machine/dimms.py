@@ -20,7 +20,7 @@ _LEAST = 0.05
 _POLL_NS = 10 * SECOND
 
 
-#: After so many corrected errors a management controller notes that it notes no more; vendors differ, this one is chosen.
+#: After so many corrected errors a management controller logs no more (chosen: vendors differ).
 LOGGING_LIMIT = 10
 _LIMIT = ("Memory #0x02", "Correctable ECC logging limit reached")
 
